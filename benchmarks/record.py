@@ -1,4 +1,6 @@
-"""What the suites leave behind: a JSON file of what was measured and on what, and bars, which are ratios that were promised."""
+"""What the suites leave behind: a JSON file of what was measured and on what, and bars, which are ratios that were
+promised.
+"""
 
 from __future__ import annotations
 
@@ -40,13 +42,20 @@ class Bar:
         return cls(what, ratio, f"at least {bound:g}", ratio >= bound)
 
 
-def write_record(path: Path, suite: str, libraries: Sequence[str], measured: dict[str, Any], bars: Sequence[Bar]) -> None:
+def write_record(
+    path: Path, suite: str, libraries: Sequence[str], measured: dict[str, Any], bars: Sequence[Bar]
+) -> None:
     """Write everything that was measured, with what it was measured on and with."""
     path.parent.mkdir(parents=True, exist_ok=True)
     record = {
         "suite": suite,
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": {"cores": os.cpu_count(), "processor": platform.machine(), "system": platform.system(), "python": platform.python_version()},
+        "machine": {
+            "cores": os.cpu_count(),
+            "processor": platform.machine(),
+            "system": platform.system(),
+            "python": platform.python_version(),
+        },
         "versions": {name: version(name) for name in libraries},
         **measured,
         "bars": [asdict(bar) for bar in bars],

@@ -1,4 +1,5 @@
-"""Features of one customer, scored by a Python model at the data: the job runs on the one member that has them, and no other hears of it.
+"""Features of one customer, scored by a Python model at the data: the job runs on the one member that has them, and no
+other hears of it.
 
 Run it with ``python -m examples.feature_lookup``.
 """
@@ -35,7 +36,9 @@ class ChurnModel:
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """One score for the days of a customer."""
         score = self.bias + sum(weight * pc.mean(batch[feature]).as_py() for feature, weight in self.weights)
-        return pa.record_batch({"customer": batch["customer"].slice(0, 1), "days": [batch.num_rows], "score": [round(score, 3)]})
+        return pa.record_batch(
+            {"customer": batch["customer"].slice(0, 1), "days": [batch.num_rows], "score": [round(score, 3)]}
+        )
 
 
 def features() -> pa.Table:
@@ -51,14 +54,20 @@ def main() -> None:
     """Load features into three members, score two customers, show who worked."""
     with secateur.start(members=3, runtime="embedded") as cluster, cluster.connect() as conn:
         conn.execute(
-            "CREATE TABLE features (customer VARCHAR, day BIGINT, visits BIGINT, spend DOUBLE, PRIMARY KEY (customer, day)) "
-            "PARTITION BY HASH (customer) PARTITIONS 64"
+            "CREATE TABLE features (customer VARCHAR, day BIGINT, visits BIGINT, spend DOUBLE, PRIMARY KEY (customer,"
+            " day)) PARTITION BY HASH (customer) PARTITIONS 64"
         )
         rows = conn.table("features").load(features())
         print(f"{rows:,} rows on {len(cluster.members())} members")
         model = ChurnModel(bias=1.5, weights=(("visits", -0.25), ("spend", -0.01)))
-        # The model answers within a millisecond, so it needs no thread of its own: most of what that would cost is a job's start.
-        scores = secateur.Pipeline().read_table("features", keys=[{"customer": Param(0)}]).map(model, cooperative=True, name="score").write_to(collect())
+        # The model answers within a millisecond, so it needs no thread of its own: most of what that would cost is a
+        # job's start.
+        scores = (
+            secateur.Pipeline()
+            .read_table("features", keys=[{"customer": Param(0)}])
+            .map(model, cooperative=True, name="score")
+            .write_to(collect())
+        )
         for customer in ("C7", "C8"):
             before = {member.id: member.frames_received for member in cluster.members()}
             job = scores.submit(conn, params=[customer])
@@ -66,7 +75,8 @@ def main() -> None:
             heard = [member.id for member in cluster.members() if member.frames_received > before[member.id]]
             table = conn.table("features")
             print(
-                f"members that heard of it: {len(heard)} of {len(before)}, the owner: {heard == [table.owner_of(table.partition_of({'customer': customer}))]}"
+                f"members that heard of it: {len(heard)} of {len(before)}, the owner:"
+                f" {heard == [table.owner_of(table.partition_of({'customer': customer}))]}"
             )
 
 

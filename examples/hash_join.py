@@ -1,4 +1,5 @@
-"""A DAG built by hand, vertex by vertex: orders stay where they are, a small table of customers is sent to all of them and joined, totals meet by segment.
+"""A DAG built by hand, vertex by vertex: orders stay where they are, a small table of customers is sent to all of them
+and joined, totals meet by segment.
 
 Run it with ``python -m examples.hash_join``.
 """
@@ -14,7 +15,12 @@ from secateur.processors import accumulate, combine, count_rows, hash_join, sum_
 
 __all__ = ["build", "main"]
 
-CUSTOMERS = pa.table({"id": [f"C{number}" for number in range(100)], "segment": ["gold" if number % 5 < 2 else "silver" for number in range(100)]})
+CUSTOMERS = pa.table(
+    {
+        "id": [f"C{number}" for number in range(100)],
+        "segment": ["gold" if number % 5 < 2 else "silver" for number in range(100)],
+    }
+)
 ORDERS = pa.table(
     {
         "customer": [f"C{number % 100}" for number in range(1_000)],
@@ -50,13 +56,17 @@ def main() -> None:
         print(f"{edge.source} -> {edge.destination}: {type(edge.routing).__name__} {type(edge.reach).__name__}{first}")
     with secateur.start(members=3, runtime="embedded") as cluster, cluster.connect() as conn:
         conn.execute(
-            "CREATE TABLE orders (customer VARCHAR, number BIGINT, amount DOUBLE, PRIMARY KEY (customer, number)) PARTITION BY HASH (customer) PARTITIONS 64"
+            "CREATE TABLE orders (customer VARCHAR, number BIGINT, amount DOUBLE, PRIMARY KEY (customer, number))"
+            " PARTITION BY HASH (customer) PARTITIONS 64"
         )
         conn.table("orders").load(ORDERS)
         job = conn.submit(dag, secateur.JobConfig())
         for row in job.result(timeout_s=60).sort_by("segment").to_pylist():
             print(f"{row['segment']:<7} {row['orders']} orders  {row['amount']}")
-        print("members that joined:", ", ".join(sorted(entry["member"] for entry in job.metrics() if entry["vertex"] == "join")))
+        print(
+            "members that joined:",
+            ", ".join(sorted(entry["member"] for entry in job.metrics() if entry["vertex"] == "join")),
+        )
 
 
 if __name__ == "__main__":

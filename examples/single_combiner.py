@@ -1,7 +1,7 @@
 """A job with one combiner, on a member that is only chosen when the job starts: lazy total parallelism one.
 
-The partial results of a tenant's devices are added up on the member that owns the tenant, whichever that is at the time; the DAG is built once and used for
-every tenant.
+The partial results of a tenant's devices are added up on the member that owns the tenant, whichever that is at the
+time; the DAG is built once and used for every tenant.
 
 Run it with ``python -m examples.single_combiner``.
 """
@@ -33,19 +33,25 @@ def dag_of_tenant() -> DAG:
     dag = DAG()
     dag.new_vertex("read", table_source("readings", where={"tenant": Param("tenant"), "device": range(12)}))
     dag.new_vertex("partial", accumulate(["tenant"], ANSWER))
-    dag.new_vertex("combine", lazy_total_parallelism_one(combine(["tenant"], ANSWER), "tenants", {"tenant": Param("tenant")}))
+    dag.new_vertex(
+        "combine", lazy_total_parallelism_one(combine(["tenant"], ANSWER), "tenants", {"tenant": Param("tenant")})
+    )
     dag.new_vertex("result", collect())
-    dag.edge(between("read", "partial")).edge(between("partial", "combine").distributed()).edge(between("combine", "result").distributed())
+    dag.edge(between("read", "partial")).edge(between("partial", "combine").distributed()).edge(
+        between("combine", "result").distributed()
+    )
     return dag
 
 
 def main() -> None:
     """Load readings by device and tenants by name, run the same DAG for each tenant, show where it was combined."""
     with secateur.start(members=3, runtime="embedded") as cluster, cluster.connect() as conn:
-        conn.execute("CREATE TABLE tenants (tenant VARCHAR, PRIMARY KEY (tenant)) PARTITION BY HASH (tenant) PARTITIONS 16")
         conn.execute(
-            "CREATE TABLE readings (tenant VARCHAR, device BIGINT, second BIGINT, celsius DOUBLE, PRIMARY KEY (tenant, device, second)) "
-            "PARTITION BY HASH (tenant, device) PARTITIONS 32"
+            "CREATE TABLE tenants (tenant VARCHAR, PRIMARY KEY (tenant)) PARTITION BY HASH (tenant) PARTITIONS 16"
+        )
+        conn.execute(
+            "CREATE TABLE readings (tenant VARCHAR, device BIGINT, second BIGINT, celsius DOUBLE, PRIMARY KEY (tenant,"
+            " device, second)) PARTITION BY HASH (tenant, device) PARTITIONS 32"
         )
         conn.table("readings").load(READINGS)
         dag, tenants = dag_of_tenant(), conn.table("tenants")
@@ -53,7 +59,10 @@ def main() -> None:
             job = conn.submit(dag, secateur.JobConfig(), {"tenant": tenant})
             print(job.result(timeout_s=60).to_pylist()[0])
             combined_on = [entry["member"] for entry in job.metrics() if entry["vertex"] == "combine"]
-            print(f"combined on {len(combined_on)} member, the tenant's owner: {combined_on == [tenants.owner_of(tenants.partition_of({'tenant': tenant}))]}")
+            print(
+                f"combined on {len(combined_on)} member, the tenant's owner:"
+                f" {combined_on == [tenants.owner_of(tenants.partition_of({'tenant': tenant}))]}"
+            )
 
 
 if __name__ == "__main__":

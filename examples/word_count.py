@@ -1,4 +1,5 @@
-"""Word count over files: a pipeline that reads text on every member, counts where the text is, and adds up where the words meet.
+"""Word count over files: a pipeline that reads text on every member, counts where the text is, and adds up where the
+words meet.
 
 Run it with ``python -m examples.word_count``.
 """
@@ -32,7 +33,11 @@ def words_of(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def main() -> None:
     """Write three files, count their words on three members, print the most frequent."""
-    with tempfile.TemporaryDirectory() as name, secateur.start(members=3, runtime="embedded") as cluster, cluster.connect() as conn:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        secateur.start(members=3, runtime="embedded") as cluster,
+        cluster.connect() as conn,
+    ):
         folder = Path(name)
         for file, text in TEXTS.items():
             (folder / file).write_text(text, encoding="utf-8")

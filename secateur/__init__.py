@@ -1,7 +1,9 @@
-"""Tables in memory, partitioned over members; SQL and DAG jobs run only on the members that own the partitions they need.
+"""Tables in memory, partitioned over members; SQL and DAG jobs run only on the members that own the partitions they
+need.
 
-:func:`start` brings up a cluster, :func:`connect` opens a connection (PEP 249). What a thin client does not need (the cluster, the DAG classes,
-Spark) is imported at its first use, so that ``import secateur`` stays cheap in processes that only ask questions.
+:func:`start` brings up a cluster, :func:`connect` opens a connection (PEP 249). What a thin client does not need (the
+cluster, the DAG classes, Spark) is imported at its first use, so that ``import secateur`` stays cheap in processes that
+only ask questions.
 """
 
 from __future__ import annotations
@@ -9,7 +11,18 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, Final
 
-from secateur.client import Connection, Cursor, Explain, Job, JobInfo, JobStatus, LightJob, QueryStats, TableHandle, connect
+from secateur.client import (
+    Connection,
+    Cursor,
+    Explain,
+    Job,
+    JobInfo,
+    JobStatus,
+    LightJob,
+    QueryStats,
+    TableHandle,
+    connect,
+)
 from secateur.client.dbapi.pep249 import (
     BINARY,
     DATETIME,

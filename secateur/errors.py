@@ -41,7 +41,8 @@ The names required by PEP 249 are the trunk; ours are the branches::
 
     Warning                             PEP 249 asks for the name; nothing raises it
 
-Every error survives a trip over the wire: :func:`to_wire` turns it into plain data and :func:`from_wire` raises the same class on the other side.
+Every error survives a trip over the wire: :func:`to_wire` turns it into plain data and :func:`from_wire` raises the
+same class on the other side.
 """
 
 from __future__ import annotations
@@ -96,12 +97,13 @@ class Error(Exception):
 
     Args:
         message: What happened, where, expected against actual, and what to do.
-        **details: Plain values (str, int, bool, None, lists of them) that a program may want; they become attributes of :attr:`details`. ``retry_safe`` among
-            them says it of this error, where it differs from others of its class.
+        **details: Plain values (str, int, bool, None, lists of them) that a program may want; they become attributes of
+            :attr:`details`. ``retry_safe`` among them says it of this error, where it differs from others of its class.
 
     Attributes:
         details: The plain values given, for programs rather than people.
-        retry_safe: Whether to repeat the same call can help, and cannot do anything twice. docs/errors.md has the table.
+        retry_safe: Whether to repeat the same call can help, and cannot do anything twice. docs/errors.md has the
+            table.
     """
 
     retry_safe: bool = False
@@ -212,7 +214,9 @@ class AuthenticationError(OperationalError):
 
 
 class MemberLostError(OperationalError):
-    """A member left, or fell silent, while it worked on the call. ``retry_safe`` for reads, which change nothing. ``details`` has ``member``."""
+    """A member left, or fell silent, while it worked on the call. ``retry_safe`` for reads, which change nothing.
+    ``details`` has ``member``.
+    """
 
 
 class PartitionLostError(OperationalError):
@@ -226,13 +230,18 @@ class TopologyChangedError(OperationalError):
 
 
 class DataChangedError(OperationalError):
-    """A load was published while a distributed read was under way, so that its members would have answered from different states. Nothing was returned."""
+    """A load was published while a distributed read was under way, so that its members would have answered from
+    different states. Nothing was returned.
+    """
 
     retry_safe = True
 
 
 class KeysChangedError(OperationalError):
-    """The rows in which keys of a join were found have changed since. Nothing was returned; the client runs the statement undivided."""
+    """The rows in which keys of a join were found have changed since.
+
+    Nothing was returned; the client runs the statement undivided.
+    """
 
     retry_safe = True
 
@@ -250,7 +259,9 @@ class JobCancelledError(OperationalError):
 
 
 class JobFailedError(OperationalError):
-    """User code in a job raised. ``details`` has ``vertex``, ``member`` and ``traceback``; the traceback is a note of the error, so that Python shows it."""
+    """User code in a job raised. ``details`` has ``vertex``, ``member`` and ``traceback``; the traceback is a note of
+    the error, so that Python shows it.
+    """
 
     def __init__(self, message: str, **details: Any) -> None:
         super().__init__(message, **details)
@@ -298,7 +309,8 @@ def _rebuild(name: str, message: str, details: dict[str, Any]) -> Error:
 def to_wire(error: BaseException) -> dict[str, Any]:
     """Turn an error into plain data for a frame.
 
-    An exception that is not ours becomes an :class:`InternalError` that names its type: the other side may not know the class, and must not unpickle it.
+    An exception that is not ours becomes an :class:`InternalError` that names its type: the other side may not know the
+    class, and must not unpickle it.
     """
     if isinstance(error, Error):
         return {"error": type(error).__name__, "message": error.message, "details": error.details}

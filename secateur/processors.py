@@ -1,10 +1,22 @@
-"""The processors that ship, as a user names them: each makes the supplier of a vertex for ``DAG.new_vertex(name, supplier)``."""
+"""The processors that ship, as a user names them: each makes the supplier of a vertex for
+``DAG.new_vertex(name, supplier)``.
+"""
 
 from __future__ import annotations
 
 from secateur.engine.processors.aggregate import accumulate, aggregate, combine
 from secateur.engine.processors.aggregate_operation import AggregateOperation
-from secateur.engine.processors.aggregates import AggregateExpression, avg_of, count_distinct_of, count_of, count_rows, list_of, max_of, min_of, sum_of
+from secateur.engine.processors.aggregates import (
+    AggregateExpression,
+    avg_of,
+    count_distinct_of,
+    count_of,
+    count_rows,
+    list_of,
+    max_of,
+    min_of,
+    sum_of,
+)
 from secateur.engine.processors.distinct import distinct
 from secateur.engine.processors.hash_join import hash_join
 from secateur.engine.processors.key_by import key_by

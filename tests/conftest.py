@@ -13,7 +13,8 @@ from secateur.cluster import Cluster
 
 _numbers = itertools.count(1)
 
-# Nothing that secateur does may depend on the decimal context of a thread: all tests run in one in which what is rounded to five digits raises.
+# Nothing that secateur does may depend on the decimal context of a thread: all tests run in one in which what is
+# rounded to five digits raises.
 decimal.DefaultContext.prec = 5
 decimal.DefaultContext.traps[decimal.Inexact] = True
 decimal.setcontext(decimal.DefaultContext.copy())

@@ -30,15 +30,22 @@ def main() -> int:
     Returns:
         0; with ``--check`` 1 if a bar was missed.
     """
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.engine", description="What jobs cost: to start, by row, many at once.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.engine", description="What jobs cost: to start, by row, many at once."
+    )
     parser.add_argument("--only", choices=_PARTS, action="append", help="one part, instead of all; may be repeated")
     parser.add_argument("--no-ray", action="store_true", help="the embedded runtime alone, without Ray Data")
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows to group (default: %(default)s)")
-    parser.add_argument("--groups", type=int, nargs="+", default=[1_000, 100_000], help="numbers of groups (default: %(default)s)")
+    parser.add_argument(
+        "--groups", type=int, nargs="+", default=[1_000, 100_000], help="numbers of groups (default: %(default)s)"
+    )
     parser.add_argument("--rounds", type=int, default=9, help="rounds of each part (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=1_000, help="light jobs at once (default: %(default)s)")
     parser.add_argument(
-        "--json", type=Path, default=Path("build/bench/engine.json"), help="where the report goes, the picture beside it (default: %(default)s)"
+        "--json",
+        type=Path,
+        default=Path("build/bench/engine.json"),
+        help="where the report goes, the picture beside it (default: %(default)s)",
     )
     parser.add_argument("--check", action="store_true", help="fail when a bar is missed")
     options = parser.parse_args()
@@ -72,7 +79,9 @@ def _measure(options: argparse.Namespace) -> Measured:
         for groups in options.groups:
             for runtime in runtimes:
                 _say(f"Grouping {options.rows:,} rows into {groups:,} groups, {runtime}")
-                measured.throughput += measure_throughput(runtime, options.rows, groups, rounds=options.rounds, ray_data_rounds=2 if runtime == "ray" else 0)
+                measured.throughput += measure_throughput(
+                    runtime, options.rows, groups, rounds=options.rounds, ray_data_rounds=2 if runtime == "ray" else 0
+                )
     if "shared-memory" in wanted:
         _say("Batches to another process")
         measured.shared_memory = measure_carriage(3 * options.rounds, with_ray=not options.no_ray)

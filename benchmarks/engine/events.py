@@ -13,14 +13,19 @@ from secateur.processors import accumulate, aggregate, combine, count_rows, sum_
 
 __all__ = ["DDL", "aggregated", "every_row", "make_events", "one_row", "two_stages"]
 
-DDL: Final = "CREATE TABLE events (id BIGINT, g BIGINT NOT NULL, v BIGINT NOT NULL, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 64"
+DDL: Final = (
+    "CREATE TABLE events (id BIGINT, g BIGINT NOT NULL, v BIGINT NOT NULL, PRIMARY KEY (id)) PARTITION BY HASH (id)"
+    " PARTITIONS 64"
+)
 _SEED: Final = 20240101
 
 
 def make_events(rows: int, groups: int) -> pa.Table:
     """Rows with ids from 0, groups at random, and numbers below 1,000; the same ones each time."""
     random = np.random.default_rng(_SEED)
-    return pa.table({"id": np.arange(rows), "g": random.integers(0, groups, rows), "v": random.integers(0, 1_000, rows)})
+    return pa.table(
+        {"id": np.arange(rows), "g": random.integers(0, groups, rows), "v": random.integers(0, 1_000, rows)}
+    )
 
 
 def one_row(row_id: int) -> DAG:

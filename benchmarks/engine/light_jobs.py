@@ -66,13 +66,19 @@ def measure_light_jobs(jobs: int) -> LightJobs:
             together = list(pool.map(lambda _: _run(connection), range(jobs)))
             together_s = time.perf_counter() - start
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    return LightJobs(jobs, alone_s, median(alone), together_s, median(together), quantiles(together, n=100)[98], grown / 1024)
+    return LightJobs(
+        jobs, alone_s, median(alone), together_s, median(together), quantiles(together, n=100)[98], grown / 1024
+    )
 
 
 def bars_of_light_jobs(measured: LightJobs) -> list[Bar]:
     """The slowest of the jobs waits for the work of all, not for much more."""
     return [
-        Bar.at_most(f"{measured.jobs:,} light jobs at once: p99 / all of them one after another", measured.p99_ms / 1_000 / measured.alone_s, _P99_RATIO_MAX)
+        Bar.at_most(
+            f"{measured.jobs:,} light jobs at once: p99 / all of them one after another",
+            measured.p99_ms / 1_000 / measured.alone_s,
+            _P99_RATIO_MAX,
+        )
     ]
 
 

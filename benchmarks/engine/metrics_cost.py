@@ -57,7 +57,9 @@ class _Produce(Processor):
     def complete(self) -> bool:
         if self._emitter is None:
             columns = [pa.array(range(_BATCH_ROWS)), pa.array([float(number) for number in range(_BATCH_ROWS)])]
-            self._emitter = Emitter(self.outbox, (pa.RecordBatch.from_arrays(columns, names=["a", "b"]) for _ in range(_BATCHES)))
+            self._emitter = Emitter(
+                self.outbox, (pa.RecordBatch.from_arrays(columns, names=["a", "b"]) for _ in range(_BATCHES))
+            )
         return self._emitter.emit()
 
 
@@ -83,7 +85,9 @@ def measure_metrics_cost(rounds: int) -> MetricsCost:
             pairs.append((second, first) if number % 2 else (first, second))
     timed = pairs[_WARM_UP_ROUNDS:]
     counted, uncounted = zip(*timed, strict=True)
-    return MetricsCost(_BATCHES, _BATCH_ROWS, median(counted), median(uncounted), median(one / other for one, other in timed))
+    return MetricsCost(
+        _BATCHES, _BATCH_ROWS, median(counted), median(uncounted), median(one / other for one, other in timed)
+    )
 
 
 def bars_of_metrics(measured: MetricsCost) -> list[Bar]:
@@ -111,7 +115,9 @@ def _run(connection: Connection) -> float:
 
 @contextmanager
 def _without_counters() -> Iterator[None]:
-    """The engine as it would be without metrics: nothing is added up, and no batch is measured but for the bounds of queues."""
+    """The engine as it would be without metrics: nothing is added up, and no batch is measured but for the bounds of
+    queues.
+    """
 
     def write(self: EdgeWriter, batch: pa.RecordBatch) -> None:
         self.batches += 1  # tells the tasklet that its processor has come further
@@ -151,5 +157,9 @@ def _without_counters() -> Iterator[None]:
         if self._is_armed:
             self._loop.call_soon(self._run_slice)
 
-    with patch.object(EdgeWriter, "write", write), patch.object(Inbox, "take", take), patch.object(Scheduler, "_run_slice", run_slice):
+    with (
+        patch.object(EdgeWriter, "write", write),
+        patch.object(Inbox, "take", take),
+        patch.object(Scheduler, "_run_slice", run_slice),
+    ):
         yield

@@ -13,14 +13,20 @@ __all__ = ["start_up_svg"]
 _PANEL_WIDTH, _PANEL_HEIGHT, _MARGIN = 320, 220, 56
 _COLOURS = {True: "#0b7285", False: "#c92a2a"}
 _LABELS = {True: "on the owner of one key", False: "on every member"}
-_STYLE = "text{font:12px sans-serif;fill:#343a40}.title{font-size:14px;font-weight:bold}.axis{stroke:#868e96}.grid{stroke:#dee2e6}"
+_STYLE = (
+    "text{font:12px"
+    " sans-serif;fill:#343a40}.title{font-size:14px;font-weight:bold}.axis{stroke:#868e96}.grid{stroke:#dee2e6}"
+)
 
 
 def start_up_svg(measured: Sequence[StartUp]) -> str:
     """Both curves of each runtime; the numbers of frames stand at the points."""
     runtimes = list(dict.fromkeys(entry.runtime for entry in measured))
     width, height = len(runtimes) * (_PANEL_WIDTH + _MARGIN) + _MARGIN, _PANEL_HEIGHT + 2 * _MARGIN
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">', f"<style>{_STYLE}</style>"]
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
+        f"<style>{_STYLE}</style>",
+    ]
     parts.append(f'<rect width="{width}" height="{height}" fill="white"/>')
     for number, runtime in enumerate(runtimes):
         left = _MARGIN + number * (_PANEL_WIDTH + _MARGIN)
@@ -34,14 +40,19 @@ def _panel(title: str, entries: Sequence[StartUp], left: int) -> list[str]:
     sizes = sorted({entry.members for entry in entries})
 
     def x(members: int) -> float:
-        return left + _PANEL_WIDTH * (math.log2(members) - math.log2(sizes[0])) / max(1e-9, math.log2(sizes[-1]) - math.log2(sizes[0]))
+        return left + _PANEL_WIDTH * (math.log2(members) - math.log2(sizes[0])) / max(
+            1e-9, math.log2(sizes[-1]) - math.log2(sizes[0])
+        )
 
     def y(milliseconds: float) -> float:
         return bottom - _PANEL_HEIGHT * milliseconds / most
 
     parts = [_text(left, top - 30, f"{title}: ms of a job of two vertices", "title")]
     for share in (0, 0.25, 0.5, 0.75, 1):
-        parts.append(f'<line class="grid" x1="{left}" x2="{left + _PANEL_WIDTH}" y1="{y(most * share):.1f}" y2="{y(most * share):.1f}"/>')
+        parts.append(
+            f'<line class="grid" x1="{left}" x2="{left + _PANEL_WIDTH}" y1="{y(most * share):.1f}"'
+            f' y2="{y(most * share):.1f}"/>'
+        )
         parts.append(_text(left - 6, y(most * share) + 4, f"{most * share:g}", anchor="end"))
     parts.append(f'<line class="axis" x1="{left}" x2="{left + _PANEL_WIDTH}" y1="{bottom}" y2="{bottom}"/>')
     parts += [_text(x(size), bottom + 18, str(size), anchor="middle") for size in sizes]

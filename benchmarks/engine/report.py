@@ -44,7 +44,13 @@ def print_report(measured: Measured) -> None:
         table = _table("Start-up of a job of two vertices", "", "members", "frames", "p50, ms", "of rounds")
         for entry in sorted(measured.start_up, key=lambda entry: (entry.runtime, not entry.pruned, entry.members)):
             what = f"{entry.runtime}, {'one key' if entry.pruned else 'all partitions'}"
-            table.add_row(what, str(entry.members), f"{entry.frames:g}", f"{entry.p50_ms:.2f}", f"{entry.low_ms:.2f} to {entry.high_ms:.2f}")
+            table.add_row(
+                what,
+                str(entry.members),
+                f"{entry.frames:g}",
+                f"{entry.p50_ms:.2f}",
+                f"{entry.low_ms:.2f} to {entry.high_ms:.2f}",
+            )
         console.print(table)
     if measured.throughput:
         _print_throughput(console, measured.throughput)
@@ -52,7 +58,12 @@ def print_report(measured: Measured) -> None:
         jobs = measured.light_jobs
         table = _table("Light jobs on all of three members", "", "all, s", "p50, ms", "p99, ms")
         table.add_row(f"{jobs.jobs:,} one after another", f"{jobs.alone_s:.2f}", f"{jobs.alone_p50_ms:.2f}", "")
-        table.add_row(f"{jobs.jobs:,} at once, {jobs.memory_mb:.0f} MB more", f"{jobs.together_s:.2f}", f"{jobs.p50_ms:.0f}", f"{jobs.p99_ms:.0f}")
+        table.add_row(
+            f"{jobs.jobs:,} at once, {jobs.memory_mb:.0f} MB more",
+            f"{jobs.together_s:.2f}",
+            f"{jobs.p50_ms:.0f}",
+            f"{jobs.p99_ms:.0f}",
+        )
         console.print(table)
     if measured.metrics is not None:
         cost = measured.metrics
@@ -63,19 +74,42 @@ def print_report(measured: Measured) -> None:
     if measured.shared_memory:
         table = _table("A batch to another process of the host", "", "KiB", "p50, ms", "MB/s")
         for carriage in measured.shared_memory:
-            table.add_row(carriage.way, f"{carriage.batch_bytes >> 10:,}", f"{carriage.p50_ms:.2f}", f"{carriage.mb_per_s:,.0f}")
+            table.add_row(
+                carriage.way, f"{carriage.batch_bytes >> 10:,}", f"{carriage.p50_ms:.2f}", f"{carriage.mb_per_s:,.0f}"
+            )
         console.print(table)
 
 
 def _print_throughput(console: Console, measured: Sequence[Throughput]) -> None:
-    table = _table(f"{measured[0].rows:,} rows grouped", "", "groups", "seconds", "of rounds", "processor s", "speed / DuckDB", "by processor")
+    table = _table(
+        f"{measured[0].rows:,} rows grouped",
+        "",
+        "groups",
+        "seconds",
+        "of rounds",
+        "processor s",
+        "speed / DuckDB",
+        "by processor",
+    )
     control = measured[0]
     for entry in measured:
         control = entry if entry.what == DUCKDB else control
         processor = "" if entry.processor_s is None else f"{entry.processor_s:.3f}"
-        by_processor = "" if entry.processor_s is None or control.processor_s is None else f"{control.processor_s / entry.processor_s:.2f}"
+        by_processor = (
+            ""
+            if entry.processor_s is None or control.processor_s is None
+            else f"{control.processor_s / entry.processor_s:.2f}"
+        )
         spread = f"{entry.low_s:.3f} to {entry.high_s:.3f}"
-        table.add_row(entry.what, f"{entry.groups:,}", f"{entry.seconds:.3f}", spread, processor, f"{control.seconds / entry.seconds:.2f}", by_processor)
+        table.add_row(
+            entry.what,
+            f"{entry.groups:,}",
+            f"{entry.seconds:.3f}",
+            spread,
+            processor,
+            f"{control.seconds / entry.seconds:.2f}",
+            by_processor,
+        )
     console.print(table)
 
 

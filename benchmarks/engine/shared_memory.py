@@ -1,4 +1,6 @@
-"""Whether large batches would travel faster through shared memory than through sockets, between two processes of one host."""
+"""Whether large batches would travel faster through shared memory than through sockets, between two processes of one
+host.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ class _Receiver:
         if request.op == "frame":
             return Reply({"sum": _total(decode_table(request.payload))})
         with Path(request.args["path"]).open("rb") as file:
-            return Reply({"sum": _total(decode_table(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))))})
+            return Reply(
+                {"sum": _total(decode_table(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))))}
+            )
 
     def notify(self, request: Request) -> None:
         """Ignore it."""
@@ -128,7 +132,9 @@ async def _carry(port: int, rounds: int, by_ray: Way | None) -> list[Carriage]:
                     times[way].append(time.perf_counter() - start)
                 if found != _total(batch):
                     raise SystemExit(f"{way}: {found} arrived: no times are taken from wrong answers")
-        results += [Carriage(way, size, median(found) * 1_000, size / median(found) / 1e6) for way, found in times.items()]
+        results += [
+            Carriage(way, size, median(found) * 1_000, size / median(found) / 1e6) for way, found in times.items()
+        ]
     await peer.close()
     return results
 

@@ -67,12 +67,16 @@ def measure_start_up(runtime: Runtime, sizes: Sequence[int], *, rounds: int, job
     with ExitStack() as stack:
         places = []
         for size in sizes:
-            cluster = stack.enter_context(secateur.start(members=size, runtime=runtime, start_timeout_s=_START_TIMEOUT_S))
+            cluster = stack.enter_context(
+                secateur.start(members=size, runtime=runtime, start_timeout_s=_START_TIMEOUT_S)
+            )
             connection = stack.enter_context(cluster.connect())
             connection.execute(DDL)
             connection.table("events").load(rows)
             places.append((size, cluster, connection))
-        kinds = [(size, cluster, connection, pruned) for size, cluster, connection in places for pruned in (True, False)]
+        kinds = [
+            (size, cluster, connection, pruned) for size, cluster, connection in places for pruned in (True, False)
+        ]
         medians: dict[tuple[int, bool], list[float]] = {(size, pruned): [] for size, _, _, pruned in kinds}
         frames: dict[tuple[int, bool], float] = {}
         for size, cluster, connection, pruned in kinds:
@@ -88,17 +92,24 @@ def measure_start_up(runtime: Runtime, sizes: Sequence[int], *, rounds: int, job
                         times[size, pruned] += _run(connection, _dags(pruned, 1))
             for key, found in times.items():
                 medians[key].append(median(found))
-    return [StartUp(runtime, *key, frames[key], median(found), min(found), max(found)) for key, found in medians.items()]
+    return [
+        StartUp(runtime, *key, frames[key], median(found), min(found), max(found)) for key, found in medians.items()
+    ]
 
 
 def bars_of_start_up(measured: Sequence[StartUp]) -> list[Bar]:
     """A job on one member costs in the largest cluster what it costs in the smallest."""
     bars = []
     for runtime in dict.fromkeys(entry.runtime for entry in measured):
-        pruned = sorted((entry for entry in measured if entry.runtime == runtime and entry.pruned), key=lambda entry: entry.members)
+        pruned = sorted(
+            (entry for entry in measured if entry.runtime == runtime and entry.pruned), key=lambda entry: entry.members
+        )
         first, last = pruned[0], pruned[-1]
         what = f"{runtime}: a job on 1 of {last.members} members / on 1 of {first.members}"
-        bars += [Bar.at_most(f"{what}, frames", last.frames / first.frames, _RATIO_MAX), Bar.at_most(f"{what}, p50", last.p50_ms / first.p50_ms, _RATIO_MAX)]
+        bars += [
+            Bar.at_most(f"{what}, frames", last.frames / first.frames, _RATIO_MAX),
+            Bar.at_most(f"{what}, p50", last.p50_ms / first.p50_ms, _RATIO_MAX),
+        ]
     return bars
 
 

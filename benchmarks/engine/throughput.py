@@ -43,7 +43,8 @@ class Throughput:
         seconds: Median over the rounds.
         low_s: Shortest round.
         high_s: Longest round.
-        processor_s: Median of the processor time, which does not depend on who else uses the machine; None if some of the work is done by other processes.
+        processor_s: Median of the processor time, which does not depend on who else uses the machine; None if some of
+            the work is done by other processes.
     """
 
     what: str
@@ -55,7 +56,9 @@ class Throughput:
     processor_s: float | None
 
 
-def measure_throughput(runtime: Runtime, rows: int, groups: int, *, rounds: int, ray_data_rounds: int) -> list[Throughput]:
+def measure_throughput(
+    runtime: Runtime, rows: int, groups: int, *, rounds: int, ray_data_rounds: int
+) -> list[Throughput]:
     """Group one table by all means, in turn.
 
     Args:
@@ -69,12 +72,17 @@ def measure_throughput(runtime: Runtime, rows: int, groups: int, *, rounds: int,
         DuckDB first.
     """
     events = make_events(rows, groups)
-    with duckdb.connect(config={"threads": os.cpu_count() or 1}) as control, secateur.start(members=_MEMBERS, runtime=runtime) as cluster:
+    with (
+        duckdb.connect(config={"threads": os.cpu_count() or 1}) as control,
+        secateur.start(members=_MEMBERS, runtime=runtime) as cluster,
+    ):
         control.execute("CREATE TABLE events AS FROM events")
         with cluster.connect() as connection:
             connection.execute(DDL)
             connection.table("events").load(events)
-            candidates: dict[str, tuple[Callable[[], pa.Table], int]] = {DUCKDB: (lambda: control.sql(_SQL).to_arrow_table(), rounds)}
+            candidates: dict[str, tuple[Callable[[], pa.Table], int]] = {
+                DUCKDB: (lambda: control.sql(_SQL).to_arrow_table(), rounds)
+            }
             for plan, dag in _STAGES.items():
                 candidates[f"secateur, {runtime}, {plan}"] = (_job(connection, dag), rounds)
             if ray_data_rounds:
@@ -112,7 +120,10 @@ def _ray_data(events: pa.Table) -> Callable[[], pa.Table]:
     from ray.data.aggregate import Count, Sum
 
     ray.data.DataContext.get_current().enable_progress_bars = False
-    blocks = [events.slice(start, _BLOCK_ROWS).select(["g", "v"]).combine_chunks() for start in range(0, events.num_rows, _BLOCK_ROWS)]
+    blocks = [
+        events.slice(start, _BLOCK_ROWS).select(["g", "v"]).combine_chunks()
+        for start in range(0, events.num_rows, _BLOCK_ROWS)
+    ]
     dataset = ray.data.from_arrow(blocks).materialize()
 
     def group() -> pa.Table:
@@ -122,10 +133,18 @@ def _ray_data(events: pa.Table) -> Callable[[], pa.Table]:
     return group
 
 
-def _in_turn(candidates: dict[str, tuple[Callable[[], pa.Table], int]], rounds: int, rows: int, groups: int, *, elsewhere: bool) -> list[Throughput]:
+def _in_turn(
+    candidates: dict[str, tuple[Callable[[], pa.Table], int]], rounds: int, rows: int, groups: int, *, elsewhere: bool
+) -> list[Throughput]:
     expected: list[dict[str, Any]] | None = None
     for what, (group, _) in candidates.items():  # also the round that warms up
-        found = group().select(["g", "n", "s"]).cast(pa.schema([("g", pa.int64()), ("n", pa.int64()), ("s", pa.int64())])).sort_by("g").to_pylist()
+        found = (
+            group()
+            .select(["g", "n", "s"])
+            .cast(pa.schema([("g", pa.int64()), ("n", pa.int64()), ("s", pa.int64())]))
+            .sort_by("g")
+            .to_pylist()
+        )
         expected = found if expected is None else expected
         if found != expected:
             raise SystemExit(f"{what} gave another answer than {DUCKDB}: no times are taken from wrong answers")
@@ -139,5 +158,9 @@ def _in_turn(candidates: dict[str, tuple[Callable[[], pa.Table], int]], rounds: 
     results = []
     for what, found in times.items():
         processor_s = None if elsewhere and what != DUCKDB else median(used for _, used in found)
-        results.append(Throughput(what, groups, rows, median(seconds for seconds, _ in found), min(found)[0], max(found)[0], processor_s))
+        results.append(
+            Throughput(
+                what, groups, rows, median(seconds for seconds, _ in found), min(found)[0], max(found)[0], processor_s
+            )
+        )
     return results

@@ -1,11 +1,11 @@
 """What does one fragment cost in each kernel, from a key slice to a million rows?
 
-Question: does the arrow kernel answer a key slice of a hundred rows within its bars (filter and projection 60 us, filter, GROUP BY and three aggregates 200
-us), and up to which size is it ahead of DuckDB?
+Question: does the arrow kernel answer a key slice of a hundred rows within its bars (filter and projection 60 us,
+filter, GROUP BY and three aggregates 200 us), and up to which size is it ahead of DuckDB?
 Data: orders of a fixed seed, a hundred a customer; slices of 100, 4,000, 100,000 and 1,000,000 rows in one chunk.
-Control: the DuckDB kernel on the same fragment, rows and parameters, in the same run; the answers are compared before anything is timed.
-Metric: per round the median of its calls in microseconds; of seven rounds after one to warm up the median, fastest and slowest. Writes
-build/bench/kernels.json.
+Control: the DuckDB kernel on the same fragment, rows and parameters, in the same run; the answers are compared before
+anything is timed. Metric: per round the median of its calls in microseconds; of seven rounds after one to warm up the
+median, fastest and slowest. Writes build/bench/kernels.json.
 
 Run: ``python -m benchmarks.kernels``.
 """
@@ -43,7 +43,14 @@ _SIZES: Final = (100, 4_000, 100_000, 1_000_000)
 _OUTPUT: Final = Path("build/bench/kernels.json")
 _TYPES: Final = {
     name: parse_type(text)
-    for name, text in {"customer": "VARCHAR", "id": "BIGINT", "status": "VARCHAR", "amount": "DOUBLE", "quantity": "INTEGER", "price": "DECIMAL(10,2)"}.items()
+    for name, text in {
+        "customer": "VARCHAR",
+        "id": "BIGINT",
+        "status": "VARCHAR",
+        "amount": "DOUBLE",
+        "quantity": "INTEGER",
+        "price": "DECIMAL(10,2)",
+    }.items()
 }
 #: What is asked, the parameters, and the bar in microseconds for a hundred rows.
 _STATEMENTS: Final[tuple[tuple[str, list[Any], float | None], ...]] = (
@@ -114,7 +121,10 @@ def compare(answer: pa.Table, control: pa.Table, statement: str) -> None:
     """Stop unless both answers have the same rows; doubles to nine digits, rows in any order."""
 
     def rows(table: pa.Table) -> list[str]:
-        return sorted(str([f"{value:.9g}" if isinstance(value, float) else value for value in row.values()]) for row in table.to_pylist())
+        return sorted(
+            str([f"{value:.9g}" if isinstance(value, float) else value for value in row.values()])
+            for row in table.to_pylist()
+        )
 
     if answer.schema != control.schema or rows(answer) != rows(control):
         raise SystemExit(f"the kernels disagree on {statement}: nothing was timed")
@@ -133,21 +143,37 @@ def measure() -> list[Timing]:
             for wish, (_, kernel) in answers.items():
                 if kernel is wish:
                     spread = timed(partial(run_with, fragment, relations, params, kernel=wish))
-                    timings.append(Timing(sql, rows, kernel.value, *spread, bar_us if kernel is KernelName.ARROW and rows == _SIZES[0] else None))
+                    timings.append(
+                        Timing(
+                            sql,
+                            rows,
+                            kernel.value,
+                            *spread,
+                            bar_us if kernel is KernelName.ARROW and rows == _SIZES[0] else None,
+                        )
+                    )
     return timings
 
 
 def report(timings: list[Timing]) -> None:
     """Write the JSON and print the table."""
     _OUTPUT.parent.mkdir(parents=True, exist_ok=True)
-    context = {"python": platform.python_version(), "machine": platform.machine(), **{name: version(name) for name in ("pyarrow", "duckdb", "numpy")}}
+    context = {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        **{name: version(name) for name in ("pyarrow", "duckdb", "numpy")},
+    }
     _OUTPUT.write_text(json.dumps({"context": context, "timings": [asdict(timing) for timing in timings]}, indent=1))
     table = Table("statement", "rows", "arrow us (spread)", "duckdb us (spread)", "ratio", "bar us", box=SIMPLE_HEAD)
     duckdb = {(timing.statement, timing.rows): timing for timing in timings if timing.kernel == KernelName.DUCKDB.value}
     for timing in timings:
         if timing.kernel == KernelName.ARROW.value:
             control = duckdb[timing.statement, timing.rows]
-            bar = "" if timing.bar_us is None else f"{timing.bar_us:.0f} {'met' if timing.median_us <= timing.bar_us else 'MISSED'}"
+            bar = (
+                ""
+                if timing.bar_us is None
+                else f"{timing.bar_us:.0f} {'met' if timing.median_us <= timing.bar_us else 'MISSED'}"
+            )
             table.add_row(
                 timing.statement,
                 f"{timing.rows:,}",

@@ -1,10 +1,11 @@
 """How fast are rows routed to partitions, and partitions dealt to members?
 
-Question: does the vectorised partition function keep up with a load (10 M integer keys/s, 2 M short strings/s on one core), what does a client pay to route one
-statement, and what does a membership change cost at 100,000 partitions?
+Question: does the vectorised partition function keep up with a load (10 M integer keys/s, 2 M short strings/s on one
+core), what does a client pay to route one statement, and what does a membership change cost at 100,000 partitions?
 Data: random keys from a fixed seed, generated in memory.
-Control: the C library's XXH64 called once per row from Python, on the same keys, in the same run; its partitions are compared before anything is timed.
-Metric: median and spread of seven runs after one to warm up, as a rate per second on one thread.
+Control: the C library's XXH64 called once per row from Python, on the same keys, in the same run; its partitions are
+compared before anything is timed. Metric: median and spread of seven runs after one to warm up, as a rate per second on
+one thread.
 
 Run: ``python -m benchmarks.partitioning [--rows N]``.
 """
@@ -76,9 +77,18 @@ def measure(what: str, items: int, run: Callable[[], object], target: float | No
 
 def scheme(*columns: str, splits: int = 0, partitions: int = 271) -> PartitionScheme:
     """HASH over the columns, and ranges of equal width over the days when ``splits`` is given."""
-    bounds = split_at([(date.fromordinal(date(1980, 1, 1).toordinal() + day * 20_000 // splits),) for day in range(splits)]) if splits else ()
+    bounds = (
+        split_at([(date.fromordinal(date(1980, 1, 1).toordinal() + day * 20_000 // splits),) for day in range(splits)])
+        if splits
+        else ()
+    )
     return build_scheme(
-        hashes=[HashComponent(columns, partitions)], range_columns=["d"] if splits else [], ranges=bounds, types=_TYPES, primary_key=list(_TYPES), table="bench"
+        hashes=[HashComponent(columns, partitions)],
+        range_columns=["d"] if splits else [],
+        ranges=bounds,
+        types=_TYPES,
+        primary_key=list(_TYPES),
+        table="bench",
     )
 
 
@@ -176,7 +186,11 @@ def show(title: str, unit: str, rates: Iterator[Rate]) -> None:
     print(f"\n{title}")
     print(f"{'':44} {'median':>12} {'slowest':>12} {'fastest':>12}  {unit} per second")
     for rate in rates:
-        verdict = "" if rate.target is None else f"  target {rate.target:,.0f}: {'met' if rate.median >= rate.target else 'MISSED'}"
+        verdict = (
+            ""
+            if rate.target is None
+            else f"  target {rate.target:,.0f}: {'met' if rate.median >= rate.target else 'MISSED'}"
+        )
         print(f"{rate.what:44} {rate.median:12,.0f} {rate.slowest:12,.0f} {rate.fastest:12,.0f}{verdict}", flush=True)
 
 

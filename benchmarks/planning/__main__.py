@@ -22,8 +22,15 @@ def main() -> int:
     Returns:
         0; with ``--check`` 1 if a bar was missed.
     """
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.planning", description="From the text and values of a statement to its partitions.")
-    parser.add_argument("--json", type=Path, default=Path("build/bench/planning.json"), help="where the report goes (default: %(default)s)")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.planning", description="From the text and values of a statement to its partitions."
+    )
+    parser.add_argument(
+        "--json",
+        type=Path,
+        default=Path("build/bench/planning.json"),
+        help="where the report goes (default: %(default)s)",
+    )
     parser.add_argument("--check", action="store_true", help="fail when a bar is missed")
     options = parser.parse_args()
 
@@ -46,7 +53,11 @@ def _line(cost: Cost) -> str:
 
 def _write(path: Path, costs: Sequence[Cost]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    data = {"python": platform.python_version(), "machine": platform.machine(), "costs": [asdict(cost) for cost in costs]}
+    data = {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "costs": [asdict(cost) for cost in costs],
+    }
     path.write_text(json.dumps(data, indent=1))
 
 

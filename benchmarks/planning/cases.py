@@ -26,7 +26,8 @@ __all__ = ["Cost", "list_costs", "one_key_costs", "partition_costs"]
 _ROUNDS: Final = 9
 _MEMBERS: Final = ("m1", "m2", "m3")
 _ORDERS: Final = (
-    "CREATE TABLE orders (customer_id VARCHAR, id BIGINT, total DOUBLE, PRIMARY KEY (customer_id, id)) PARTITION BY HASH (customer_id) PARTITIONS 271"
+    "CREATE TABLE orders (customer_id VARCHAR, id BIGINT, total DOUBLE, PRIMARY KEY (customer_id, id)) PARTITION BY"
+    " HASH (customer_id) PARTITIONS 271"
 )
 _ONE_KEY: Final = "SELECT id, total FROM orders WHERE customer_id = ?"
 _KEY_BAR_US: Final = 15.0
@@ -95,7 +96,9 @@ class Tables:
 
 
 def median_us(run: Callable[[int], object], calls: int = 1) -> float:
-    """Microseconds of process time of one call; ``run`` is given the number of the call, so that it can do something new each time."""
+    """Microseconds of process time of one call; ``run`` is given the number of the call, so that it can do something
+    new each time.
+    """
     measured = []
     number = 0
     for _ in range(_ROUNDS + 1):
@@ -136,9 +139,16 @@ def one_key_costs() -> Iterator[Cost]:
     tree = tables.select(_ONE_KEY, ["C0"]).plan.scans[0].tree
     keys = [[f"C{number}"] for number in range(2000)]
     yield Cost("one key: binding alone", median_us(lambda number: tree.bind(keys[number % 2000]), 2000))
-    computed = tables.select("SELECT id FROM orders WHERE customer_id = upper(?) || '-' || CAST(? AS VARCHAR)", ["c", 1]).plan.scans[0].tree
+    computed = (
+        tables.select("SELECT id FROM orders WHERE customer_id = upper(?) || '-' || CAST(? AS VARCHAR)", ["c", 1])
+        .plan.scans[0]
+        .tree
+    )
     yield Cost("one computed key: binding alone", median_us(lambda number: computed.bind([f"c{number}", number]), 2000))
-    yield Cost("one key, a new text: planning", median_us(lambda number: tables.select(f"{_ONE_KEY} AND id > {number}", ["C1"]), 5))
+    yield Cost(
+        "one key, a new text: planning",
+        median_us(lambda number: tables.select(f"{_ONE_KEY} AND id > {number}", ["C1"]), 5),
+    )
 
 
 def list_costs(sizes: Sequence[int] = (10, 100, 1_000, 10_000)) -> Iterator[Cost]:
@@ -150,7 +160,9 @@ def list_costs(sizes: Sequence[int] = (10, 100, 1_000, 10_000)) -> Iterator[Cost
         values = [f"C{element}" for element in range(size)]
         yield _bound(tables, f"{size:,} elements of a list parameter: binding", "customer_id = ANY(?)", [values], size)
         if size <= _PARAMETERS_MAX:
-            yield _bound(tables, f"{size:,} parameters: binding", f"customer_id IN ({', '.join('?' * size)})", values, size)
+            yield _bound(
+                tables, f"{size:,} parameters: binding", f"customer_id IN ({', '.join('?' * size)})", values, size
+            )
 
 
 def _literal_costs(tables: Tables, size: int) -> Iterator[Cost]:
@@ -162,7 +174,9 @@ def _literal_costs(tables: Tables, size: int) -> Iterator[Cost]:
     cost = median_us(lambda number: tables.select(new[number]))
     promised = size == 10_000
     bar = f"under {_LIST_BAR_US / 1000:g} ms" if promised else None
-    yield Cost(f"{size:,} literals, a new text: planning", cost, cost / size, bar=bar, met=not promised or cost < _LIST_BAR_US)
+    yield Cost(
+        f"{size:,} literals, a new text: planning", cost, cost / size, bar=bar, met=not promised or cost < _LIST_BAR_US
+    )
     other = [text(number) for number in range(_ROUNDS + 1)]
     cost = median_us(lambda number: tables.select(other[number]))
     yield Cost(f"{size:,} literals, only the values are new: planning", cost, cost / size)
@@ -200,4 +214,10 @@ def _compared(kind: str, few: Mapping[str, float], many: Mapping[str, float]) ->
     for step, cost in few.items():
         yield Cost(f"{kind}, 100 partitions, one key: {step}", cost)
         ratio = many[step] / cost
-        yield Cost(f"{kind}, 100,000 partitions, one key: {step}", many[step], ratio=ratio, bar=f"at most {_GROWTH_BAR:g}x of 100", met=ratio <= _GROWTH_BAR)
+        yield Cost(
+            f"{kind}, 100,000 partitions, one key: {step}",
+            many[step],
+            ratio=ratio,
+            bar=f"at most {_GROWTH_BAR:g}x of 100",
+            met=ratio <= _GROWTH_BAR,
+        )

@@ -21,18 +21,36 @@ def main() -> int:
     Returns:
         0; with ``--check`` 1 if a bar was missed.
     """
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.serving", description="Latency of selective statements and rate of Spark loads.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.serving", description="Latency of selective statements and rate of Spark loads."
+    )
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows of the table (default: %(default)s)")
     parser.add_argument("--members", type=int, default=3, help="Ray members (default: %(default)s)")
-    parser.add_argument("--calls", type=int, default=500, help="calls a round of each pruned statement (default: %(default)s)")
-    parser.add_argument("--calls-unpruned", type=int, default=100, help="calls a round of each unpruned statement (default: %(default)s)")
+    parser.add_argument(
+        "--calls", type=int, default=500, help="calls a round of each pruned statement (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--calls-unpruned",
+        type=int,
+        default=100,
+        help="calls a round of each unpruned statement (default: %(default)s)",
+    )
     parser.add_argument("--no-load", action="store_true", help="leave out Spark")
-    parser.add_argument("--json", type=Path, default=Path("build/bench/serving.json"), help="where the report goes (default: %(default)s)")
+    parser.add_argument(
+        "--json",
+        type=Path,
+        default=Path("build/bench/serving.json"),
+        help="where the report goes (default: %(default)s)",
+    )
     parser.add_argument("--check", action="store_true", help="fail when a bar is missed")
     options = parser.parse_args()
 
     orders = make_orders(options.rows)
-    with secateur.start(members=options.members, runtime="ray") as cluster, cluster.connect() as pruned, cluster.connect() as unpruned:
+    with (
+        secateur.start(members=options.members, runtime="ray") as cluster,
+        cluster.connect() as pruned,
+        cluster.connect() as unpruned,
+    ):
         unpruned.execute("SET pruning = off")
         pruned.execute(DDL)
         _say(f"Loading {options.rows:,} rows over {options.members} Ray members")
@@ -40,7 +58,9 @@ def main() -> int:
         _say("Comparing answers with DuckDB")
         compare_answers(pruned, unpruned, orders)
         _say("Timing statements")
-        latencies = measure_latency(pruned, unpruned, rows=options.rows, calls=options.calls, calls_unpruned=options.calls_unpruned)
+        latencies = measure_latency(
+            pruned, unpruned, rows=options.rows, calls=options.calls, calls_unpruned=options.calls_unpruned
+        )
         loads: list[LoadResult] = []
         if not options.no_load:
             _say("Timing Spark loads")

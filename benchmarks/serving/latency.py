@@ -21,7 +21,9 @@ CONTROL: Final = "empty Ray actor call"
 _ROUNDS: Final = 7
 _WARM_UP_RUNS: Final = 100
 _ROUND_S_MAX: Final = 5.0
-"""A candidate's round ends after this time, with the calls that it has made by then: statements without pruning take a hundred times as long as pruned ones."""
+"""A candidate's round ends after this time, with the calls that it has made by then: statements without pruning take a
+hundred times as long as pruned ones.
+"""
 _COMPARED_KEYS: Final = 50
 
 Key = tuple[int, int]
@@ -50,7 +52,10 @@ STATEMENTS: Final = (
     ),
     Statement(
         name="per-key aggregate",
-        sql="SELECT status, count(*) AS orders, sum(quantity) AS pieces, avg(price) AS mean FROM orders WHERE customer_id = ? GROUP BY status ORDER BY status",
+        sql=(
+            "SELECT status, count(*) AS orders, sum(quantity) AS pieces, avg(price) AS mean FROM orders WHERE"
+            " customer_id = ? GROUP BY status ORDER BY status"
+        ),
         parameters=lambda key: key[:1],
     ),
 )
@@ -99,13 +104,18 @@ def compare_answers(pruned: Connection, unpruned: Connection, orders: pa.Table) 
                 for connection in (pruned, unpruned):
                     rows = connection.execute(statement.sql, parameters).fetchall()
                     if rows != expected:
-                        raise SystemExit(f"{statement.name} for {parameters} gave {rows}, DuckDB gives {expected}: no times are taken from wrong answers")
+                        raise SystemExit(
+                            f"{statement.name} for {parameters} gave {rows}, DuckDB gives {expected}: no times are"
+                            " taken from wrong answers"
+                        )
             stats = pruned.execute(statement.sql, statement.parameters((0, 0))).stats
             if stats is None or stats.members_touched != 1:
                 raise SystemExit(f"{statement.name} should touch one member: {stats}")
 
 
-def measure_latency(pruned: Connection, unpruned: Connection, *, rows: int, calls: int, calls_unpruned: int) -> list[LatencyResult]:
+def measure_latency(
+    pruned: Connection, unpruned: Connection, *, rows: int, calls: int, calls_unpruned: int
+) -> list[LatencyResult]:
     """Time every statement on both connections, and the control.
 
     Args:
@@ -119,7 +129,9 @@ def measure_latency(pruned: Connection, unpruned: Connection, *, rows: int, call
         The control first, then statement by statement.
     """
     actor = ray.remote(num_cpus=0)(_Idle).remote()
-    candidates: list[tuple[str, int, Callable[[Key], Any]]] = [(CONTROL, calls, lambda key: ray.get(actor.nothing.remote()))]
+    candidates: list[tuple[str, int, Callable[[Key], Any]]] = [
+        (CONTROL, calls, lambda key: ray.get(actor.nothing.remote()))
+    ]
     for statement in STATEMENTS:
         candidates.append((f"{statement.name}, pruned", calls, _asks(pruned, statement)))
         candidates.append((f"{statement.name}, pruning off", calls_unpruned, _asks(unpruned, statement)))
@@ -138,7 +150,9 @@ def _asks(connection: Connection, statement: Statement) -> Callable[[Key], Any]:
     return lambda key: connection.execute(statement.sql, statement.parameters(key)).fetchall()
 
 
-def _times_ms(call: Callable[[Key], Any], warm_up: Sequence[Key], keys: Sequence[Key]) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _times_ms(
+    call: Callable[[Key], Any], warm_up: Sequence[Key], keys: Sequence[Key]
+) -> np.ndarray[Any, np.dtype[np.float64]]:
     """The milliseconds of each call, after calls to warm up that take at most as long as the timed ones may."""
     stop_s = time.perf_counter() + _ROUND_S_MAX
     for key in warm_up:

@@ -69,7 +69,11 @@ def measure_load(connection: Connection, address: str, orders: pa.Table) -> list
         try:
             spark.sparkContext.setLogLevel("ERROR")
             pq.write_table(orders, folder / "orders.parquet")
-            frame = spark.read.parquet(str(folder / "orders.parquet")).repartition(spark.sparkContext.defaultParallelism).cache()
+            frame = (
+                spark.read.parquet(str(folder / "orders.parquet"))
+                .repartition(spark.sparkContext.defaultParallelism)
+                .cache()
+            )
             frame.count()
             writers: dict[str, Callable[[], object]] = {
                 CONTROL: lambda: frame.write.mode("overwrite").parquet(str(folder / "written")),

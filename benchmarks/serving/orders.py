@@ -35,7 +35,11 @@ def make_orders(rows: int) -> pa.Table:
         {
             "customer_id": pa.array(order // ORDERS_PER_CUSTOMER),
             "order_id": pa.array(order),
-            "status": pa.DictionaryArray.from_arrays(random.integers(0, len(_STATUSES), rows, dtype=np.int8), _STATUSES).cast(pa.string()),
+            "status": (
+                pa.DictionaryArray.from_arrays(random.integers(0, len(_STATUSES), rows, dtype=np.int8), _STATUSES).cast(
+                    pa.string()
+                )
+            ),
             "day": pa.array(random.integers(first_day, first_day + 365, rows, dtype=np.int32)).cast(pa.date32()),
             "quantity": pa.array(random.integers(1, 10, rows, dtype=np.int32)),
             # Quarters: their sums are exact in any order, so answers can be compared without a tolerance.

@@ -36,9 +36,19 @@ def bars_of(latencies: Sequence[LatencyResult], loads: Sequence[LoadResult]) -> 
     return bars
 
 
-def write_json(path: Path, data: dict[str, Any], latencies: Sequence[LatencyResult], loads: Sequence[LoadResult], bars: Sequence[Bar]) -> None:
+def write_json(
+    path: Path,
+    data: dict[str, Any],
+    latencies: Sequence[LatencyResult],
+    loads: Sequence[LoadResult],
+    bars: Sequence[Bar],
+) -> None:
     """Write everything that was measured, with what it was measured on."""
-    measured = {"data": data, "latency": [asdict(result) for result in latencies], "load": [asdict(result) for result in loads]}
+    measured = {
+        "data": data,
+        "latency": [asdict(result) for result in latencies],
+        "load": [asdict(result) for result in loads],
+    }
     write_record(path, "serving", _LIBRARIES, measured, bars)
 
 
@@ -51,14 +61,18 @@ def print_report(latencies: Sequence[LatencyResult], loads: Sequence[LoadResult]
     for result in latencies:
         spread = f"{result.p50_low_ms:.3f} to {result.p50_high_ms:.3f}"
         ratio = f"{result.p50_ms / latencies[0].p50_ms:.2f}"
-        table.add_row(result.name, f"{result.p50_ms:.3f}", spread, f"{result.p99_ms:.3f}", f"{result.per_s:,.0f}", ratio)
+        table.add_row(
+            result.name, f"{result.p50_ms:.3f}", spread, f"{result.p99_ms:.3f}", f"{result.per_s:,.0f}", ratio
+        )
     console.print(table)
     table = Table(box=SIMPLE_HEAD, title="Bulk load", title_justify="left")
     for column in ("", "rows per second", "of runs", "rate / control"):
         table.add_column(column, justify="right" if column else "left")
     for loaded in loads:
         spread = f"{loaded.low_rows_per_s:,.0f} to {loaded.high_rows_per_s:,.0f}"
-        table.add_row(loaded.name, f"{loaded.rows_per_s:,.0f}", spread, f"{loaded.rows_per_s / loads[0].rows_per_s:.2f}")
+        table.add_row(
+            loaded.name, f"{loaded.rows_per_s:,.0f}", spread, f"{loaded.rows_per_s / loads[0].rows_per_s:.2f}"
+        )
     if loads:
         console.print(table)
     print_bars(bars)

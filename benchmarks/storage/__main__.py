@@ -70,7 +70,11 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         frames = Path(folder) / "frames"
         write_frames(frames, 1_000_000)
-        memory = json.loads(subprocess.run([sys.executable, "-m", "benchmarks.storage.memory", frames], check=True, capture_output=True, text=True).stdout)
+        memory = json.loads(
+            subprocess.run(
+                [sys.executable, "-m", "benchmarks.storage.memory", frames], check=True, capture_output=True, text=True
+            ).stdout
+        )
     report(results, memory)
 
 
@@ -80,7 +84,11 @@ def check_answers(store: MemberStore) -> None:
     key = [rows[name][2000].as_py() for name in ("tail", "at", "n")]
     with duckdb.connect() as connection:
         connection.register("trips", rows)
-        for width, where in [(1, "tail = $1"), (2, 'tail = $1 AND "at" = $2'), (3, 'tail = $1 AND "at" = $2 AND n = $3')]:
+        for width, where in [
+            (1, "tail = $1"),
+            (2, 'tail = $1 AND "at" = $2'),
+            (3, 'tail = $1 AND "at" = $2 AND n = $3'),
+        ]:
             expected = connection.execute(f"SELECT n FROM trips WHERE {where} ORDER BY ALL", key[:width]).fetchall()
             found = store.relation(_SMALL, [0], ["n"], KeyPrefix(tuple(key[:width])))["n"].to_pylist()
             if sorted(found) != [row[0] for row in expected]:
@@ -105,7 +113,12 @@ def searches(store: MemberStore) -> list[Candidate]:
         result += [
             Candidate(group, "lookup by the whole key", 2000, partial(snapshot.lookup, key)),
             Candidate(group, "lookup by the first column", 2000, partial(snapshot.lookup, key[:1])),
-            Candidate(group, "relation: 4 columns by the first column", 2000, partial(store.relation, table_id, [0], columns, KeyPrefix(tuple(key[:1])))),
+            Candidate(
+                group,
+                "relation: 4 columns by the first column",
+                2000,
+                partial(store.relation, table_id, [0], columns, KeyPrefix(tuple(key[:1]))),
+            ),
             Candidate(group, "slice between two bounds", 2000, partial(snapshot.slice, between)),
         ]
         if table_id == _SMALL:
@@ -151,21 +164,31 @@ def loads() -> list[Candidate]:
     table = trips(271, _LOADED)
     rows = trips_rows(table, 1_000_000)
     parts = split(rows, table)
-    ordered = {partition: piece.sort_by([(name, "ascending") for name in table.primary_key]) for partition, piece in parts.items()}
+    ordered = {
+        partition: piece.sort_by([(name, "ascending") for name in table.primary_key])
+        for partition, piece in parts.items()
+    }
 
     def load(pieces: dict[int, pa.Table]) -> None:
         store = MemberStore()
         store.create_table(table, range(271))
         for partition, piece in pieces.items():
             store.loads.stage("load", _LOADED, partition, 0, piece)
-        if store.loads.prepare("load", _LOADED, "append", {partition: [0] for partition in pieces}) != store.loads.publish("load"):
+        if store.loads.prepare(
+            "load", _LOADED, "append", {partition: [0] for partition in pieces}
+        ) != store.loads.publish("load"):
             raise AssertionError("rows were lost")
 
     group = "load 1,000,000 rows into 271 partitions"
     return [
         Candidate(group, "stage, prepare, publish: random order", 1, lambda: load(parts)),
         Candidate(group, "stage, prepare, publish: in key order", 1, lambda: load(ordered)),
-        Candidate(group, "control: Table.sort_by of all rows", 1, lambda: rows.sort_by([(name, "ascending") for name in table.primary_key])),
+        Candidate(
+            group,
+            "control: Table.sort_by of all rows",
+            1,
+            lambda: rows.sort_by([(name, "ascending") for name in table.primary_key]),
+        ),
     ]
 
 
@@ -189,10 +212,18 @@ def report(results: Sequence[Result], memory: dict[str, float]) -> None:
         shown = Table("", "median us", "range us", title=group, title_justify="left", box=SIMPLE_HEAD)
         for result in results:
             if result.group == group:
-                shown.add_row(result.name, f"{result.median_us:,.1f}", f"{result.fastest_us:,.1f} to {result.slowest_us:,.1f}")
+                shown.add_row(
+                    result.name, f"{result.median_us:,.1f}", f"{result.fastest_us:,.1f} to {result.slowest_us:,.1f}"
+                )
         console.print(shown)
     ratios = {name: memory[name] / memory["raw"] for name in ("stats", "resident", "resident_replaced")}
-    shown = Table("", "of the raw Arrow size", title="1,000,000 rows at rest in 271 partitions", title_justify="left", box=SIMPLE_HEAD)
+    shown = Table(
+        "",
+        "of the raw Arrow size",
+        title="1,000,000 rows at rest in 271 partitions",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+    )
     labels = {
         "stats": "as MemberStore.stats() says",
         "resident": "resident set after one load",
@@ -202,8 +233,22 @@ def report(results: Sequence[Result], memory: dict[str, float]) -> None:
         shown.add_row(label, f"{ratios[name]:.3f}")
     console.print(shown)
     _OUTPUT.parent.mkdir(parents=True, exist_ok=True)
-    machine = {"python": platform.python_version(), "processor": platform.machine(), "pyarrow": version("pyarrow"), "numpy": version("numpy")}
-    _OUTPUT.write_text(json.dumps({"machine": machine, "times": [asdict(result) for result in results], "memory": {**memory, "ratios": ratios}}, indent=2))
+    machine = {
+        "python": platform.python_version(),
+        "processor": platform.machine(),
+        "pyarrow": version("pyarrow"),
+        "numpy": version("numpy"),
+    }
+    _OUTPUT.write_text(
+        json.dumps(
+            {
+                "machine": machine,
+                "times": [asdict(result) for result in results],
+                "memory": {**memory, "ratios": ratios},
+            },
+            indent=2,
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Memory at rest, in a process of its own: what the process took beside the raw table, after one load and after the table was replaced again and again.
+"""Memory at rest, in a process of its own: what the process took beside the raw table, after one load and after the
+table was replaced again and again.
 
-``python -m benchmarks.storage.memory FILE`` loads the frames of a file, as they come from a socket, and prints one line of JSON. They were
-made up elsewhere, so that what that took is not counted.
+``python -m benchmarks.storage.memory FILE`` loads the frames of a file, as they come from a socket, and prints one line
+of JSON. They were made up elsewhere, so that what that took is not counted.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ def write_frames(path: Path, rows: int) -> None:
             with pa.ipc.new_stream(sink, batch.schema) as writer:
                 writer.write_table(pa.concat_tables(parts.values()).combine_chunks())
             payload = sink.getvalue()
-            file.write(json.dumps([payload.size, [[partition, piece.num_rows] for partition, piece in parts.items()]]).encode() + b"\n")
+            file.write(
+                json.dumps([payload.size, [[partition, piece.num_rows] for partition, piece in parts.items()]]).encode()
+                + b"\n"
+            )
             file.write(payload)
 
 
@@ -56,7 +60,12 @@ def measure(path: Path) -> dict[str, float]:
     once = _resident_bytes() - before
     for again in range(4):
         _load(store, path, f"again-{again}")
-    return {"raw": raw, "stats": store.stats()[0].nbytes, "resident": once, "resident_replaced": _resident_bytes() - before}
+    return {
+        "raw": raw,
+        "stats": store.stats()[0].nbytes,
+        "resident": once,
+        "resident_replaced": _resident_bytes() - before,
+    }
 
 
 def _load(store: MemberStore, path: Path, load_id: str, frames: int | None = None) -> int:

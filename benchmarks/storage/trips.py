@@ -21,21 +21,37 @@ _TEXTS: Final = 4
 def trips(partitions: int, table_id: int = 1) -> TableDef:
     """Describe the table."""
     columns = [("tail", "VARCHAR", False), ("at", "TIMESTAMP", False), ("n", "INTEGER", False)]
-    columns += [(f"x{index}", "DOUBLE", True) for index in range(_DOUBLES)] + [(f"note{index}", "VARCHAR", True) for index in range(_TEXTS)]
+    columns += [(f"x{index}", "DOUBLE", True) for index in range(_DOUBLES)] + [
+        (f"note{index}", "VARCHAR", True) for index in range(_TEXTS)
+    ]
     scheme = PartitionScheme(hashes=(HashComponent(("tail",), partitions),), types=(("tail", parse_type("VARCHAR")),))
-    return TableDef("trips", table_id, tuple(Column(name, parse_type(text), null) for name, text, null in columns), ("tail", "at", "n"), scheme)
+    return TableDef(
+        "trips",
+        table_id,
+        tuple(Column(name, parse_type(text), null) for name, text, null in columns),
+        ("tail", "at", "n"),
+        scheme,
+    )
 
 
 def readings(table_id: int) -> TableDef:
     """Describe a table of three columns with a key of two: the least that a lookup can cost."""
-    columns = (Column("device", parse_type("BIGINT"), False), Column("channel", parse_type("VARCHAR"), False), Column("value", parse_type("DOUBLE")))
+    columns = (
+        Column("device", parse_type("BIGINT"), False),
+        Column("channel", parse_type("VARCHAR"), False),
+        Column("value", parse_type("DOUBLE")),
+    )
     return TableDef("readings", table_id, columns, ("device", "channel"), PartitionScheme())
 
 
 def readings_rows(table: TableDef, rows: int) -> pa.Table:
     """Rows with twenty channels for each device."""
     numbers = np.arange(rows)
-    arrays = [pa.array(numbers // 20), pa.array([f"channel-{number % 20:02}" for number in numbers]), pa.array(np.sin(numbers))]
+    arrays = [
+        pa.array(numbers // 20),
+        pa.array([f"channel-{number % 20:02}" for number in numbers]),
+        pa.array(np.sin(numbers)),
+    ]
     return pa.Table.from_arrays(arrays, schema=table.arrow_schema)
 
 

@@ -20,8 +20,9 @@ Row = tuple[Any, ...]
 def difference(sql: str, names: Sequence[str], got: Sequence[Row], expected: Sequence[Row]) -> str | None:
     """What tells two answers apart, or None.
 
-    Rows are compared as multisets, doubles within :data:`DOUBLE_TOLERANCE`. Of the order, what the statement defines and the rows show is compared: the
-    columns of its ORDER BY that are columns of the answer, row by row, up to the first that is not.
+    Rows are compared as multisets, doubles within :data:`DOUBLE_TOLERANCE`. Of the order, what the statement defines
+    and the rows show is compared: the columns of its ORDER BY that are columns of the answer, row by row, up to the
+    first that is not.
 
     Args:
         sql: The query.
@@ -42,7 +43,9 @@ def difference(sql: str, names: Sequence[str], got: Sequence[Row], expected: Seq
 
 
 def sort_columns(sql: str, names: Sequence[str]) -> list[int]:
-    """The positions in the answer of what the statement sorts by, up to the first item that is not a column of the answer."""
+    """The positions in the answer of what the statement sorts by, up to the first item that is not a column of the
+    answer.
+    """
     order = sqlglot.parse_one(sql, dialect="duckdb").args.get("order")
     if order is None:
         return []

@@ -1,8 +1,10 @@
-"""The data and the queries of TPC-H and TPC-DS, generated once and kept under ``build/``: ``python -m benchmarks.tpc.data tpch --scale 1``.
+"""The data and the queries of TPC-H and TPC-DS, generated once and kept under ``build/``:
+``python -m benchmarks.tpc.data tpch --scale 1``.
 
-The generators are extensions of DuckDB 1.5.5 that packages carry, while secateur runs on a later DuckDB: they get an environment of their own,
-``build/tpc/environment``, with what pip is configured to use. Larger TPC-H data can come from elsewhere (``tpchgen-cli`` writes the same tables):
-Parquet files in ``build/tpch/sf<scale>`` that are complete are taken as they are.
+The generators are extensions of DuckDB 1.5.5 that packages carry, while secateur runs on a later DuckDB: they get an
+environment of their own, ``build/tpc/environment``, with what pip is configured to use. Larger TPC-H data can come from
+elsewhere (``tpchgen-cli`` writes the same tables): Parquet files in ``build/tpch/sf<scale>`` that are complete are
+taken as they are.
 """
 
 from __future__ import annotations
@@ -41,13 +43,17 @@ def tables_of(benchmark: str, scale: str) -> dict[str, Path]:
         unfinished = folder.with_suffix(".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True)
-        subprocess.run([_generator_python(), Path(__file__).with_name("dbgen.py"), "tables", benchmark, scale, unfinished], check=True)
+        subprocess.run(
+            [_generator_python(), Path(__file__).with_name("dbgen.py"), "tables", benchmark, scale, unfinished],
+            check=True,
+        )
         unfinished.rename(folder)
     return {path.stem: path for path in sorted(folder.glob("*.parquet"))}
 
 
 def queries_of(benchmark: str) -> dict[int, str]:
-    """The texts of a benchmark's queries by number, those of DuckDB's generator: with the standard's validation parameters for TPC-H.
+    """The texts of a benchmark's queries by number, those of DuckDB's generator: with the standard's validation
+    parameters for TPC-H.
 
     Raises:
         subprocess.CalledProcessError: As :func:`tables_of`.
@@ -56,7 +62,9 @@ def queries_of(benchmark: str) -> dict[int, str]:
     if not file.is_file():
         file.parent.mkdir(parents=True, exist_ok=True)
         unfinished = file.with_suffix(".unfinished")
-        subprocess.run([_generator_python(), Path(__file__).with_name("dbgen.py"), "queries", benchmark, unfinished], check=True)
+        subprocess.run(
+            [_generator_python(), Path(__file__).with_name("dbgen.py"), "queries", benchmark, unfinished], check=True
+        )
         unfinished.rename(file)
     return {int(number): text for number, text in json.loads(file.read_text(encoding="utf-8")).items()}
 
@@ -68,14 +76,18 @@ def _generator_python() -> Path:
     installed = folder / "installed"
     if not installed.exists():
         venv.create(folder, clear=True, with_pip=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *_PACKAGES], check=True)
+        subprocess.run(
+            [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *_PACKAGES], check=True
+        )
         installed.touch()
     return python
 
 
 def main() -> int:
     """Generate a scale of a benchmark, and say where it is."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.tpc.data", description="Generate the tables of TPC-H or TPC-DS.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.tpc.data", description="Generate the tables of TPC-H or TPC-DS."
+    )
     parser.add_argument("benchmark", choices=BENCHMARKS)
     parser.add_argument("--scale", default="1", help="scale factor (default: %(default)s)")
     options = parser.parse_args()

@@ -1,6 +1,8 @@
-"""Write the tables of a TPC benchmark as Parquet files, ``python dbgen.py tables tpch 1 FOLDER``, or its queries, ``python dbgen.py queries tpch FILE``.
+"""Write the tables of a TPC benchmark as Parquet files, ``python dbgen.py tables tpch 1 FOLDER``, or its queries,
+``python dbgen.py queries tpch FILE``.
 
-Runs in the generators' own environment (:mod:`benchmarks.tpc.data`), which has DuckDB 1.5.5 with its generators and nothing of secateur.
+Runs in the generators' own environment (:mod:`benchmarks.tpc.data`), which has DuckDB 1.5.5 with its generators and
+nothing of secateur.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ def generate_queries(benchmark: str, file: str) -> None:
     """Write the texts of all queries as a JSON object, by number."""
     with _generator(benchmark) as connection:
         rows = connection.execute(f"SELECT query_nr, query FROM {benchmark}_queries() ORDER BY query_nr").fetchall()
-    Path(file).write_text(json.dumps({number: text.strip().removesuffix(";") for number, text in rows}), encoding="utf-8")
+    Path(file).write_text(
+        json.dumps({number: text.strip().removesuffix(";") for number, text in rows}), encoding="utf-8"
+    )
 
 
 def _generator(benchmark: str) -> Any:

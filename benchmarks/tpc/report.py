@@ -49,8 +49,16 @@ def bars_of(times: Sequence[QueryTimes], spark_ms: Mapping[int, float]) -> list[
     """Hold the measurements against what was promised; against Spark only the queries that it ran."""
     worst = max(times, key=lambda query: query.secateur_ms / query.duckdb_ms)
     bars = [
-        Bar(f"{len(times)} queries: total / DuckDB's", _sum(query.secateur_ms for query in times) / _sum(query.duckdb_ms for query in times), _TOTAL_RATIO_MAX),
-        Bar(f"the worst query, q{worst.number:02}: time / DuckDB's", worst.secateur_ms / worst.duckdb_ms, _QUERY_RATIO_MAX),
+        Bar(
+            f"{len(times)} queries: total / DuckDB's",
+            _sum(query.secateur_ms for query in times) / _sum(query.duckdb_ms for query in times),
+            _TOTAL_RATIO_MAX,
+        ),
+        Bar(
+            f"the worst query, q{worst.number:02}: time / DuckDB's",
+            worst.secateur_ms / worst.duckdb_ms,
+            _QUERY_RATIO_MAX,
+        ),
     ]
     if spark_ms:
         mine = _sum(query.secateur_ms for query in times if query.number in spark_ms)
@@ -59,14 +67,24 @@ def bars_of(times: Sequence[QueryTimes], spark_ms: Mapping[int, float]) -> list[
 
 
 def write_json(
-    path: Path, benchmark: str, settings: Mapping[str, Any], times: Sequence[QueryTimes], spark_ms: Mapping[int, float], bars: Sequence[Bar]
+    path: Path,
+    benchmark: str,
+    settings: Mapping[str, Any],
+    times: Sequence[QueryTimes],
+    spark_ms: Mapping[int, float],
+    bars: Sequence[Bar],
 ) -> None:
     """Write everything that was measured, with what it was measured on."""
     path.parent.mkdir(parents=True, exist_ok=True)
     report = {
         "suite": benchmark,
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": {"cores": os.cpu_count(), "processor": platform.machine(), "system": platform.system(), "python": platform.python_version()},
+        "machine": {
+            "cores": os.cpu_count(),
+            "processor": platform.machine(),
+            "system": platform.system(),
+            "python": platform.python_version(),
+        },
         "versions": {name: version(name) for name in _LIBRARIES},
         "settings": dict(settings),
         "queries": [asdict(query) | {"spark_ms": spark_ms.get(query.number)} for query in times],
@@ -75,12 +93,32 @@ def write_json(
     path.write_text(json.dumps(report, indent=2) + "\n")
 
 
-def print_report(benchmark: str, settings: Mapping[str, Any], times: Sequence[QueryTimes], spark_ms: Mapping[int, float], bars: Sequence[Bar]) -> None:
+def print_report(
+    benchmark: str,
+    settings: Mapping[str, Any],
+    times: Sequence[QueryTimes],
+    spark_ms: Mapping[int, float],
+    bars: Sequence[Bar],
+) -> None:
     """Print the table and the bars."""
     console = Console(highlight=False, width=None if Console().is_terminal else 120)
-    title = f"{benchmark} at scale factor {settings['scale']}, {settings['members']} members ({settings['runtime']}), medians in ms"
+    title = (
+        f"{benchmark} at scale factor {settings['scale']}, {settings['members']} members ({settings['runtime']}),"
+        " medians in ms"
+    )
     table = Table(box=SIMPLE_HEAD, title=title, title_justify="left")
-    for column in ("query", "rows", "secateur", "of runs", "DuckDB", "ratio", "CPU ratio", "DuckDB over Arrow", "planning", "Spark"):
+    for column in (
+        "query",
+        "rows",
+        "secateur",
+        "of runs",
+        "DuckDB",
+        "ratio",
+        "CPU ratio",
+        "DuckDB over Arrow",
+        "planning",
+        "Spark",
+    ):
         table.add_column(column, justify="right")
     for query in times:
         spark = spark_ms.get(query.number)
@@ -97,12 +135,15 @@ def print_report(benchmark: str, settings: Mapping[str, Any], times: Sequence[Qu
             "" if spark is None else f"{spark:,.0f}",
         )
     mine, duckdb_ms, arrow_ms, plan_ms, cpu_ms, duckdb_cpu_ms = (
-        _sum(getattr(query, name) for query in times) for name in ("secateur_ms", "duckdb_ms", "arrow_ms", "plan_ms", "secateur_cpu_ms", "duckdb_cpu_ms")
+        _sum(getattr(query, name) for query in times)
+        for name in ("secateur_ms", "duckdb_ms", "arrow_ms", "plan_ms", "secateur_cpu_ms", "duckdb_cpu_ms")
     )
     spark_total = f"{_sum(spark_ms.values()):,.0f}" if spark_ms else ""
     table.add_section()
     ratios = (f"{mine / duckdb_ms:.1f}", f"{cpu_ms / duckdb_cpu_ms:.1f}")
-    table.add_row("all", "", f"{mine:,.0f}", "", f"{duckdb_ms:,.0f}", *ratios, f"{arrow_ms:,.0f}", f"{plan_ms:,.0f}", spark_total)
+    table.add_row(
+        "all", "", f"{mine:,.0f}", "", f"{duckdb_ms:,.0f}", *ratios, f"{arrow_ms:,.0f}", f"{plan_ms:,.0f}", spark_total
+    )
     console.print(table)
     for bar in bars:
         console.print(f"{'met' if bar.met else 'MISSED'}: {bar.what} is {bar.ratio:.2f}, at most {bar.bound}")

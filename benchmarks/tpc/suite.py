@@ -35,11 +35,25 @@ def run_suite(benchmark: str, tables: Sequence[TpcTable], arguments: Sequence[st
     with secateur.start(members=options.members, runtime=options.runtime) as cluster, cluster.connect() as connection:
         _say(f"Loading {benchmark} at scale factor {options.scale} over {options.members} members ({options.runtime})")
         load_cluster(connection, tables, benchmark, options.scale, options.partitions)
-        times = measure_queries(connection, queries, benchmark=benchmark, scale=options.scale, threads=options.threads, runs=options.runs, say=_say)
-    spark = {} if options.no_spark else measure_spark(queries, benchmark=benchmark, scale=options.scale, threads=options.threads, say=_say)
+        times = measure_queries(
+            connection,
+            queries,
+            benchmark=benchmark,
+            scale=options.scale,
+            threads=options.threads,
+            runs=options.runs,
+            say=_say,
+        )
+    spark = (
+        {}
+        if options.no_spark
+        else measure_spark(queries, benchmark=benchmark, scale=options.scale, threads=options.threads, say=_say)
+    )
     bars = bars_of(times, spark)
     path: Path = options.json or Path("build/bench") / f"{benchmark}.json"
-    settings: dict[str, Any] = {name: getattr(options, name) for name in ("scale", "members", "runtime", "partitions", "threads", "runs")}
+    settings: dict[str, Any] = {
+        name: getattr(options, name) for name in ("scale", "members", "runtime", "partitions", "threads", "runs")
+    }
     write_json(path, benchmark, settings, times, spark, bars)
     print_report(benchmark, settings, times, spark, bars)
     print(f"written to {path}")
@@ -47,12 +61,27 @@ def run_suite(benchmark: str, tables: Sequence[TpcTable], arguments: Sequence[st
 
 
 def _options(benchmark: str, arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{benchmark}", description="Queries on a cluster, in one DuckDB process and in Spark.")
+    parser = argparse.ArgumentParser(
+        prog=f"python -m benchmarks.{benchmark}",
+        description="Queries on a cluster, in one DuckDB process and in Spark.",
+    )
     parser.add_argument("--scale", default="1", help="scale factor (default: %(default)s)")
     parser.add_argument("--members", type=int, default=3, help="members (default: %(default)s)")
-    parser.add_argument("--runtime", choices=("ray", "embedded"), default="ray", help="where members live (default: %(default)s)")
-    parser.add_argument("--partitions", type=int, default=6, help="partitions of every table that is not replicated (default: %(default)s)")
-    parser.add_argument("--threads", type=int, default=2, help="threads of DuckDB and of Spark: the cores of the machine (default: %(default)s)")
+    parser.add_argument(
+        "--runtime", choices=("ray", "embedded"), default="ray", help="where members live (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--partitions",
+        type=int,
+        default=6,
+        help="partitions of every table that is not replicated (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--threads",
+        type=int,
+        default=2,
+        help="threads of DuckDB and of Spark: the cores of the machine (default: %(default)s)",
+    )
     parser.add_argument("--runs", type=int, default=5, help="timed runs of each query (default: %(default)s)")
     parser.add_argument("--queries", type=_numbers, help="only these, such as 1,3 (default: all)")
     parser.add_argument("--no-spark", action="store_true", help="leave out Spark")

@@ -36,12 +36,21 @@ def create_table(table: TpcTable, path: Path, partitions: int) -> str:
     columns = duckdb.execute("DESCRIBE FROM read_parquet($1)", [str(path)]).fetchall()
     elements = [f"{name} {kind}" for name, kind, *_ in columns] + [f"PRIMARY KEY ({', '.join(table.primary_key)})"]
     body = ",\n    ".join(elements)
-    where = "REPLICATED" if table.hash_column is None else f"PARTITION BY HASH ({table.hash_column}) PARTITIONS {partitions} BACKUPS 0"
+    where = (
+        "REPLICATED"
+        if table.hash_column is None
+        else f"PARTITION BY HASH ({table.hash_column}) PARTITIONS {partitions} BACKUPS 0"
+    )
     return f"CREATE TABLE {table.name} (\n    {body}\n) {where}"
 
 
-def load_cluster(connection: secateur.Connection, tables: Sequence[TpcTable], benchmark: str, scale: str, partitions: int) -> None:
-    """Create the tables of a benchmark and load them. Tables hashed by keys of one type are co-located: their partition counts are equal."""
+def load_cluster(
+    connection: secateur.Connection, tables: Sequence[TpcTable], benchmark: str, scale: str, partitions: int
+) -> None:
+    """Create the tables of a benchmark and load them.
+
+    Tables hashed by keys of one type are co-located: their partition counts are equal.
+    """
     paths = tables_of(benchmark, scale)
     for table in tables:
         connection.execute(create_table(table, paths[table.name], partitions))

@@ -31,7 +31,8 @@ _SPARK_RUNS: Final = 3
 class QueryTimes:
     """Medians of one query, in milliseconds, from the text to an Arrow table at the client.
 
-    Processor times are means of all processes together: unlike the others they hardly depend on what else the machine does.
+    Processor times are means of all processes together: unlike the others they hardly depend on what else the machine
+    does.
 
     Attributes:
         number: The query.
@@ -41,7 +42,8 @@ class QueryTimes:
         secateur_low_ms: The fastest run of them.
         secateur_high_ms: The slowest.
         plan_ms: What planning the text adds to its first execution: an EXPLAIN of a text that is new.
-        arrow_ms: One DuckDB process over the same rows as Arrow tables: the kernel without exchange, what a cluster of one member would need.
+        arrow_ms: One DuckDB process over the same rows as Arrow tables: the kernel without exchange, what a cluster of
+            one member would need.
         duckdb_ms: One DuckDB process over its own tables.
         secateur_cpu_ms: Processor time of client, controller and members.
         duckdb_cpu_ms: Processor time of that DuckDB.
@@ -61,9 +63,17 @@ class QueryTimes:
 
 
 def measure_queries(
-    connection: Connection, queries: Mapping[int, str], *, benchmark: str, scale: str, threads: int, runs: int, say: Callable[[str], None]
+    connection: Connection,
+    queries: Mapping[int, str],
+    *,
+    benchmark: str,
+    scale: str,
+    threads: int,
+    runs: int,
+    say: Callable[[str], None],
 ) -> list[QueryTimes]:
-    """Time every query on the cluster and in DuckDB, one run after the other in turn, after their answers were compared.
+    """Time every query on the cluster and in DuckDB, one run after the other in turn, after their answers were
+    compared.
 
     Args:
         connection: To a cluster that has the tables.
@@ -77,7 +87,10 @@ def measure_queries(
     Raises:
         SystemExit: An answer is not DuckDB's.
     """
-    with duckdb.connect(config={"threads": str(threads)}) as native, duckdb.connect(config={"threads": str(threads)}) as over_arrow:
+    with (
+        duckdb.connect(config={"threads": str(threads)}) as native,
+        duckdb.connect(config={"threads": str(threads)}) as over_arrow,
+    ):
         create_in_duckdb(native, benchmark, scale)
         for name, path in tables_of(benchmark, scale).items():
             over_arrow.register(name, pq.read_table(path))
@@ -97,7 +110,9 @@ def _compare(connection: Connection, oracle: Any, number: int, sql: str) -> None
         raise SystemExit(f"q{number:02} is not DuckDB's answer: {told_apart}. No times are taken from wrong answers")
 
 
-def _measure_query(connection: Connection, native: Any, over_arrow: Any, number: int, sql: str, runs: int) -> QueryTimes:
+def _measure_query(
+    connection: Connection, native: Any, over_arrow: Any, number: int, sql: str, runs: int
+) -> QueryTimes:
     new_texts = (f"/* {number} {time.monotonic_ns()} */ {sql}" for _ in range(_WARM_UP_RUNS + runs))
     taken = _in_turn(
         {
@@ -124,8 +139,11 @@ def _measure_query(connection: Connection, native: Any, over_arrow: Any, number:
     )
 
 
-def measure_spark(queries: Mapping[int, str], *, benchmark: str, scale: str, threads: int, say: Callable[[str], None]) -> dict[int, float]:
-    """Median milliseconds of each query in Spark over cached tables, to an Arrow table at the driver; queries that Spark does not take are left out.
+def measure_spark(
+    queries: Mapping[int, str], *, benchmark: str, scale: str, threads: int, say: Callable[[str], None]
+) -> dict[int, float]:
+    """Median milliseconds of each query in Spark over cached tables, to an Arrow table at the driver; queries that
+    Spark does not take are left out.
 
     Args:
         queries: Texts by number.
@@ -145,7 +163,9 @@ def measure_spark(queries: Mapping[int, str], *, benchmark: str, scale: str, thr
                 spark.sql(sql)
             except (ParseException, AnalysisException):
                 continue
-            found[number] = median(_in_turn({"spark": partial(_run_in_spark, spark, sql)}, _SPARK_RUNS)["spark"].wall_ms)
+            found[number] = median(
+                _in_turn({"spark": partial(_run_in_spark, spark, sql)}, _SPARK_RUNS)["spark"].wall_ms
+            )
         return found
 
 

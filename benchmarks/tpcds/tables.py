@@ -1,4 +1,6 @@
-"""The tables of TPC-DS: sales, returns, stock and items partitioned by item, customers by customer, small dimensions on every member."""
+"""The tables of TPC-DS: sales, returns, stock and items partitioned by item, customers by customer, small dimensions on
+every member.
+"""
 
 from __future__ import annotations
 

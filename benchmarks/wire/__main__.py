@@ -1,10 +1,11 @@
 """What do frames cost over bare sockets?
 
-Question: is a request and its answer within 1.5x of a bare asyncio protocol that echoes length-prefixed msgpack, how many requests does one
-connection carry, and how fast do large payloads travel?
+Question: is a request and its answer within 1.5x of a bare asyncio protocol that echoes length-prefixed msgpack, how
+many requests does one connection carry, and how fast do large payloads travel?
 Data: the header of a one-key statement, alone and with 1 KB and 64 MB of payload.
 Control: the bare echo, from a blocking socket, in the same run; the answers are compared before anything is timed.
-Metric: median and 99th percentile of the calls of each round, and the spread of the medians over the rounds; the server has a process of its own.
+Metric: median and 99th percentile of the calls of each round, and the spread of the medians over the rounds; the server
+has a process of its own.
 
 Run: ``python -m benchmarks.wire [--rounds N] [--calls N]``.
 """
@@ -28,14 +29,22 @@ from secateur.wire import Channel, Peer
 
 __all__ = ["main"]
 
-_HEADER: Final[dict[str, Any]] = {"plan": "4f1c2b0e9a8d7c6b", "params": ["C2"], "pruning": True, "topology_version": 3, "catalog_version": 7}
+_HEADER: Final[dict[str, Any]] = {
+    "plan": "4f1c2b0e9a8d7c6b",
+    "params": ["C2"],
+    "pruning": True,
+    "topology_version": 3,
+    "catalog_version": 7,
+}
 _LARGE_BYTES: Final = 64 << 20
 _IN_FLIGHT: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """One way to ask: the median of the round medians, their spread, and the median of the 99th percentiles, in microseconds."""
+    """One way to ask: the median of the round medians, their spread, and the median of the 99th percentiles, in
+    microseconds.
+    """
 
     what: str
     median_us: float
@@ -63,7 +72,13 @@ def _measure(ways: dict[str, Callable[[], object]], rounds: int, calls: int) -> 
             if number:  # the first round warms up
                 found[what].append(measured)
     return [
-        Latency(what, statistics.median(m for m, _ in each), min(m for m, _ in each), max(m for m, _ in each), statistics.median(p for _, p in each))
+        Latency(
+            what,
+            statistics.median(m for m, _ in each),
+            min(m for m, _ in each),
+            max(m for m, _ in each),
+            statistics.median(p for _, p in each),
+        )
         for what, each in found.items()
     ]
 
@@ -130,11 +145,15 @@ def main() -> None:
     )
     print(f"{'':32}{'p50 us':>9}{'low-high':>16}{'p99 us':>9}{'ratio':>8}")
     for way in (control, *others):
-        print(f"{way.what:32}{way.median_us:9.1f}{way.low_us:8.1f}-{way.high_us:<7.1f}{way.p99_us:9.1f}{way.median_us / control.median_us:8.2f}")
+        print(
+            f"{way.what:32}{way.median_us:9.1f}{way.low_us:8.1f}-{way.high_us:<7.1f}{way.p99_us:9.1f}{way.median_us / control.median_us:8.2f}"
+        )
     for op, what in (("echo", "at once"), ("later", "from tasks")):
         rate = asyncio.run(_requests_per_s(port, op, options.rounds, options.calls * 4))
         print(f"{rate:,.0f} requests/s on one connection with {_IN_FLIGHT} in flight, answered {what}")
-    print(f"{_megabytes_per_s(channel, options.rounds):,.0f} MB/s of payload through an echo of {_LARGE_BYTES >> 20} MiB")
+    print(
+        f"{_megabytes_per_s(channel, options.rounds):,.0f} MB/s of payload through an echo of {_LARGE_BYTES >> 20} MiB"
+    )
     channel.close()
     bare.close()
     ours.send(None)

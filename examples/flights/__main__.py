@@ -1,4 +1,7 @@
-"""The whole way once: Ray members, a Spark pipeline, a load, six questions. Ends with exit code 0 only if every answer was DuckDB's."""
+"""The whole way once: Ray members, a Spark pipeline, a load, six questions.
+
+Ends with exit code 0 only if every answer was DuckDB's.
+"""
 
 from __future__ import annotations
 
@@ -86,13 +89,15 @@ def main() -> int:
 
 
 def _watch_signals() -> None:
-    # Ray and Spark each install handlers of their own when they start, which would end the process, or talk about it, before everything is stopped.
+    # Ray and Spark each install handlers of their own when they start, which would end the process, or talk about it,
+    # before everything is stopped.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    # Impatience must not interrupt the stopping: only the first one counts. What libraries log from now on is that they were interrupted.
+    # Impatience must not interrupt the stopping: only the first one counts. What libraries log from now on is that they
+    # were interrupted.
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
     logging.disable()

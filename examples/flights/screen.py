@@ -1,4 +1,7 @@
-"""How the demo looks: steps with their time while it works, tables, and plans. The only file here that knows ``rich``."""
+"""How the demo looks: steps with their time while it works, tables, and plans.
+
+The only file here that knows ``rich``.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +42,20 @@ class Screen:
 
     @contextmanager
     def step(self, text: str) -> Iterator[list[str]]:
-        """Show what is being done, then how long it took; strings that the body adds to the list are shown behind the time."""
+        """Show what is being done, then how long it took; strings that the body adds to the list are shown behind the
+        time.
+        """
         notes: list[str] = []
         started = time.perf_counter()
         if not self._console.is_terminal:
             self._console.print(f"  {text} ...")
         with self._console.status(text):
             yield notes
-        self._console.print(Text.assemble(("✓ ", "green"), f"{text}: {time.perf_counter() - started:.1f} s", (" ".join(["", *notes]), "dim")))
+        self._console.print(
+            Text.assemble(
+                ("✓ ", "green"), f"{text}: {time.perf_counter() - started:.1f} s", (" ".join(["", *notes]), "dim")
+            )
+        )
 
     def findings(self, findings: Mapping[str, int]) -> None:
         table = Table(box=None, show_header=False, padding=(0, 1))
@@ -60,7 +69,15 @@ class Screen:
         table = _table("member", "address", "state", "primary partitions", "backup partitions", "rows", "megabytes")
         for member in members:
             megabytes = f"{member.bytes / 1e6:.1f}"
-            table.add_row(member.id, member.address, member.state, str(member.partitions_primary), str(member.partitions_backup), f"{member.rows:,}", megabytes)
+            table.add_row(
+                member.id,
+                member.address,
+                member.state,
+                str(member.partitions_primary),
+                str(member.partitions_backup),
+                f"{member.rows:,}",
+                megabytes,
+            )
         self._console.print(Padding(table, (0, 2), expand=False))
 
     def answer(self, question: Question, answer: Answer) -> None:
@@ -88,9 +105,20 @@ class Screen:
     def summary(self, answers: Mapping[str, Answer]) -> None:
         table = _table("question", "members", "partitions", "execution", "pruned, ms", "unpruned, ms", "ratio")
         for title, answer in answers.items():
-            members, partitions = f"{answer.members[0]} / {answer.members[1]}", f"{answer.partitions[0]} / {answer.partitions[1]}"
+            members, partitions = (
+                f"{answer.members[0]} / {answer.members[1]}",
+                f"{answer.partitions[0]} / {answer.partitions[1]}",
+            )
             ratio = f"{answer.unpruned_ms / answer.pruned_ms:.1f} x"
-            table.add_row(title, members, partitions, answer.execution, f"{answer.pruned_ms:.2f}", f"{answer.unpruned_ms:.2f}", ratio)
+            table.add_row(
+                title,
+                members,
+                partitions,
+                answer.execution,
+                f"{answer.pruned_ms:.2f}",
+                f"{answer.unpruned_ms:.2f}",
+                ratio,
+            )
         self._console.print(Padding(table, (0, 2), expand=False))
 
     def say(self, text: str) -> None:

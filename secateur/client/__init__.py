@@ -1,4 +1,6 @@
-"""The thin client: knows the partition function and the owners, not the planner; sends a statement straight to the owning member."""
+"""The thin client: knows the partition function and the owners, not the planner; sends a statement straight to the
+owning member.
+"""
 
 from __future__ import annotations
 
@@ -13,4 +15,16 @@ from secateur.client.jobs.light_job import LightJob
 from secateur.client.jobs.resolved_plan import ResolvedPlan
 from secateur.client.loads.table_handle import TableHandle
 
-__all__ = ["Connection", "Cursor", "Explain", "Job", "JobInfo", "JobStatus", "LightJob", "QueryStats", "ResolvedPlan", "TableHandle", "connect"]
+__all__ = [
+    "Connection",
+    "Cursor",
+    "Explain",
+    "Job",
+    "JobInfo",
+    "JobStatus",
+    "LightJob",
+    "QueryStats",
+    "ResolvedPlan",
+    "TableHandle",
+    "connect",
+]

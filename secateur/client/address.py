@@ -39,4 +39,6 @@ def parse_address(address: str) -> tuple[str, int]:
 
 
 def _wrong(address: object, reason: str) -> InterfaceError:
-    return InterfaceError(f"address {address!r} {reason}: use the form {_SCHEME}://host:port, such as cluster.address gives")
+    return InterfaceError(
+        f"address {address!r} {reason}: use the form {_SCHEME}://host:port, such as cluster.address gives"
+    )

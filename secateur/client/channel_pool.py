@@ -1,4 +1,6 @@
-"""The sockets of one connection to one member: as many as have requests under way at the same time, so that none waits for another."""
+"""The sockets of one connection to one member: as many as have requests under way at the same time, so that none waits
+for another.
+"""
 
 from __future__ import annotations
 

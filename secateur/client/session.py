@@ -1,7 +1,8 @@
 """What the objects of one connection share: the sockets, the topology, the plans, the settings.
 
-A session speaks to the controller for everything that concerns the catalog, and to members for rows. Which member, it finds out by itself from the topology;
-when a member says that the topology has changed, it asks the controller for the new one.
+A session speaks to the controller for everything that concerns the catalog, and to members for rows. Which member, it
+finds out by itself from the topology; when a member says that the topology has changed, it asks the controller for the
+new one.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ class Sign(Enum):
 
     ANSWERS = auto()
     SILENT = auto()
-    """The connection is accepted or not, and nothing comes: the process is stopped, or the network to it is cut. It may come back."""
+    """The connection is accepted or not, and nothing comes: the process is stopped, or the network to it is cut.
+
+    It may come back.
+    """
     GONE = auto()
     """Nobody listens any more where it did, or it has left the cluster."""
 
@@ -112,8 +116,8 @@ class Session:
             SerializationError: Always.
         """
         raise SerializationError(
-            f"an open connection, with its cursors, tables and jobs, cannot be pickled or copied: send the address, {self.address!r}, and call "
-            "secateur.connect(address) where it is needed"
+            "an open connection, with its cursors, tables and jobs, cannot be pickled or copied: send the address,"
+            f" {self.address!r}, and call secateur.connect(address) where it is needed"
         )
 
     @property
@@ -122,7 +126,9 @@ class Session:
 
     @property
     def topology(self) -> Topology:
-        """The newest topology that this session has heard of; asks the controller when a member spoke of a newer one."""
+        """The newest topology that this session has heard of; asks the controller when a member spoke of a newer
+        one.
+        """
         if self._topology.version < self._newest_topology:
             return self.refresh_topology()
         return self._topology
@@ -170,7 +176,10 @@ class Session:
         return getattr(self._local, "control", None)
 
     def begin_statement(self) -> CallControl:
-        """This thread begins a statement, whose calls end with :attr:`statement_timeout`, or with :meth:`interrupt`. End it with :meth:`end_statement`."""
+        """This thread begins a statement, whose calls end with :attr:`statement_timeout`, or with :meth:`interrupt`.
+
+        End it with :meth:`end_statement`.
+        """
         timeout = self.statement_timeout
         control = timeout.control() if timeout.milliseconds else CallControl()
         self._statements_running.add(control)
@@ -195,7 +204,9 @@ class Session:
         for control in controls:
             control.end(JobCancelledError("the statement was cancelled: connection.interrupt() was called"))
 
-    def ask(self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"", *, timeout_s: float | None = None) -> Answer:
+    def ask(
+        self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"", *, timeout_s: float | None = None
+    ) -> Answer:
         """Send a request to the controller.
 
         Raises:
@@ -208,23 +219,30 @@ class Session:
             raise self._controller_gone(error) from error
         if self._controller.hello.header.get("cluster_id") != self._cluster_id:
             raise UnreachableError(
-                f"{self.address} belongs to another cluster now: the one this connection was made for has gone; connect again", retry_safe=False
+                f"{self.address} belongs to another cluster now: the one this connection was made for has gone; connect"
+                " again",
+                retry_safe=False,
             )
         self.note(answer.header)
         return answer
 
     def _controller_gone(self, error: UnreachableError) -> UnreachableError:
-        """The error for a controller that was there when this connection was made. Nobody starts another, so a refused connection stays refused."""
+        """The error for a controller that was there when this connection was made.
+
+        Nobody starts another, so a refused connection stays refused.
+        """
         is_gone = isinstance(error.__cause__, ConnectionRefusedError)
         return UnreachableError(
-            f"the controller of this cluster {'is gone' if is_gone else 'is out of reach'}: {error.message}. Statements whose plans this connection "
-            "knows go on at the members; new statements, DDL and loads need the controller" + ("; start the cluster anew" if is_gone else ""),
+            f"the controller of this cluster {'is gone' if is_gone else 'is out of reach'}: {error.message}. Statements"
+            " whose plans this connection knows go on at the members; new statements, DDL and loads need the"
+            " controller" + ("; start the cluster anew" if is_gone else ""),
             address=self._controller.address,
             retry_safe=not is_gone,
         )
 
     def ask_member(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> Answer:
-        """Send a request to a member; other than :meth:`ask` in that an answer to it comes from the member's own socket.
+        """Send a request to a member; other than :meth:`ask` in that an answer to it comes from the member's own
+        socket.
 
         Raises:
             Error: Whatever it answers, or that it is out of reach.
@@ -240,7 +258,8 @@ class Session:
         return answer
 
     def ask_member_for_rows(self, member_id: str, op: str, args: dict[str, Any]) -> tuple[Answer, ResultStream | None]:
-        """As :meth:`ask_member`, for a request whose answer may be the first part of more; granting the member that, see :data:`GRANT_BYTES`.
+        """As :meth:`ask_member`, for a request whose answer may be the first part of more; granting the member that,
+        see :data:`GRANT_BYTES`.
 
         Raises:
             Error: Whatever it answers, or that it is out of reach.
@@ -263,8 +282,11 @@ class Session:
         pool.give_back(channel)
         return answer, None
 
-    def ask_member_on_own_channel(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> Answer:
-        """As :meth:`ask_member`, over a connection of its own and without a time-out: for requests that may take long, beside which others go on.
+    def ask_member_on_own_channel(
+        self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b""
+    ) -> Answer:
+        """As :meth:`ask_member`, over a connection of its own and without a time-out: for requests that may take long,
+        beside which others go on.
 
         Raises:
             Error: Whatever it answers, or that it is out of reach.
@@ -288,7 +310,9 @@ class Session:
                 yield answer
 
     def member_named_by(self, error: Error) -> str | None:
-        """The member that an error is about, by its id or by the address that did not answer; None when it is about none that is known."""
+        """The member that an error is about, by its id or by the address that did not answer; None when it is about
+        none that is known.
+        """
         member = error.details.get("member")
         if isinstance(member, str):
             return member
@@ -296,7 +320,10 @@ class Session:
         return next((known.id for known in self._topology.members if f"{known.host}:{known.port}" == address), None)
 
     def is_gone(self, member_id: str) -> bool:
-        """Whether a member has ended: nobody listens any more where it did. One that is silent may come back, and counts as there."""
+        """Whether a member has ended: nobody listens any more where it did.
+
+        One that is silent may come back, and counts as there.
+        """
         return self.sign_of(member_id) is Sign.GONE
 
     def sign_of(self, member_id: str) -> Sign:
@@ -343,8 +370,8 @@ class Session:
     def prepare(self, sql: str, params: list[Any] | dict[str, Any]) -> tuple[Prepared, bool]:
         """The plan of a statement, and whether it was known already.
 
-        SELECT, UPDATE, DELETE, and an INSERT of mere parameters and literals are remembered. Everything else is prepared anew each time: the controller
-        carries out DDL, and evaluates the rows of an INSERT when it is asked.
+        SELECT, UPDATE, DELETE, and an INSERT of mere parameters and literals are remembered. Everything else is
+        prepared anew each time: the controller carries out DDL, and evaluates the rows of an INSERT when it is asked.
 
         Raises:
             Error: What the planner says of the statement.
@@ -355,7 +382,9 @@ class Session:
         return self.prepare_anew(sql, params), False
 
     def prepare_anew(self, sql: str, params: list[Any] | dict[str, Any]) -> Prepared:
-        """As :meth:`prepare`, from the controller in any case. A plan that was known is replaced once there is an answer: without a controller it stays.
+        """As :meth:`prepare`, from the controller in any case.
+
+        A plan that was known is replaced once there is an answer: without a controller it stays.
 
         Raises:
             Error: What the planner says of the statement.
@@ -393,7 +422,9 @@ class Session:
         return table
 
     def known_table(self, name: str) -> TableDef:
-        """The definition of a table as far as this session has heard; may be old. A round trip only for a table that it has not heard of.
+        """The definition of a table as far as this session has heard; may be old.
+
+        A round trip only for a table that it has not heard of.
 
         Raises:
             UnknownTableError: There is no such table.
@@ -409,7 +440,11 @@ class Session:
         self._known = {}
 
     def _prepare(self, args: dict[str, Any]) -> Prepared:
-        """Have a statement prepared. Where it names the large scheme of a table, that is fetched once; when the ranges have changed meanwhile, all over."""
+        """Have a statement prepared.
+
+        Where it names the large scheme of a table, that is fetched once; when the ranges have changed meanwhile, all
+        over.
+        """
         while True:
             answer = self.ask("prepare", args)
             fetched: set[str] = set()
@@ -465,5 +500,7 @@ class Session:
         if pool is None:
             with self._lock:
                 self.check_open()
-                pool = self._members.setdefault(place, ChannelPool(lambda: Channel(*place, token=self._token, timeout_s=self._timeout_s)))
+                pool = self._members.setdefault(
+                    place, ChannelPool(lambda: Channel(*place, token=self._token, timeout_s=self._timeout_s))
+                )
         return pool

@@ -1,8 +1,9 @@
 """Who may ask for which operation: the one place that says so, for the controller and for members.
 
-A client knows at most the users' token; members and the controller prove in their hello that they are part of the cluster
-(:class:`~secateur.wire.ClusterIdentity`). What only they need (closing a table's writes, publishing on one member, copies of
-writes, the topology) is refused to clients: a client that is broken or hostile can spoil its own statements, and nothing else.
+A client knows at most the users' token; members and the controller prove in their hello that they are part of the
+cluster (:class:`~secateur.wire.ClusterIdentity`). What only they need (closing a table's writes, publishing on one
+member, copies of writes, the topology) is refused to clients: a client that is broken or hostile can spoil its own
+statements, and nothing else.
 """
 
 from __future__ import annotations
@@ -120,6 +121,6 @@ def check_caller(request: Request, callers: Mapping[str, Callers]) -> None:
     allowed = callers.get(request.op, _CLUSTER)
     if request.peer.role not in allowed:
         raise AuthenticationError(
-            f"{request.op!r} may be asked by {' or '.join(sorted(allowed))} of this cluster only, and {request.peer.address} has said hello as "
-            f"{request.peer.role.value}; nothing was done"
+            f"{request.op!r} may be asked by {' or '.join(sorted(allowed))} of this cluster only, and"
+            f" {request.peer.address} has said hello as {request.peer.role.value}; nothing was done"
         )

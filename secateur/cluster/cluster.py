@@ -59,8 +59,9 @@ class Cluster:
 
     Attributes:
         address: ``secateur://host:port``, what :func:`secateur.connect` takes.
-        token: The secret that clients have to prove; None when the cluster has none. Connections and Spark writes of this process carry it by themselves
-            unless it was chosen by the user; to other processes it is passed on purpose, best as the variable ``SECATEUR_TOKEN``.
+        token: The secret that clients have to prove; None when the cluster has none. Connections and Spark writes of
+            this process carry it by themselves unless it was chosen by the user; to other processes it is passed on
+            purpose, best as the variable ``SECATEUR_TOKEN``.
     """
 
     def __init__(self, settings: ClusterSettings, runtime: Runtime) -> None:
@@ -79,7 +80,12 @@ class Cluster:
         self.address = f"secateur://{host_port}"
         self.token = settings.token
         self._channel = Channel(
-            host, int(port), token=settings.token, client="cluster owner", timeout_s=settings.start_timeout_s, identity=settings.identity(Role.CONTROLLER)
+            host,
+            int(port),
+            token=settings.token,
+            client="cluster owner",
+            timeout_s=settings.start_timeout_s,
+            identity=settings.identity(Role.CONTROLLER),
         )
 
     def __reduce__(self) -> NoReturn:
@@ -89,8 +95,8 @@ class Cluster:
             SerializationError: Always.
         """
         raise SerializationError(
-            f"a Cluster cannot be pickled or copied: send its address, {self.address!r}, and its token, and call secateur.connect(address, token) "
-            "where it is needed"
+            f"a Cluster cannot be pickled or copied: send its address, {self.address!r}, and its token, and call"
+            " secateur.connect(address, token) where it is needed"
         )
 
     def connect(self) -> Connection:
@@ -111,13 +117,16 @@ class Cluster:
             NotSupportedError: Moving partitions between members is not implemented.
         """
         self._check_running()
-        raise NotSupportedError(f"scale({members}): partitions cannot move between members yet; start a cluster of {members} members and load the tables again")
+        raise NotSupportedError(
+            f"scale({members}): partitions cannot move between members yet; start a cluster of {members} members and"
+            " load the tables again"
+        )
 
     def kill_member(self, member_id: str) -> None:
         """End a member as a crash would, for tests of what happens then.
 
-        Returns when the controller has noticed: backups serve what the member served; a partition without a backup is unavailable until its table is
-        loaded again.
+        Returns when the controller has noticed: backups serve what the member served; a partition without a backup is
+        unavailable until its table is loaded again.
 
         Raises:
             ProgrammingError: No live member has that id.
@@ -130,7 +139,10 @@ class Cluster:
         self._channel.request("member_lost", {"member": member_id})
 
     def stop(self) -> None:
-        """End all processes, sockets and threads of the cluster. May be called twice; runs by itself at exit of the process."""
+        """End all processes, sockets and threads of the cluster.
+
+        May be called twice; runs by itself at exit of the process.
+        """
         with self._lock:
             if self._stopped:
                 return
@@ -145,7 +157,9 @@ class Cluster:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self.stop()
 
     def __repr__(self) -> str:
@@ -165,7 +179,9 @@ def _naming_unknown_settings(function: Callable[P, Cluster]) -> Callable[P, Clus
     def checked(*args: P.args, **kwargs: P.kwargs) -> Cluster:
         unknown = [name for name in kwargs if name not in known]
         if unknown:
-            raise ProgrammingError(f"secateur.start: there is no setting {unknown[0]!r}; known settings: {', '.join(known)}")
+            raise ProgrammingError(
+                f"secateur.start: there is no setting {unknown[0]!r}; known settings: {', '.join(known)}"
+            )
         return function(*args, **kwargs)
 
     return checked
@@ -197,13 +213,14 @@ def start(
 
     Args:
         members: How many members.
-        runtime: ``"ray"`` runs them as Ray actors, on the Ray that this process is connected to, on that of ``ray_address``, or else on one that is started for
-            this process alone; ``"embedded"`` in this process, without Ray.
-        ray_address: As :attr:`ClusterSettings.ray_address <secateur.cluster.settings.ClusterSettings>`, and so are all others but ``token``; docs/settings.md
-            has the table.
-        token: Left out, or None, it is made at random: connections and Spark writes of this process carry it by themselves, other processes need
-            ``cluster.token``. ``""`` is a cluster without a secret, which everybody who reaches its port may read and write, and which therefore runs nobody's
-            Python functions.
+        runtime: ``"ray"`` runs them as Ray actors, on the Ray that this process is connected to, on that of
+            ``ray_address``, or else on one that is started for this process alone; ``"embedded"`` in this process,
+            without Ray.
+        ray_address: As :attr:`ClusterSettings.ray_address <secateur.cluster.settings.ClusterSettings>`, and so are all
+            others but ``token``; docs/settings.md has the table.
+        token: Left out, or None, it is made at random: connections and Spark writes of this process carry it by
+            themselves, other processes need ``cluster.token``. ``""`` is a cluster without a secret, which everybody
+            who reaches its port may read and write, and which therefore runs nobody's Python functions.
         allow_code: As there.
         host: As there.
         port: As there.
@@ -256,7 +273,9 @@ def _runtime(name: str, settings: ClusterSettings) -> Runtime:
             try:
                 from secateur.cluster.runtimes.ray import RayRuntime
             except ImportError as error:
-                raise ProgrammingError('runtime="ray" needs Ray: pip install "secateur[ray]", or use runtime="embedded"') from error
+                raise ProgrammingError(
+                    'runtime="ray" needs Ray: pip install "secateur[ray]", or use runtime="embedded"'
+                ) from error
             return RayRuntime(settings)
         case _:
             raise ProgrammingError(f'runtime={name!r}: use "ray" or "embedded"')

@@ -1,18 +1,20 @@
 """Leases: what keeps two members from answering for one partition. State machines without I/O.
 
-A member answers for its partitions while it holds a lease. It renews the lease by asking, and counts it from *before* it asked; whoever grants it counts from
-*after* it was asked, so the granter's end is never the earlier one, however long the message took or the process was stopped in between.
+A member answers for its partitions while it holds a lease. It renews the lease by asking, and counts it from *before*
+it asked; whoever grants it counts from *after* it was asked, so the granter's end is never the earlier one, however
+long the message took or the process was stopped in between.
 
-The controller is asked first. It grants the lease by promising to publish no topology without the member before the lease has ended. When it is silent, the
-other members are asked: a partition can only get a new primary that holds a copy and acts on a newer topology, so the promise of all other members, not to
-act on a topology without the asker before the lease has ended, is as good. A process that is gone (its address refuses connections) acts on nothing any
-more; but what
-it did *before* is only known while the lease is still valid, so only then does it count as a promise.
+The controller is asked first. It grants the lease by promising to publish no topology without the member before the
+lease has ended. When it is silent, the other members are asked: a partition can only get a new primary that holds a
+copy and acts on a newer topology, so the promise of all other members, not to act on a topology without the asker
+before the lease has ended, is as good. A process that is gone (its address refuses connections) acts on nothing any
+more; but what it did *before* is only known while the lease is still valid, so only then does it count as a promise.
 
-**Invariant**: while the lease of a member is valid, no member acts on a topology from which it is missing. `tests/unit/cluster/test_lease.py` runs these
-machines under random faults on a virtual clock and network.
+**Invariant**: while the lease of a member is valid, no member acts on a topology from which it is missing.
+`tests/unit/cluster/test_lease.py` runs these machines under random faults on a virtual clock and network.
 
-Source: C. Gray, D. Cheriton, "Leases: an efficient fault-tolerant mechanism for distributed file cache consistency", 1989.
+Source: C. Gray, D. Cheriton, "Leases: an efficient fault-tolerant mechanism for distributed file cache consistency",
+1989.
 """
 
 from __future__ import annotations
@@ -44,12 +46,16 @@ class LeaseTimes:
 
     @property
     def lease_s(self) -> float:
-        """How long a lease lasts for the member that holds it: shorter than the silence after which the member is given up."""
+        """How long a lease lasts for the member that holds it: shorter than the silence after which the member is given
+        up.
+        """
         return 0.6 * self.silence_s
 
     @property
     def promise_s(self) -> float:
-        """How long a lease lasts for whoever granted it: longer by what the clocks of two machines may differ in pace."""
+        """How long a lease lasts for whoever granted it: longer by what the clocks of two machines may differ in
+        pace.
+        """
         return 1.01 * self.lease_s
 
     @property
@@ -137,7 +143,8 @@ class LeaseHolder:
     def controller_answered(self, asked_s: float, answer: LeaseOutcome, now_s: float) -> list[Effect]:
         """The controller answered what was asked at ``asked_s``, or turned out to be silent or gone.
 
-        A controller that was alive until now has published nothing without this member, if the lease is still valid; one that is gone never will.
+        A controller that was alive until now has published nothing without this member, if the lease is still valid;
+        one that is gone never will.
         """
         match answer:
             case LeaseOutcome.GRANTED:
@@ -161,7 +168,8 @@ class LeaseHolder:
     def peer_answered(self, asked: AskPeers, peer: str, answer: LeaseOutcome, now_s: float) -> list[Effect]:
         """Another member answered, or turned out to be silent or gone.
 
-        What was gone before the lease ended had not acted on a topology without this member, and never will. What is found to be gone later may have.
+        What was gone before the lease ended had not acted on a topology without this member, and never will. What is
+        found to be gone later may have.
         """
         match answer:
             case LeaseOutcome.GIVEN_UP:

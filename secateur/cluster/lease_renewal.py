@@ -1,4 +1,6 @@
-"""The controller's side of the leases of latches: it says again and again that it still works on what has closed them."""
+"""The controller's side of the leases of latches: it says again and again that it still works on what has closed
+them.
+"""
 
 from __future__ import annotations
 

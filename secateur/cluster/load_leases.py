@@ -1,22 +1,27 @@
-"""Leases of the latches that loads, changes of several partitions and changes of ranges close, and what becomes of one whose controller is gone.
+"""Leases of the latches that loads, changes of several partitions and changes of ranges close, and what becomes of one
+whose controller is gone.
 
-A change of ranges that cuts a catch-all is prepared and committed like a load, so everything said of loads here holds for it: it is *published* once a member
-has taken the new ranges over.
+A change of ranges that cuts a catch-all is prepared and committed like a load, so everything said of loads here holds
+for it: it is *published* once a member has taken the new ranges over.
 
-The controller renews the lease of every latch that it has had closed. When a lease ends, or the connection over which the latch was closed, and the controller
-does not come back at once, the load is *in doubt*, and the members decide it by themselves, all in the same way:
+The controller renews the lease of every latch that it has had closed. When a lease ends, or the connection over which
+the latch was closed, and the controller does not come back at once, the load is *in doubt*, and the members decide it
+by themselves, all in the same way:
 
 - A member that has not prepared the load aborts it: without its word nobody can have published.
-- A member that has prepared it turns to the first living member in the order of their ids, the only one that decides. That one asks all others. Whoever is
-  asked and has prepared the load takes no word of the controller about it any more; whoever has not prepared it aborts it. If one has published, all do: its
-  rows have been seen. Otherwise all abort.
+- A member that has prepared it turns to the first living member in the order of their ids, the only one that decides.
+  That one asks all others. Whoever is asked and has prepared the load takes no word of the controller about it any
+  more; whoever has not prepared it aborts it. If one has published, all do: its rows have been seen. Otherwise all
+  abort.
 
-A member that does not answer, and of which nobody knows that its process has ended, is waited for: it may have published.
+A member that does not answer, and of which nobody knows that its process has ended, is waited for: it may have
+published.
 
-**Invariant**: of one load, no two living members have different outcomes. When the member that decides dies, the next one in order does, and finds what its
-predecessor has told anybody.
+**Invariant**: of one load, no two living members have different outcomes. When the member that decides dies, the next
+one in order does, and finds what its predecessor has told anybody.
 
-Source: two-phase commit with presumed abort and cooperative termination (Bernstein, Hadzilacos and Goodman, 1987, section 7.4).
+Source: two-phase commit with presumed abort and cooperative termination (Bernstein, Hadzilacos and Goodman, 1987,
+section 7.4).
 """
 
 from __future__ import annotations
@@ -110,8 +115,8 @@ class LoadLeases:
         member_ids: Gives the members of the newest topology.
         kind: What begins the names of the requests by which members decide: ``load`` or ``alter``.
         lease_s: Seconds that a latch stays closed without a word of the controller.
-        reconnect_s: Seconds that it stays closed when its connection is gone; longer than :data:`LEASE_RENEWED_S`, since a controller that lives connects
-            anew at the next renewal.
+        reconnect_s: Seconds that it stays closed when its connection is gone; longer than :data:`LEASE_RENEWED_S`,
+            since a controller that lives connects anew at the next renewal.
         pause_s: Seconds between two tries to decide a load.
     """
 
@@ -150,7 +155,10 @@ class LoadLeases:
         """
         hold = self._holds.get(load_id)
         if hold is not None and hold.table_id != table_id:
-            raise LoadFailedError(f"load {load_id} holds table {hold.table_id}, not {table_id}; use a load id of its own for every load", load_id=load_id)
+            raise LoadFailedError(
+                f"load {load_id} holds table {hold.table_id}, not {table_id}; use a load id of its own for every load",
+                load_id=load_id,
+            )
         if hold is None:
             hold = self._holds[load_id] = _Hold(latch, table_id, connection_id, 0.0)
         self._renewed(hold, connection_id)
@@ -188,12 +196,16 @@ class LoadLeases:
     # -- for the requests of other members
 
     def standing(self, request: Request) -> Reply:
-        """How far a load has come here, for the member that decides: from now on the controller's word about it does not count."""
+        """How far a load has come here, for the member that decides: from now on the controller's word about it does
+        not count.
+        """
         load_id = request.args["load_id"]
         return Reply({"standing": self._standing(load_id).value, "number": self._number(load_id)})
 
     def decide(self, request: Request) -> Reply:
-        """A member has a load in doubt, and this one is the first that lives: decide it, and say what was decided once that is known."""
+        """A member has a load in doubt, and this one is the first that lives: decide it, and say what was decided once
+        that is known.
+        """
         load_id = request.args["load_id"]
         verdict = self._verdicts.get(load_id)
         if verdict is None:
@@ -305,8 +317,12 @@ class LoadLeases:
             standings.append((LoadProgress(told["standing"]), told["number"]))
         verdict = LoadDecision.of(standings)
         self._end(load_id, verdict)
-        _log.warning("%s %s was %s: its controller is gone", self._kind, load_id, "published" if verdict.published else "aborted")
-        await asyncio.gather(*(self._ask(member, "settle", {"load_id": load_id, **verdict._asdict()}) for member in others))
+        _log.warning(
+            "%s %s was %s: its controller is gone", self._kind, load_id, "published" if verdict.published else "aborted"
+        )
+        await asyncio.gather(
+            *(self._ask(member, "settle", {"load_id": load_id, **verdict._asdict()}) for member in others)
+        )
 
     async def _ask(self, member: str, what: str, args: dict[str, Any]) -> dict[str, Any] | None:
         """What a member answers; nothing when it does not, None when its process has ended."""

@@ -1,7 +1,7 @@
 """An asyncio event loop in a thread of its own, for code that is called from ordinary threads.
 
-Controllers and members live on such a loop: in the embedded runtime all on one, in the Ray runtime one in each actor process, so that Ray's own loop never
-stands between a socket and its answer. uvloop is used where it is installed.
+Controllers and members live on such a loop: in the embedded runtime all on one, in the Ray runtime one in each actor
+process, so that Ray's own loop never stands between a socket and its answer. uvloop is used where it is installed.
 """
 
 from __future__ import annotations
@@ -74,7 +74,10 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def stop(self) -> None:
-        """Cancel what still runs, stop the loop, end the thread. May be called twice. Something that does not let itself be cancelled is left behind."""
+        """Cancel what still runs, stop the loop, end the thread.
+
+        May be called twice. Something that does not let itself be cancelled is left behind.
+        """
         if not self._thread.is_alive():
             return
         ending = asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop)

@@ -77,10 +77,14 @@ class Peers:
             if self._addresses.get(member_id) == (peer.host, peer.port):
                 raise
             # It was update() that closed the connection under the request.
-            raise MemberLostError(f"member {member_id} left the cluster before it answered {op!r}", member=member_id) from error
+            raise MemberLostError(
+                f"member {member_id} left the cluster before it answered {op!r}", member=member_id
+            ) from error
 
     async def is_gone(self, member_id: str, timeout_s: float) -> bool:
-        """Whether the process of a member certainly does not exist any more: its address refuses a connection. Also of one that left the topology.
+        """Whether the process of a member certainly does not exist any more: its address refuses a connection.
+
+        Also of one that left the topology.
 
         Args:
             member_id: Its id.

@@ -1,8 +1,9 @@
-"""Where a member gets the plans that it does not have: from the controller, and from the other members while the controller does not answer.
+"""Where a member gets the plans that it does not have: from the controller, and from the other members while the
+controller does not answer.
 
-A client keeps the plans of its statements, and sends their ids to whichever member owns the rows. A member that has not run a
-statement yet asks the controller for its plan. Without a controller, members that have run it still keep it: the id of a plan is
-a digest of it, so it does not matter who sends the plan.
+A client keeps the plans of its statements, and sends their ids to whichever member owns the rows. A member that has not
+run a statement yet asks the controller for its plan. Without a controller, members that have run it still keep it: the
+id of a plan is a digest of it, so it does not matter who sends the plan.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class PlanSource:
         silence_s: Seconds after which a controller that says nothing is taken for out of reach.
     """
 
-    def __init__(self, member_id: str, controller: Peer, peers: Peers, member_ids: Callable[[], Sequence[str]], silence_s: float) -> None:
+    def __init__(
+        self, member_id: str, controller: Peer, peers: Peers, member_ids: Callable[[], Sequence[str]], silence_s: float
+    ) -> None:
         self._member_id = member_id
         self._controller = controller
         self._peers = peers
@@ -49,7 +52,8 @@ class PlanSource:
         """Get a plan by its id. One round trip while the controller answers.
 
         Raises:
-            TopologyChangedError: The controller does not keep it any more; the client has to prepare its statement again.
+            TopologyChangedError: The controller does not keep it any more; the client has to prepare its statement
+                again.
             UnreachableError: The controller does not answer, and no member that does has the plan.
         """
         asking = asyncio.get_running_loop().create_task(self._ask_controller(plan_id))
@@ -61,7 +65,8 @@ class PlanSource:
             return await asking if found is None else found
         except _OUT_OF_REACH as error:
             raise UnreachableError(
-                f"the controller does not answer, and no other member that does has run this statement, so its plan is not to be had: {error.message}",
+                "the controller does not answer, and no other member that does has run this statement, so its plan is"
+                f" not to be had: {error.message}",
                 retry_safe=not error.details.get("refused"),
             ) from error
         finally:
@@ -74,7 +79,9 @@ class PlanSource:
             async with asyncio.timeout(self._silence_s):
                 answer = await self._controller.request("plan", {"plan_id": plan_id})
         except TimeoutError as error:
-            raise UnreachableError(f"the controller at {self._controller.address} has been silent for {self._silence_s:g} s") from error
+            raise UnreachableError(
+                f"the controller at {self._controller.address} has been silent for {self._silence_s:g} s"
+            ) from error
         return SelectPlan.from_wire(unpack(answer.payload))
 
     async def _ask_members(self, plan_id: str) -> SelectPlan | None:

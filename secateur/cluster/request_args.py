@@ -1,4 +1,6 @@
-"""What the arguments of a request have to be, checked before anybody reads them: whoever knows the token may send anything."""
+"""What the arguments of a request have to be, checked before anybody reads them: whoever knows the token may send
+anything.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,15 @@ MEMBER_ARGS: Final[Mapping[str, ArgTypes]] = {
     "change_work_out": _WHOLE,
     "change_returned": _LOAD,
     "write": {"table_id": (int,), "partition": (int,), "mode": (str,)},
-    "write_copy": {"table_id": (int,), "partition": (int,), "mode": (str,), "change_id": (str,), "sequence": (int,), "term": (int,), "settled": (int,)},
+    "write_copy": {
+        "table_id": (int,),
+        "partition": (int,),
+        "mode": (str,),
+        "change_id": (str,),
+        "sequence": (int,),
+        "term": (int,),
+        "settled": (int,),
+    },
     "copies_tails": {"table_id": (int,), "term": (int,), "partitions": (list,)},
     "copies_settled": {"copies": (list,)},
     "stage": {**_LOAD, "table_id": (int,), "attempt": (int,), "parts": (list,)},
@@ -109,4 +119,7 @@ def check_args(request: Request, types: Mapping[str, ArgTypes]) -> None:
     for name, wanted in types.get(request.op, {}).items():
         if type(args.get(name)) not in wanted:
             given = type(args[name]).__name__ if name in args else "nothing"
-            raise ProtocolError(f"{request.op} needs the argument {name!r} as {' or '.join(kind.__name__ for kind in wanted)}, and got {given}")
+            raise ProtocolError(
+                f"{request.op} needs the argument {name!r} as {' or '.join(kind.__name__ for kind in wanted)}, and got"
+                f" {given}"
+            )

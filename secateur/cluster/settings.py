@@ -24,28 +24,34 @@ class ClusterSettings:
         members: How many members to start.
         host: The address that controller and members listen on; loopback unless told otherwise.
         port: The controller's port; 0 takes any free one.
-        token: The secret that every connection has to prove; None asks for none. :func:`secateur.start` makes one unless it is told otherwise.
-        allow_code: Whether clients that have proved the secret may submit DAGs that carry Python functions. Without a secret nobody may.
-        kernel_memory_bytes_max: What the duckdb kernel of one member process may use; a statement that needs more spills, or fails with LimitExceededError.
-            None leaves DuckDB's default, 80 % of the machine.
-        spill_directory: A directory of the members' machines for intermediate results that pass a limit; None: to pass it is an error. What a killed process
-            leaves there is nobody's.
-        gathered_bytes_max: What the stages of one statement may gather of each other's rows on one member; a statement that needs more fails with
-            LimitExceededError.
-        result_bytes_max: Bytes of results that one member holds while clients read them, all together; more is a LimitExceededError. Rows that can be made as
-            they are read do not count, only those of results that are made whole.
-        kernel_threads: Kernel calls over many rows that one member runs at the same time. Short ones have as many threads of their own, and so have loads and
-            changes; a call there that turns out to be long no longer counts.
+        token: The secret that every connection has to prove; None asks for none. :func:`secateur.start` makes one
+            unless it is told otherwise.
+        allow_code: Whether clients that have proved the secret may submit DAGs that carry Python functions. Without a
+            secret nobody may.
+        kernel_memory_bytes_max: What the duckdb kernel of one member process may use; a statement that needs more
+            spills, or fails with LimitExceededError. None leaves DuckDB's default, 80 % of the machine.
+        spill_directory: A directory of the members' machines for intermediate results that pass a limit; None: to pass
+            it is an error. What a killed process leaves there is nobody's.
+        gathered_bytes_max: What the stages of one statement may gather of each other's rows on one member; a statement
+            that needs more fails with LimitExceededError.
+        result_bytes_max: Bytes of results that one member holds while clients read them, all together; more is a
+            LimitExceededError. Rows that can be made as they are read do not count, only those of results that are made
+            whole.
+        kernel_threads: Kernel calls over many rows that one member runs at the same time. Short ones have as many
+            threads of their own, and so have loads and changes; a call there that turns out to be long no longer
+            counts.
         plan_cache_max: Plans kept by the controller and by each member.
         start_timeout_s: Seconds that the cluster may take to come up, Ray included.
-        ray_address: The Ray to run on, as ``ray.init(address=...)`` takes it; None: the one that this process is connected to, else one that is started for
-            this process and ends with its last cluster. ``RAY_ADDRESS`` is not followed.
-        member_silence_s: Seconds after which a member of which nothing is heard is given up: its backups serve its partitions from
-            then on, and what had no backup is lost. A member that lives comes back as a new one. Pauses of a machine that are to be
-            survived have to be shorter.
-        member_stall_s: Seconds for which a member may be unable to answer although its process lives, because a function holds its
-            event loop, before it is given up as well.
-        cluster_id: Tells clusters apart: in Ray actor names, and so that a client notices that an address belongs to another cluster now.
+        ray_address: The Ray to run on, as ``ray.init(address=...)`` takes it; None: the one that this process is
+            connected to, else one that is started for this process and ends with its last cluster. ``RAY_ADDRESS`` is
+            not followed.
+        member_silence_s: Seconds after which a member of which nothing is heard is given up: its backups serve its
+            partitions from then on, and what had no backup is lost. A member that lives comes back as a new one. Pauses
+            of a machine that are to be survived have to be shorter.
+        member_stall_s: Seconds for which a member may be unable to answer although its process lives, because a
+            function holds its event loop, before it is given up as well.
+        cluster_id: Tells clusters apart: in Ray actor names, and so that a client notices that an address belongs to
+            another cluster now.
         limits: Bounds of every connection.
         secret: By which members and controller recognise each other; made at random, and given to no client.
     """
@@ -91,7 +97,9 @@ class ClusterSettings:
         if self.result_bytes_max < 1:
             raise ProgrammingError(f"result_bytes_max={self.result_bytes_max!r}: a number of bytes, at least 1")
         if not self.member_stall_s >= self.member_silence_s:
-            raise ProgrammingError(f"member_stall_s={self.member_stall_s!r}: at least member_silence_s, which is {self.member_silence_s!r}")
+            raise ProgrammingError(
+                f"member_stall_s={self.member_stall_s!r}: at least member_silence_s, which is {self.member_silence_s!r}"
+            )
         _ = self.lease_times
 
 

@@ -10,7 +10,10 @@ __all__ = ["SharedLock"]
 
 
 class SharedLock:
-    """Lives on one event loop. Whoever wants it alone waits for a moment without holders; meanwhile others may still come to share it."""
+    """Lives on one event loop.
+
+    Whoever wants it alone waits for a moment without holders; meanwhile others may still come to share it.
+    """
 
     def __init__(self) -> None:
         self._holders = 0

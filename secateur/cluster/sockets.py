@@ -11,7 +11,12 @@ __all__ = ["listening", "peer_at"]
 
 
 def listening(
-    handler: Handler, settings: ClusterSettings, *, on_gone: Callable[[PeerInfo], None], abandonable_ops: frozenset[str], port: int = 0
+    handler: Handler,
+    settings: ClusterSettings,
+    *,
+    on_gone: Callable[[PeerInfo], None],
+    abandonable_ops: frozenset[str],
+    port: int = 0,
 ) -> FrameServer:
     """The server of a controller or member, not started yet.
 
@@ -34,7 +39,9 @@ def listening(
     )
 
 
-def peer_at(host: str, port: int, settings: ClusterSettings, *, name: str, role: Role, timeout_s: float | None = None) -> Peer:
+def peer_at(
+    host: str, port: int, settings: ClusterSettings, *, name: str, role: Role, timeout_s: float | None = None
+) -> Peer:
     """A connection to a controller or member, opened at the first request.
 
     Args:
@@ -43,7 +50,8 @@ def peer_at(host: str, port: int, settings: ClusterSettings, *, name: str, role:
         settings: Of the cluster: its secrets and limits.
         name: How this side calls itself in logs.
         role: What this side proves to be.
-        timeout_s: Seconds of silence after which the other side is taken for lost; None takes those that the cluster has to come up.
+        timeout_s: Seconds of silence after which the other side is taken for lost; None takes those that the cluster
+            has to come up.
     """
     return Peer(
         host,

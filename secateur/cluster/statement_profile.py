@@ -1,4 +1,6 @@
-"""What a member that answers a query says of the run: the figures of EXPLAIN ANALYZE, in the form of :mod:`secateur.client.execution.run_profile`."""
+"""What a member that answers a query says of the run: the figures of EXPLAIN ANALYZE, in the form of
+:mod:`secateur.client.execution.run_profile`.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +43,26 @@ class CountedResult(ResultCollector):
         return {}
 
 
-def local_work(member: str, partitions: Sequence[Sequence[int]], rows_read: int, rows: int, size: int, kernel_s: float) -> list[dict[str, Any]]:
+def local_work(
+    member: str, partitions: Sequence[Sequence[int]], rows_read: int, rows: int, size: int, kernel_s: float
+) -> list[dict[str, Any]]:
     """The work of a query that one member answered whole."""
-    return [work_of("local", member, partitions=sum(map(len, partitions)), rows_in=rows_read, rows_out=rows, bytes_out=size, kernel_s=kernel_s)]
+    return [
+        work_of(
+            "local",
+            member,
+            partitions=sum(map(len, partitions)),
+            rows_in=rows_read,
+            rows_out=rows,
+            bytes_out=size,
+            kernel_s=kernel_s,
+        )
+    ]
 
 
-def job_work(plan: SelectPlan, partitions: Sequence[Sequence[int]], topology: Topology, metrics: Sequence[VertexMetrics]) -> list[dict[str, Any]]:
+def job_work(
+    plan: SelectPlan, partitions: Sequence[Sequence[int]], topology: Topology, metrics: Sequence[VertexMetrics]
+) -> list[dict[str, Any]]:
     """The work of the stages of a query on each member that took part.
 
     Args:
@@ -71,7 +87,9 @@ def job_work(plan: SelectPlan, partitions: Sequence[Sequence[int]], topology: To
                 ownership = topology.ownership(scan.group)
                 read.update(ownership.primary(partition) for partition in partitions[number])
         replicated = sum(plan.scans[number].replicated for number in scans)
-        for entry in sorted((entry for entry in metrics if entry.vertex == name), key=lambda entry: (len(entry.member), entry.member)):
+        for entry in sorted(
+            (entry for entry in metrics if entry.vertex == name), key=lambda entry: (len(entry.member), entry.member)
+        ):
             sent = sum(output.sent_bytes for output in entry.outputs)
             made_rows, made_bytes = max(((output.rows, output.bytes) for output in entry.outputs), default=(0, 0))
             count = read[entry.member] + replicated

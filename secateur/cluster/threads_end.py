@@ -12,7 +12,10 @@ from typing import Final
 __all__ = ["STOP_S", "ends", "threads_end"]
 
 STOP_S: Final = 3.0
-"""Seconds that a shutdown waits for what was cancelled to end. What cannot be interrupted, such as a user's endless function, is then left to the process."""
+"""Seconds that a shutdown waits for what was cancelled to end.
+
+What cannot be interrupted, such as a user's endless function, is then left to the process.
+"""
 
 
 async def threads_end(executor: Executor, timeout_s: float = STOP_S) -> bool:
@@ -27,7 +30,8 @@ async def threads_end(executor: Executor, timeout_s: float = STOP_S) -> bool:
 
 
 async def ends(stop: Callable[[], None], timeout_s: float = STOP_S) -> bool:
-    """Wait for a call that ends something, in a thread of its own: those of the event loop start nothing any more while the interpreter exits.
+    """Wait for a call that ends something, in a thread of its own: those of the event loop start nothing any more while
+    the interpreter exits.
 
     Returns:
         Whether it has returned in time.

@@ -1,8 +1,8 @@
 """Keeps direct writes of a table apart from the publication of a load into it.
 
-A write reaches the primary at one moment and each backup at another. If a load were published in between, the copies would apply the two in different
-orders. So a member that prepares a load first lets its running writes reach their backups and starts no new ones until the load is published or
-aborted.
+A write reaches the primary at one moment and each backup at another. If a load were published in between, the copies
+would apply the two in different orders. So a member that prepares a load first lets its running writes reach their
+backups and starts no new ones until the load is published or aborted.
 
 **Invariant**: while the latch of a table is closed, none of its writes is on its way from this primary to a backup.
 
@@ -54,13 +54,16 @@ class WriteLatch:
                     await self._opened.wait()
         except TimeoutError as error:
             raise LoadFailedError(
-                f"{self._table}: load or change {' and '.join(sorted(self._holders))} has kept writes waiting for more than {_WAIT_MAX_S:g} s; "
-                "nothing was written, try again",
+                f"{self._table}: load or change {' and '.join(sorted(self._holders))} has kept writes waiting for more"
+                f" than {_WAIT_MAX_S:g} s; nothing was written, try again",
                 table=self._table,
             ) from error
 
     def begin(self) -> None:
-        """A write is on its way from now on, until :meth:`end`. To be called while the latch is open, or another write is on its way."""
+        """A write is on its way from now on, until :meth:`end`.
+
+        To be called while the latch is open, or another write is on its way.
+        """
         self._writes += 1
 
     def end(self) -> None:

@@ -55,7 +55,9 @@ def file_format(name: str | None, pattern: str) -> SourceFormat:
     if name is None:
         found = _OF_SUFFIX.get(Path(pattern).suffix.lower())
         if found is None:
-            raise DagError(f"file_source({pattern!r}): the suffix does not say the format; pass format=, one of {known}")
+            raise DagError(
+                f"file_source({pattern!r}): the suffix does not say the format; pass format=, one of {known}"
+            )
         return found
     try:
         return SourceFormat(name)
@@ -63,7 +65,9 @@ def file_format(name: str | None, pattern: str) -> SourceFormat:
         raise DagError(f"file_source({pattern!r}): there is no format {name!r}; it is one of {known}") from None
 
 
-def read_file(path: str, form: SourceFormat, columns: Sequence[str] | None, schema: pa.Schema | None) -> Iterator[pa.RecordBatch]:
+def read_file(
+    path: str, form: SourceFormat, columns: Sequence[str] | None, schema: pa.Schema | None
+) -> Iterator[pa.RecordBatch]:
     """The rows of a file in batches; at least one batch, so that the schema is known.
 
     Args:
@@ -84,7 +88,9 @@ def read_file(path: str, form: SourceFormat, columns: Sequence[str] | None, sche
             assert_never(form)
 
 
-def _table_rows(path: str, form: SourceFormat, columns: Sequence[str] | None, schema: pa.Schema | None) -> Iterator[pa.RecordBatch]:
+def _table_rows(
+    path: str, form: SourceFormat, columns: Sequence[str] | None, schema: pa.Schema | None
+) -> Iterator[pa.RecordBatch]:
     file = pads.dataset([path], schema=schema, format="ipc" if form is SourceFormat.ARROW else str(form))
     missing = [name for name in columns or () if name not in file.schema.names]
     if missing:
@@ -92,7 +98,9 @@ def _table_rows(path: str, form: SourceFormat, columns: Sequence[str] | None, sc
     names = file.schema.names if columns is None else list(columns)
     rows = 0
     # One batch ahead: what is read and not yet taken stays small, whatever the size of the file.
-    for batch in file.scanner(columns=names, batch_size=BATCH_ROWS, batch_readahead=1, fragment_readahead=1).to_batches():
+    for batch in file.scanner(
+        columns=names, batch_size=BATCH_ROWS, batch_readahead=1, fragment_readahead=1
+    ).to_batches():
         if batch.num_rows:
             if form is SourceFormat.ARROW:
                 _check(batch, path)
@@ -107,7 +115,9 @@ def _check(batch: pa.RecordBatch, path: str) -> None:
     try:
         batch.validate(full=True)
     except pa.ArrowInvalid as error:
-        raise DataError(f"file {path} contradicts itself, and is damaged or was not written by Arrow: {error}") from error
+        raise DataError(
+            f"file {path} contradicts itself, and is damaged or was not written by Arrow: {error}"
+        ) from error
 
 
 def _lines(path: str) -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,6 @@
-"""Files as the source of a DAG: Parquet, CSV, Arrow IPC or lines of text, found by a glob pattern and distributed over the members."""
+"""Files as the source of a DAG: Parquet, CSV, Arrow IPC or lines of text, found by a glob pattern and distributed over
+the members.
+"""
 
 from __future__ import annotations
 
@@ -22,29 +24,45 @@ __all__ = ["FileSource", "file_source"]
 
 
 def file_source(
-    pattern: str | Path, *, format: str | None = None, columns: Sequence[str] | None = None, schema: pa.Schema | None = None, shared: bool = True
+    pattern: str | Path,
+    *,
+    format: str | None = None,
+    columns: Sequence[str] | None = None,
+    schema: pa.Schema | None = None,
+    shared: bool = True,
 ) -> FileSource:
     """A source of the rows of files, read in a thread, in batches, without ever holding a whole file.
 
-    **Paths are those of the machines of the members**, not of the client. It travels as code and so is accepted only by a cluster that accepts code: reading
-    files of the members' machines is no right of a client that may only send data.
+    **Paths are those of the machines of the members**, not of the client. It travels as code and so is accepted only by
+    a cluster that accepts code: reading files of the members' machines is no right of a client that may only send data.
 
     Args:
-        pattern: A path, or a glob pattern; ``**`` stands for any folders. Files whose name begins with ``.`` are left out.
+        pattern: A path, or a glob pattern; ``**`` stands for any folders. Files whose name begins with ``.`` are left
+            out.
         format: ``"parquet"``, ``"csv"``, ``"arrow"`` or ``"text"``; None: by the suffix of the pattern.
-        columns: The columns to read, in order; None for all. Columns that are not wanted are not read from Parquet and Arrow files.
-        schema: What the files are read as; None: each as what it says itself, so CSV files whose types are inferred differently need it.
-        shared: True: all members see the same files. The coordinator expands the pattern when the job starts and distributes the files over as many members as there
-            are files; in a job that reads partitions of a table too, over the members that own those, so that no member is added. False: every member has
-            files of its own under that name, and reads all of them.
+        columns: The columns to read, in order; None for all. Columns that are not wanted are not read from Parquet and
+            Arrow files.
+        schema: What the files are read as; None: each as what it says itself, so CSV files whose types are inferred
+            differently need it.
+        shared: True: all members see the same files. The coordinator expands the pattern when the job starts and
+            distributes the files over as many members as there are files; in a job that reads partitions of a table
+            too, over the members that own those, so that no member is added. False: every member has files of its own
+            under that name, and reads all of them.
 
     Raises:
-        DagError: The format is unknown, or columns are picked from text. That no file matches is only known when the job starts.
+        DagError: The format is unknown, or columns are picked from text. That no file matches is only known when the
+            job starts.
     """
     form = file_format(format, str(pattern))
     if form is SourceFormat.TEXT and (columns is not None or schema is not None):
-        raise DagError(f"file_source({str(pattern)!r}): lines of text have the one column 'line'; leave out columns and schema")
-    return FileSource(str(pattern), partial(read_file, form=form, columns=None if columns is None else tuple(columns), schema=schema), shared)
+        raise DagError(
+            f"file_source({str(pattern)!r}): lines of text have the one column 'line'; leave out columns and schema"
+        )
+    return FileSource(
+        str(pattern),
+        partial(read_file, form=form, columns=None if columns is None else tuple(columns), schema=schema),
+        shared,
+    )
 
 
 class FileSource(ProcessorMetaSupplier):
@@ -78,7 +96,10 @@ class FileSource(ProcessorMetaSupplier):
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
         if not self.shared:
             return {member: _FileSupplier(self._read, (), self._pattern) for member in members}
-        return {member: _FileSupplier(self._read, self._files[index :: len(members)], None) for index, member in enumerate(members)}
+        return {
+            member: _FileSupplier(self._read, self._files[index :: len(members)], None)
+            for index, member in enumerate(members)
+        }
 
 
 class _FileSupplier(ProcessorSupplier):
@@ -92,7 +113,9 @@ class _FileSupplier(ProcessorSupplier):
 
     close_is_cooperative = True
 
-    def __init__(self, read: Callable[[str], Iterator[pa.RecordBatch]], files: Sequence[str], pattern: str | None) -> None:
+    def __init__(
+        self, read: Callable[[str], Iterator[pa.RecordBatch]], files: Sequence[str], pattern: str | None
+    ) -> None:
         self._read = read
         self._files = tuple(files)
         self._pattern = pattern
@@ -113,6 +136,7 @@ def _matching(pattern: str, member: str) -> tuple[str, ...]:
     files = tuple(path for path in sorted(glob(pattern, recursive=True)) if Path(path).is_file())  # noqa: PTH207 - Path.glob knows no absolute patterns
     if not files:
         raise DagError(
-            f"no file matches {pattern!r} on the machine of member {member} (working directory {Path.cwd()}); paths are those of the members' machines"
+            f"no file matches {pattern!r} on the machine of member {member} (working directory {Path.cwd()}); paths are"
+            " those of the members' machines"
         )
     return files

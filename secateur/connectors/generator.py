@@ -22,19 +22,24 @@ GeneratorFunction = Callable[[ProcessorContext], Iterable[Any]]
 
 
 def generator_source(
-    function: GeneratorFunction, *, everywhere: bool = True, schema: pa.Schema | None = None, batch_rows: int = BATCH_ROWS_OF_PYTHON
+    function: GeneratorFunction,
+    *,
+    everywhere: bool = True,
+    schema: pa.Schema | None = None,
+    batch_rows: int = BATCH_ROWS_OF_PYTHON,
 ) -> GeneratorSource:
     """A source whose processors each iterate over what a function returns for them.
 
-    Each processor has a thread, so the function may compute or wait. It may go on for ever: when the job is cancelled, the function is left after the batch
-    that it is making (one that never makes another keeps its thread, but not the job), and its ``finally`` runs.
+    Each processor has a thread, so the function may compute or wait. It may go on for ever: when the job is cancelled,
+    the function is left after the batch that it is making (one that never makes another keeps its thread, but not the
+    job), and its ``finally`` runs.
 
     Args:
-        function: Called once for each processor with its :class:`~secateur.dag.processor.ProcessorContext`; ``context.global_index`` and
-            ``context.total_parallelism`` say which share is its own. Returns an iterable, mostly by ``yield``, of dicts (one for each row), RecordBatches or
-            Tables.
-        everywhere: True: processors on every member, which makes every member take part, and is refused in a job that is restricted to some partitions.
-            False: one processor in the whole job, on a member that takes part anyway.
+        function: Called once for each processor with its :class:`~secateur.dag.processor.ProcessorContext`;
+            ``context.global_index`` and ``context.total_parallelism`` say which share is its own. Returns an iterable,
+            mostly by ``yield``, of dicts (one for each row), RecordBatches or Tables.
+        everywhere: True: processors on every member, which makes every member take part, and is refused in a job that
+            is restricted to some partitions. False: one processor in the whole job, on a member that takes part anyway.
         schema: Of the dicts; None: taken from the first ``batch_rows`` of them.
         batch_rows: Dicts that are gathered into one batch. A slow stream wants 1: a row goes on as soon as it is there.
 
@@ -42,7 +47,10 @@ def generator_source(
         DagError: ``function`` cannot be called, or ``batch_rows`` is not positive.
     """
     if not callable(function):
-        raise DagError(f"generator_source() was given a {type(function).__name__}; pass a function of the processor's context, not what it returned")
+        raise DagError(
+            f"generator_source() was given a {type(function).__name__}; pass a function of the processor's context, not"
+            " what it returned"
+        )
     return GeneratorSource(function, everywhere, schema, checked_batch_rows(batch_rows, "generator_source()"))
 
 
@@ -52,7 +60,9 @@ class GeneratorSource(ProcessorMetaSupplier):
     init_is_cooperative = True
     close_is_cooperative = True
 
-    def __init__(self, function: GeneratorFunction, everywhere: bool, schema: pa.Schema | None, batch_rows: int) -> None:
+    def __init__(
+        self, function: GeneratorFunction, everywhere: bool, schema: pa.Schema | None, batch_rows: int
+    ) -> None:
         self._function = function
         self._everywhere = everywhere
         self._schema = schema
@@ -66,4 +76,9 @@ class GeneratorSource(ProcessorMetaSupplier):
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
         function, schema, batch_rows = self._function, self._schema, self._batch_rows
-        return {member: FactorySupplier(lambda: Pull(lambda context: rows_to_batches(function(context), schema, batch_rows))) for member in members}
+        return {
+            member: FactorySupplier(
+                lambda: Pull(lambda context: rows_to_batches(function(context), schema, batch_rows))
+            )
+            for member in members
+        }

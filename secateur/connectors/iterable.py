@@ -19,12 +19,15 @@ from secateur.partitioning.topology.job_requirements import JobRequirements
 __all__ = ["IterableSource", "iterable_source"]
 
 
-def iterable_source(items: Iterable[Any], *, schema: pa.Schema | None = None, batch_rows: int = BATCH_ROWS_OF_PYTHON) -> IterableSource:
-    """A source that iterates over Python objects: one processor in the whole job, on the coordinator when that takes part, so that no member is added.
+def iterable_source(
+    items: Iterable[Any], *, schema: pa.Schema | None = None, batch_rows: int = BATCH_ROWS_OF_PYTHON
+) -> IterableSource:
+    """A source that iterates over Python objects: one processor in the whole job, on the coordinator when that takes
+    part, so that no member is added.
 
-    The iterable travels with the DAG by cloudpickle; it is iterated when the job runs, anew in each run, in a thread. An object that reads what it iterates
-    over (its ``__iter__`` opens a file or a connection of the member's machine) so costs only its own size. Rows that are in Arrow already: see
-    :func:`~secateur.connectors.batches.batch_source`.
+    The iterable travels with the DAG by cloudpickle; it is iterated when the job runs, anew in each run, in a thread.
+    An object that reads what it iterates over (its ``__iter__`` opens a file or a connection of the member's machine)
+    so costs only its own size. Rows that are in Arrow already: see :func:`~secateur.connectors.batches.batch_source`.
 
     Args:
         items: Dicts, one for each row, or RecordBatches or Tables.
@@ -35,9 +38,15 @@ def iterable_source(items: Iterable[Any], *, schema: pa.Schema | None = None, ba
         DagError: ``items`` is a generator, which cannot travel, is a string or mapping, or cannot be iterated.
     """
     if isinstance(items, Generator):
-        raise DagError("iterable_source() was given a generator, which cannot travel; pass its function to generator_source(), or a list of what it makes")
+        raise DagError(
+            "iterable_source() was given a generator, which cannot travel; pass its function to generator_source(), or"
+            " a list of what it makes"
+        )
     if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
-        raise DagError(f"iterable_source() was given a {type(items).__name__}; pass an iterable of dicts, one for each row, or of RecordBatches")
+        raise DagError(
+            f"iterable_source() was given a {type(items).__name__}; pass an iterable of dicts, one for each row, or of"
+            " RecordBatches"
+        )
     return IterableSource(items, schema, checked_batch_rows(batch_rows, "iterable_source()"))
 
 
@@ -60,4 +69,7 @@ class IterableSource(ProcessorMetaSupplier):
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
         items, schema, batch_rows = self._items, self._schema, self._batch_rows
-        return {member: FactorySupplier(lambda: Pull(lambda _: rows_to_batches(items, schema, batch_rows))) for member in members}
+        return {
+            member: FactorySupplier(lambda: Pull(lambda _: rows_to_batches(items, schema, batch_rows)))
+            for member in members
+        }

@@ -17,14 +17,17 @@ __all__ = ["ParquetSink", "parquet_sink"]
 
 
 def parquet_sink(folder: str | Path, *, compression: str = "zstd") -> ParquetSink:
-    """A sink that writes ``part-<processor>-<job>.parquet`` files into a folder of the members' machines, which is made if need be.
+    """A sink that writes ``part-<processor>-<job>.parquet`` files into a folder of the members' machines, which is made
+    if need be.
 
-    A processor writes a hidden file; when all processors of its member have ended well, the files get their names, each by one atomic rename. After a failure
-    the hidden files are removed, and so are the files of members that had already ended, as far as the coordinator sees their folder: always, on one machine or
-    a shared file system; members with folders of their own may leave whole files of a failed job, which bear its id. A member that is killed may leave hidden
-    files. Files of other jobs are never touched, so the same folder may be used again and again.
+    A processor writes a hidden file; when all processors of its member have ended well, the files get their names, each
+    by one atomic rename. After a failure the hidden files are removed, and so are the files of members that had already
+    ended, as far as the coordinator sees their folder: always, on one machine or a shared file system; members with
+    folders of their own may leave whole files of a failed job, which bear its id. A member that is killed may leave
+    hidden files. Files of other jobs are never touched, so the same folder may be used again and again.
 
-    A processor that receives no batch writes no file. It travels as code, like :func:`~secateur.connectors.files.file_source` and for the same reason.
+    A processor that receives no batch writes no file. It travels as code, like
+    :func:`~secateur.connectors.files.file_source` and for the same reason.
 
     Args:
         folder: Of the machine of each member.
@@ -94,7 +97,10 @@ class _Write(Processor):
         if self._file is None:
             self._file = pq.ParquetWriter(self._hidden, batch.schema, compression=self._compression)
         if not batch.schema.equals(self._file.schema):
-            raise DataError(f"a Parquet file has one schema: the first batch had {_columns(self._file.schema)}, this one has {_columns(batch.schema)}")
+            raise DataError(
+                f"a Parquet file has one schema: the first batch had {_columns(self._file.schema)}, this one has"
+                f" {_columns(batch.schema)}"
+            )
         if batch.num_rows:
             self._file.write_batch(batch)
         return True

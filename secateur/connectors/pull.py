@@ -1,4 +1,6 @@
-"""A source that pulls its batches from an iterator, in a thread of its own: whatever the iterator waits for, the member does not."""
+"""A source that pulls its batches from an iterator, in a thread of its own: whatever the iterator waits for, the member
+does not.
+"""
 
 from __future__ import annotations
 

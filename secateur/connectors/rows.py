@@ -13,14 +13,17 @@ from secateur.errors import DagError, DataError
 __all__ = ["BATCH_ROWS_OF_PYTHON", "checked_batch_rows", "rows_to_batches"]
 
 BATCH_ROWS_OF_PYTHON = 8_192
-"""Rows that are gathered into one batch unless the caller says otherwise: few enough for a start without delay, many enough to forget the cost of a batch."""
+"""Rows that are gathered into one batch unless the caller says otherwise: few enough for a start without delay, many
+enough to forget the cost of a batch.
+"""
 
 
 def rows_to_batches(items: Iterable[Any], schema: pa.Schema | None, batch_rows: int) -> Iterator[pa.RecordBatch]:
     """Items as batches, in their order; of no item at all a batch without rows, if there is a schema.
 
     Args:
-        items: Each a mapping of column names to values (one row; columns that it leaves out are NULL), or a RecordBatch or Table (passed on as they are).
+        items: Each a mapping of column names to values (one row; columns that it leaves out are NULL), or a RecordBatch
+            or Table (passed on as they are).
         schema: Of the rows that are mappings; None: taken from the first ``batch_rows`` of them.
         batch_rows: Rows that are gathered before they go on.
 
@@ -53,7 +56,10 @@ def rows_to_batches(items: Iterable[Any], schema: pa.Schema | None, batch_rows: 
         elif isinstance(item, pa.Table):
             yield from batches_of(item)
         else:
-            raise DagError(f"the source made a {type(item).__name__}; make a dict for each row, such as {{'x': 1}}, or pyarrow RecordBatches")
+            raise DagError(
+                f"the source made a {type(item).__name__}; make a dict for each row, such as {{'x': 1}}, or pyarrow"
+                " RecordBatches"
+            )
     if gathered or (is_empty and schema is not None):
         yield together()
 
@@ -72,13 +78,21 @@ def checked_batch_rows(batch_rows: int, source: str) -> int:
 def _batch(rows: list[Mapping[str, Any]], schema: pa.Schema | None, first: int) -> pa.RecordBatch:
     names = dict.fromkeys(name for row in rows for name in row)
     if schema is not None and (unknown := [name for name in names if name not in schema.names]):
-        raise DataError(f"a row from number {first} on has the column {unknown[0]!r}, but the rows before it, or the schema given, have {schema.names}")
+        raise DataError(
+            f"a row from number {first} on has the column {unknown[0]!r}, but the rows before it, or the schema given,"
+            f" have {schema.names}"
+        )
     try:
         if schema is None:
             return pa.RecordBatch.from_pydict({name: [row.get(name) for row in rows] for name in names})
-        return pa.RecordBatch.from_pydict({name: [row.get(name) for row in rows] for name in schema.names}, schema=schema)
+        return pa.RecordBatch.from_pydict(
+            {name: [row.get(name) for row in rows] for name in schema.names}, schema=schema
+        )
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
-        expected = "one type a column" if schema is None else ", ".join(f"{field.name} {field.type}" for field in schema)
+        expected = (
+            "one type a column" if schema is None else ", ".join(f"{field.name} {field.type}" for field in schema)
+        )
         raise DataError(
-            f"rows {first} to {first + len(rows) - 1} do not fit: {error}; expected {expected}; pass schema=... if that is not what you mean"
+            f"rows {first} to {first + len(rows) - 1} do not fit: {error}; expected {expected}; pass schema=... if that"
+            " is not what you mean"
         ) from error

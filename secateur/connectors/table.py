@@ -34,20 +34,24 @@ def table_source(
     partitions: Sequence[int] | None = None,
     columns: Sequence[str] | None = None,
 ) -> TableSource:
-    """A source of the rows of a table. It runs on the members that own what it reads, and brings no other member into the job.
+    """A source of the rows of a table.
+
+    It runs on the members that own what it reads, and brings no other member into the job.
 
     Args:
         name: The table.
-        keys: Read only the rows with these values. Each key names the same columns: all partitioning columns of the table, and any others. A value may be a
-            :class:`~secateur.dag.parameter.Param`, which is bound when the job starts.
-        where: Another way to say ``keys``: for each column a value, or a list, tuple, set or range of values; the keys are all combinations, at most 100,000.
-            ``{"tenant": "acme", "day": [1, 2]}`` is ``tenant = 'acme' AND day IN (1, 2)``.
+        keys: Read only the rows with these values. Each key names the same columns: all partitioning columns of the
+            table, and any others. A value may be a :class:`~secateur.dag.parameter.Param`, which is bound when the job
+            starts.
+        where: Another way to say ``keys``: for each column a value, or a list, tuple, set or range of values; the keys
+            are all combinations, at most 100,000. ``{"tenant": "acme", "day": [1, 2]}`` is
+            ``tenant = 'acme' AND day IN (1, 2)``.
         partitions: Read only these partitions.
         columns: The columns wanted, in order; None for all.
 
     Raises:
-        DagError: Several of ``keys``, ``where`` and ``partitions`` are given, the keys name different columns, or there are too many combinations. That the
-            table and its columns exist is only known when the job starts.
+        DagError: Several of ``keys``, ``where`` and ``partitions`` are given, the keys name different columns, or there
+            are too many combinations. That the table and its columns exist is only known when the job starts.
     """
     if sum(given is not None for given in (keys, where, partitions)) > 1:
         raise DagError(f"table_source({name!r}): give keys, where or partitions, not several")
@@ -67,7 +71,14 @@ def table_source(
 class TableSource(PartitionsReader):
     """The meta-supplier of :func:`table_source`."""
 
-    def __init__(self, name: str, *, keys: tuple[dict[str, Any], ...] | None, partitions: tuple[int, ...] | None, columns: tuple[str, ...] | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        keys: tuple[dict[str, Any], ...] | None,
+        partitions: tuple[int, ...] | None,
+        columns: tuple[str, ...] | None,
+    ) -> None:
         super().__init__()
         self._name = name
         self._keys = keys
@@ -98,7 +109,9 @@ class TableSource(PartitionsReader):
         definition = table(self._name)
         if definition.replicated:
             return JobRequirements()
-        return JobRequirements({self._name: frozenset(islice(self.partitions_in(definition, params, vertex), _TELLING_MAX))})
+        return JobRequirements(
+            {self._name: frozenset(islice(self.partitions_in(definition, params, vertex), _TELLING_MAX))}
+        )
 
     def placement(self) -> Placement:
         placement = super().placement()
@@ -110,11 +123,19 @@ class TableSource(PartitionsReader):
         table = context.table(self._name)
         columns = None if self._columns is None else tuple(table.column(column).name for column in self._columns)
         lookup = None if self._keys is None else _lookup(table, self._keys, context.params, context.vertex)
-        partitions = self.partitions_in(table, context.params, context.vertex) if lookup is None else sorted(lookup.by_partition)
-        return ReadRequest(table.table_id, table.scheme.affinity_group(), partitions, table.replicated, columns, keys=lookup)
+        partitions = (
+            self.partitions_in(table, context.params, context.vertex) if lookup is None else sorted(lookup.by_partition)
+        )
+        return ReadRequest(
+            table.table_id, table.scheme.affinity_group(), partitions, table.replicated, columns, keys=lookup
+        )
 
     def to_spec(self) -> Any:
-        keys = None if self._keys is None else [{column: _value_to_wire(value) for column, value in key.items()} for key in self._keys]
+        keys = (
+            None
+            if self._keys is None
+            else [{column: _value_to_wire(value) for column, value in key.items()} for key in self._keys]
+        )
         return [
             self._name,
             keys,
@@ -127,30 +148,41 @@ class TableSource(PartitionsReader):
         name, keys, partitions, columns = spec
         return cls(
             name,
-            keys=None if keys is None else tuple({column: _value_from_wire(value) for column, value in key.items()} for key in keys),
+            keys=(
+                None
+                if keys is None
+                else tuple({column: _value_from_wire(value) for column, value in key.items()} for key in keys)
+            ),
             partitions=None if partitions is None else tuple(partitions),
             columns=None if columns is None else tuple(columns),
         )
 
 
 def _combinations(name: str, where: Mapping[str, Any]) -> list[dict[str, Any]]:
-    choices = {column: tuple(wanted) if isinstance(wanted, list | tuple | set | frozenset | range) else (wanted,) for column, wanted in where.items()}
+    choices = {
+        column: tuple(wanted) if isinstance(wanted, list | tuple | set | frozenset | range) else (wanted,)
+        for column, wanted in where.items()
+    }
     count = prod(map(len, choices.values()))
     if count > _KEYS_MAX:
         raise DagError(
-            f"table_source({name!r}): where has {count:,} combinations; at most {_KEYS_MAX:,} keys are looked up: read partitions or all, and filter"
+            f"table_source({name!r}): where has {count:,} combinations; at most {_KEYS_MAX:,} keys are looked up: read"
+            " partitions or all, and filter"
         )
     return [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
 
 
 def _lookup(table: TableDef, keys: Sequence[Mapping[str, Any]], params: Params, vertex: str) -> KeyLookup:
-    """The keys with their values bound and converted, by partition. A NULL, or a key that no range covers, matches nothing."""
+    """The keys with their values bound and converted, by partition.
+
+    A NULL, or a key that no range covers, matches nothing.
+    """
     named = {table.column(column).name: column for key in keys[:1] for column in key}
     missing = [column for column in table.scheme.columns if column not in named]
     if keys and missing:
         raise DagError(
-            f"vertex {vertex!r}: the keys name {', '.join(named) or 'no column'}, but a row's partition in {table.name} also depends on "
-            f"{', '.join(missing)}; name all partitioning columns, or read the whole table and filter"
+            f"vertex {vertex!r}: the keys name {', '.join(named) or 'no column'}, but a row's partition in {table.name}"
+            f" also depends on {', '.join(missing)}; name all partitioning columns, or read the whole table and filter"
         )
     prefix = table.primary_key[: len(named)]
     is_prefix = set(prefix) == set(named)
@@ -158,7 +190,10 @@ def _lookup(table: TableDef, keys: Sequence[Mapping[str, Any]], params: Params, 
     by_partition: dict[int, dict[tuple[Any, ...], None]] = {}
     for key in keys:
         bound = {column: bind_value(key[written], params) for column, written in named.items()}
-        values = {column: None if value is None else coerce(value, table.column(column).type, column=column) for column, value in bound.items()}
+        values = {
+            column: None if value is None else coerce(value, table.column(column).type, column=column)
+            for column, value in bound.items()
+        }
         if None in values.values():
             continue
         try:
@@ -174,7 +209,9 @@ def _checked_partitions(table: TableDef, partitions: Sequence[int]) -> list[int]
     live = set(table.scheme.live_partitions().tolist())
     unknown = [partition for partition in wanted if partition not in live]
     if unknown:
-        raise DagError(f"table {table.name} has no partition {unknown[0]}; it has {len(live)}, ids below {table.partition_count}")
+        raise DagError(
+            f"table {table.name} has no partition {unknown[0]}; it has {len(live)}, ids below {table.partition_count}"
+        )
     return wanted
 
 

@@ -20,29 +20,37 @@ __all__ = ["TableSink", "table_sink"]
 _MODES: Final = ("upsert", "append")
 _FLUSH_ROWS: Final = 1 << 20
 _FLUSH_BYTES: Final = 64 << 20
-"""Every write to a partition has a price of its own, and there are hundreds of partitions: an eighth of this took twice the time for a million rows."""
+"""Every write to a partition has a price of its own, and there are hundreds of partitions: an eighth of this took twice
+the time for a million rows.
+"""
 
 
 def table_sink(name: str, *, mode: str = "upsert") -> TableSink:
-    """A sink that writes rows into a table: columns are matched by name and converted as in :meth:`~secateur.client.loads.table_handle.TableHandle.load`.
+    """A sink that writes rows into a table: columns are matched by name and converted as in
+    :meth:`~secateur.client.loads.table_handle.TableHandle.load`.
 
-    Each processor gathers rows, and writes those of each partition to its primary, wherever that is, which hands them to its backups; the job ends well only
-    when all of them have all rows. Feed it through an edge ``.partitioned(table=name).distributed()``, as a pipeline does: then rows travel once, to the member
-    that owns them if it takes part in the job, and the rows of one partition are written together.
+    Each processor gathers rows, and writes those of each partition to its primary, wherever that is, which hands them
+    to its backups; the job ends well only when all of them have all rows. Feed it through an edge
+    ``.partitioned(table=name).distributed()``, as a pipeline does: then rows travel once, to the member that owns them
+    if it takes part in the job, and the rows of one partition are written together.
 
-    **Atomicity**: the rows of one write to one partition become visible together, those of a job do not, and a job that fails leaves what it had written. An
-    upsert may simply be run again, and is, when a member is lost. An append that is run again meets its own keys (``DuplicateKeyError``): give its job
-    ``JobConfig(on_member_lost="fail")``. For all rows or none: collect, then ``TableHandle.load``.
+    **Atomicity**: the rows of one write to one partition become visible together, those of a job do not, and a job that
+    fails leaves what it had written. An upsert may simply be run again, and is, when a member is lost. An append that
+    is run again meets its own keys (``DuplicateKeyError``): give its job ``JobConfig(on_member_lost="fail")``. For all
+    rows or none: collect, then ``TableHandle.load``.
 
     Args:
-        name: The table; it must exist when the job starts. Ranges that it makes on demand (``EVERY``) are made as rows need them.
+        name: The table; it must exist when the job starts. Ranges that it makes on demand (``EVERY``) are made as rows
+            need them.
         mode: ``"upsert"`` replaces rows with the same primary key; ``"append"`` refuses them.
 
     Raises:
         DagError: There is no such mode.
     """
     if mode not in _MODES:
-        raise DagError(f"table_sink({name!r}): there is no mode {mode!r}; a job writes with one of {', '.join(map(repr, _MODES))}")
+        raise DagError(
+            f"table_sink({name!r}): there is no mode {mode!r}; a job writes with one of {', '.join(map(repr, _MODES))}"
+        )
     return TableSink(name, mode)
 
 
@@ -65,7 +73,8 @@ class TableSink(ProcessorMetaSupplier):
     def init(self, context: MetaContext) -> None:
         if context.table(self._name).replicated:
             raise NotSupportedError(
-                f"table {self._name} is replicated, and a job cannot write into that: collect the rows, then load them with TableHandle.load"
+                f"table {self._name} is replicated, and a job cannot write into that: collect the rows, then load them"
+                " with TableHandle.load"
             )
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
@@ -110,7 +119,9 @@ class TableSinkSupplier(ProcessorSupplier):
 
 
 class _Write(Processor):
-    """Waits for its writes in a thread of its own, not in one of the executor: a load that is being published may need those before the writes can go on."""
+    """Waits for its writes in a thread of its own, not in one of the executor: a load that is being published may need
+    those before the writes can go on.
+    """
 
     cooperative = False
 

@@ -1,6 +1,7 @@
 """DAGs and suppliers as plain data for the wire.
 
- A supplier travels as *data* (the name of a registered kind and its specification) or as *code* (cloudpickle). SQL jobs are data only. Code runs on whoever
+ A supplier travels as *data* (the name of a registered kind and its specification) or as *code* (cloudpickle). SQL jobs
+ are data only. Code runs on whoever
 unpickles it, so it is made and read only where the cluster allows it.
 """
 
@@ -104,13 +105,15 @@ def encode_part(part: Any, *, allow_code: bool, vertex: str) -> dict[str, Any]:
         return {"kind": kind, "module": type(part).__module__, "spec": part.to_spec()}
     if not allow_code:
         raise SerializationError(
-            f"vertex {vertex!r}: {type(part).__name__} is code, and this cluster accepts no code; start it with allow_code=True and a token"
+            f"vertex {vertex!r}: {type(part).__name__} is code, and this cluster accepts no code; start it with"
+            " allow_code=True and a token"
         )
     try:
         return {"code": cloudpickle.dumps(part)}
     except Exception as error:  # whatever a user's __reduce__ raises
         raise SerializationError(
-            f"vertex {vertex!r}: its functions cannot be pickled ({type(error).__name__}: {error}); pass in what they need as plain values"
+            f"vertex {vertex!r}: its functions cannot be pickled ({type(error).__name__}: {error}); pass in what they"
+            " need as plain values"
         ) from error
 
 
@@ -125,30 +128,47 @@ def decode_part(data: Mapping[str, Any], *, allow_code: bool, vertex: str) -> An
     if replicated is not None:
         inner, parallelism, works_without_input, one_in_job = replicated
         supplier = decode_part(inner, allow_code=allow_code, vertex=vertex)
-        return ReplicatedMetaSupplier(supplier, preferred_local_parallelism=parallelism, works_without_input=works_without_input, one_in_job=one_in_job)
+        return ReplicatedMetaSupplier(
+            supplier,
+            preferred_local_parallelism=parallelism,
+            works_without_input=works_without_input,
+            one_in_job=one_in_job,
+        )
     code = data.get("code")
     if code is not None:
         if not allow_code:
-            raise SerializationError(f"vertex {vertex!r} carries code, and this member accepts none; start the cluster with allow_code=True and a token")
+            raise SerializationError(
+                f"vertex {vertex!r} carries code, and this member accepts none; start the cluster with allow_code=True"
+                " and a token"
+            )
         try:
             return cloudpickle.loads(code)
         except Exception as error:  # whatever the import of the user's modules raises
             raise SerializationError(
-                f"vertex {vertex!r}: its code does not load on the member ({type(error).__name__}: {error}); is its module installed there?"
+                f"vertex {vertex!r}: its code does not load on the member ({type(error).__name__}: {error}); is its"
+                " module installed there?"
             ) from error
     cls = _CLASSES.get(str(data.get("kind"))) or _load(data)
     if cls is None:
-        raise ProtocolError(f"vertex {vertex!r} has the unknown kind {data.get('kind')!r}; do all members run the same version?")
+        raise ProtocolError(
+            f"vertex {vertex!r} has the unknown kind {data.get('kind')!r}; do all members run the same version?"
+        )
     try:
         return cls.from_spec(data["spec"])
     except Error:
         raise
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise ProtocolError(f"vertex {vertex!r}: the specification of its {data['kind']!r} cannot be read ({type(error).__name__}: {error})") from error
+        raise ProtocolError(
+            f"vertex {vertex!r}: the specification of its {data['kind']!r} cannot be read ({type(error).__name__}:"
+            f" {error})"
+        ) from error
 
 
 def _load(data: Mapping[str, Any]) -> type[Portable] | None:
-    """The class of a kind whose module has not been imported here yet. Modules of this package only: a name on the wire must not decide what else is loaded."""
+    """The class of a kind whose module has not been imported here yet.
+
+    Modules of this package only: a name on the wire must not decide what else is loaded.
+    """
     module = str(data.get("module"))
     if _OWN_MODULE.fullmatch(module):
         with suppress(ImportError):
@@ -163,7 +183,10 @@ def encode_dag(dag: FrozenDAG, *, allow_code: bool) -> dict[str, Any]:
         SerializationError: A vertex cannot travel; the message names it.
     """
     return {
-        "vertices": [[v.name, v.local_parallelism, encode_part(v.meta_supplier, allow_code=allow_code, vertex=v.name)] for v in dag.vertices],
+        "vertices": [
+            [v.name, v.local_parallelism, encode_part(v.meta_supplier, allow_code=allow_code, vertex=v.name)]
+            for v in dag.vertices
+        ],
         "edges": [_encode_edge(edge) for edge in dag.edges],
     }
 
@@ -193,7 +216,9 @@ def decode_dag(data: Mapping[str, Any], *, allow_code: bool) -> FrozenDAG:
 
 
 def carries_code(data: Any) -> bool:
-    """Whether a DAG on the wire carries code; nothing is unpickled. Of data that are none of ours, :func:`decode_dag` says more.
+    """Whether a DAG on the wire carries code; nothing is unpickled.
+
+    Of data that are none of ours, :func:`decode_dag` says more.
 
     Raises:
         ProtocolError: The data are none of ours.
@@ -226,7 +251,16 @@ def _encode_edge(edge: Edge) -> list[Any]:
 
 def _decode_edge(data: list[Any]) -> Edge:
     source, destination, source_ordinal, destination_ordinal, routing, reach, priority, config = data
-    return Edge(source, destination, source_ordinal, destination_ordinal, decode_routing(routing), _decode_reach(reach), priority, EdgeConfig(*config))
+    return Edge(
+        source,
+        destination,
+        source_ordinal,
+        destination_ordinal,
+        decode_routing(routing),
+        _decode_reach(reach),
+        priority,
+        EdgeConfig(*config),
+    )
 
 
 def encode_routing(routing: Routing) -> list[Any]:
@@ -256,7 +290,12 @@ def decode_routing(data: list[Any]) -> Routing:
     """
     match data:
         case ["partitioned", columns, scheme, table, unmatched]:
-            return Partitioned(tuple(columns), None if scheme is None else PartitionScheme.from_wire(scheme), table, UnmatchedRows(unmatched))
+            return Partitioned(
+                tuple(columns),
+                None if scheme is None else PartitionScheme.from_wire(scheme),
+                table,
+                UnmatchedRows(unmatched),
+            )
         case ["all-to-one", key, apart]:
             return AllToOne(key, apart)
         case ["unicast"]:

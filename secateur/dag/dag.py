@@ -42,7 +42,8 @@ class FrozenDAG(Drawable):
         return self
 
     def needs(self, params: Params, table: Callable[[str], TableDef]) -> JobRequirements:
-        """The partitions and members that the job needs, as far as its vertices say so; nothing in particular when a source does not say.
+        """The partitions and members that the job needs, as far as its vertices say so; nothing in particular when a
+        source does not say.
 
         Args:
             params: The parameters of the job.
@@ -51,7 +52,9 @@ class FrozenDAG(Drawable):
         Raises:
             Error: What a meta-supplier says of its parameters or its table.
         """
-        found = JobRequirements(members=frozenset(edge.reach.member for edge in self.edges if isinstance(edge.reach, DistributedTo)))
+        found = JobRequirements(
+            members=frozenset(edge.reach.member for edge in self.edges if isinstance(edge.reach, DistributedTo))
+        )
         for vertex in self.vertices:
             needs = vertex.meta_supplier.needs(vertex.name, params, table)
             if needs is not None:
@@ -79,7 +82,9 @@ class FrozenDAG(Drawable):
         return to_dict(self)
 
     def diagram(self) -> Diagram:
-        """A box for each vertex and an arrow for each edge: bold if rows may leave the member, dashed if it is read late."""
+        """A box for each vertex and an arrow for each edge: bold if rows may leave the member, dashed if it is read
+        late.
+        """
         return diagram_of(self)
 
     def __iter__(self) -> Iterator[Vertex]:
@@ -87,7 +92,9 @@ class FrozenDAG(Drawable):
 
 
 class DAG(Drawable):
-    """Builds a DAG. Every method refuses what can never become valid; :meth:`freeze` checks the rest and ends the building.
+    """Builds a DAG.
+
+    Every method refuses what can never become valid; :meth:`freeze` checks the rest and ends the building.
 
     It can be shown at any time, also while it is not complete.
 
@@ -118,7 +125,10 @@ class DAG(Drawable):
         return self
 
     def new_vertex(
-        self, name: str, source: ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor], local_parallelism: int | None = None
+        self,
+        name: str,
+        source: ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor],
+        local_parallelism: int | None = None,
     ) -> Vertex:
         """Make a vertex, add it and return it; see :meth:`secateur.dag.vertex.Vertex.of`."""
         made = Vertex.of(name, source, local_parallelism)
@@ -134,15 +144,20 @@ class DAG(Drawable):
         self._check_open()
         for end in (edge.source, edge.destination):
             if end not in self._vertices:
-                raise DagError(f"edge {edge.name} names the vertex {end!r}, which is not in the DAG; it has {_names(self._vertices)}; add the vertex first")
+                raise DagError(
+                    f"edge {edge.name} names the vertex {end!r}, which is not in the DAG; it has"
+                    f" {_names(self._vertices)}; add the vertex first"
+                )
         for other in self._edges:
             if (other.source, other.source_ordinal) == (edge.source, edge.source_ordinal):
                 raise DagError(
-                    f"edge {edge.name}: output {edge.source_ordinal} of {edge.source!r} already feeds {other.destination!r}; use from_(..., ordinal)"
+                    f"edge {edge.name}: output {edge.source_ordinal} of {edge.source!r} already feeds"
+                    f" {other.destination!r}; use from_(..., ordinal)"
                 )
             if (other.destination, other.destination_ordinal) == (edge.destination, edge.destination_ordinal):
                 raise DagError(
-                    f"edge {edge.name}: input {edge.destination_ordinal} of {edge.destination!r} is already fed by {other.source!r}; use to(..., ordinal)"
+                    f"edge {edge.name}: input {edge.destination_ordinal} of {edge.destination!r} is already fed by"
+                    f" {other.source!r}; use to(..., ordinal)"
                 )
         if edge.source in _reachable(edge.destination, _successors(self._edges)):
             raise DagError(f"edge {edge.name} closes a cycle: {edge.source!r} already depends on {edge.destination!r}")
@@ -181,8 +196,14 @@ class DAG(Drawable):
     def _as_it_is(self) -> FrozenDAG:
         """What was built so far, in order. It may lack what :meth:`freeze` asks for."""
         order = _topological_order(self._vertices, self._edges)
-        inbound = {name: tuple(sorted((e for e in self._edges if e.destination == name), key=lambda e: e.destination_ordinal)) for name in order}
-        outbound = {name: tuple(sorted((e for e in self._edges if e.source == name), key=lambda e: e.source_ordinal)) for name in order}
+        inbound = {
+            name: tuple(sorted((e for e in self._edges if e.destination == name), key=lambda e: e.destination_ordinal))
+            for name in order
+        }
+        outbound = {
+            name: tuple(sorted((e for e in self._edges if e.source == name), key=lambda e: e.source_ordinal))
+            for name in order
+        }
         return FrozenDAG(
             vertices=tuple(self._vertices[name] for name in order),
             edges=tuple(edge for name in order for edge in outbound[name]),
@@ -240,8 +261,9 @@ def _check_contiguous(vertex: str, side: str, ordinals: list[int]) -> None:
 def _check_priorities(inbound: Mapping[str, tuple[Edge, ...]], edges: list[Edge]) -> None:
     """Refuse two inputs of different priority that share a vertex upstream.
 
-    The shared vertex fills the queue of the input that waits, blocks, and so never feeds the input that is read: a deadlock. A small amount of data would pass,
-    but a job that works until the data grow is worse than one that is refused.
+    The shared vertex fills the queue of the input that waits, blocks, and so never feeds the input that is read: a
+    deadlock. A small amount of data would pass, but a job that works until the data grow is worse than one that is
+    refused.
     """
     predecessors: dict[str, list[str]] = {}
     for edge in edges:
@@ -253,6 +275,7 @@ def _check_priorities(inbound: Mapping[str, tuple[Edge, ...]], edges: list[Edge]
                 shared = above_first & above_second
                 if first.priority < second.priority and shared:
                     raise DagError(
-                        f"vertex {vertex!r} reads {first.name} before {second.name}, but both come from {min(shared)!r}: it would block on the edge that waits "
-                        "and the job would deadlock; give both edges the same priority, or read the source twice"
+                        f"vertex {vertex!r} reads {first.name} before {second.name}, but both come from"
+                        f" {min(shared)!r}: it would block on the edge that waits and the job would deadlock; give both"
+                        " edges the same priority, or read the source twice"
                     )

@@ -42,18 +42,26 @@ WINDOW_BYTES_MAX: Final = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Unicast:
-    """Each batch goes to one consumer; they take turns, and one without room is passed over. Distributed: to any consumer of the job."""
+    """Each batch goes to one consumer; they take turns, and one without room is passed over.
+
+    Distributed: to any consumer of the job.
+    """
 
 
 class UnmatchedRows(Enum):
     """What becomes of the rows on an edge partitioned like a table whose partition the destination does not read."""
 
     REFUSE = "refuse"
-    """Rows of partitions whose owner takes no part are distributed over those that do; a row that belongs to no partition at all fails the job."""
+    """Rows of partitions whose owner takes no part are distributed over those that do; a row that belongs to no
+    partition at all fails the job.
+    """
     KEEP = "keep"
     """All of them are sent on: for a join that keeps rows without a match."""
     DROP = "drop"
-    """None of them travels: for a join that needs a match. The destination says by its placement which partitions it reads."""
+    """None of them travels: for a join that needs a match.
+
+    The destination says by its placement which partitions it reads.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +70,13 @@ class Partitioned:
 
     Attributes:
         columns: The key columns. Keys of different integer widths agree; NULL is a key like any other.
-        scheme: None: the key is hashed over the routing partitions of the job, all of which are distributed over the participants. With a table's scheme, a row goes
-            to the member that owns its partition of that table (if it takes part): the rows meet the table's data. ``columns`` then stand for the scheme's
-            columns, in order; one may stand for several.
-        table: In place of ``scheme``: the scheme that this table has when the job starts; ``columns`` may then be left out, for columns of the same names. A
-            row without a partition of the table goes to any consumer, which has to know what to do with it: a sink of the table has a range made for it,
-            or says why it cannot be written.
+        scheme: None: the key is hashed over the routing partitions of the job, all of which are distributed over the
+            participants. With a table's scheme, a row goes to the member that owns its partition of that table (if it
+            takes part): the rows meet the table's data. ``columns`` then stand for the scheme's columns, in order; one
+            may stand for several.
+        table: In place of ``scheme``: the scheme that this table has when the job starts; ``columns`` may then be left
+            out, for columns of the same names. A row without a partition of the table goes to any consumer, which has
+            to know what to do with it: a sink of the table has a range made for it, or says why it cannot be written.
         unmatched: With a scheme: what becomes of rows whose partition the destination does not read.
     """
 
@@ -93,8 +102,9 @@ class AllToOne:
 
     Attributes:
         key: Edges with equal keys meet in the same consumer; different keys spread the load of several such edges.
-        apart: Whether the consumer hears each member by itself: the edge is an input for each member that produces, numbered from 0 in the order of the
-            topology. It is then the only edge into its destination, of which a member runs one processor.
+        apart: Whether the consumer hears each member by itself: the edge is an input for each member that produces,
+            numbered from 0 in the order of the topology. It is then the only edge into its destination, of which a
+            member runs one processor.
     """
 
     key: str = ""
@@ -103,7 +113,10 @@ class AllToOne:
 
 @dataclass(frozen=True, slots=True)
 class FanOut:
-    """Each batch goes to one consumer **on each** participant; on a member the consumers take turns. Local, it is unicast."""
+    """Each batch goes to one consumer **on each** participant; on a member the consumers take turns.
+
+    Local, it is unicast.
+    """
 
 
 Routing = Unicast | Partitioned | Broadcast | Isolated | AllToOne | FanOut
@@ -140,7 +153,8 @@ class EdgeConfig:
     Attributes:
         queue_batches_max: Batches from producers on the same member that wait for one consumer.
         queue_bytes_max: Their bytes.
-        window_bytes_max: Bytes that one member may have sent to another on this edge without having heard that a processor took them.
+        window_bytes_max: Bytes that one member may have sent to another on this edge without having heard that a
+            processor took them.
     """
 
     queue_batches_max: int = QUEUE_BATCHES_MAX
@@ -187,15 +201,23 @@ class Edge:
         if self.source_ordinal < 0 or self.destination_ordinal < 0:
             raise DagError(f"edge {self.name} has a negative ordinal; ordinals count from 0")
         if isinstance(self.routing, Isolated) and not isinstance(self.reach, Local):
-            raise DagError(f"edge {self.name} is isolated and distributed; an isolated edge is always local: use unicast or partitioned()")
+            raise DagError(
+                f"edge {self.name} is isolated and distributed; an isolated edge is always local: use unicast or"
+                " partitioned()"
+            )
         if isinstance(self.routing, Partitioned):
             columns, scheme, table = self.routing.columns, self.routing.scheme, self.routing.table
             if table is not None and scheme is not None:
-                raise DagError(f"edge {self.name} is partitioned like the table {table!r} and by a scheme; give one of them")
+                raise DagError(
+                    f"edge {self.name} is partitioned like the table {table!r} and by a scheme; give one of them"
+                )
             if (table is None and not columns) or (scheme is None and len(set(columns)) != len(columns)):
                 raise DagError(f"edge {self.name} is partitioned by {columns!r}; name at least one column, each once")
             if scheme is not None and len(columns) != len(scheme.columns):
-                raise DagError(f"edge {self.name} is partitioned by {columns!r}, but the scheme hashes {scheme.columns!r}; name as many columns, in that order")
+                raise DagError(
+                    f"edge {self.name} is partitioned by {columns!r}, but the scheme hashes {scheme.columns!r}; name as"
+                    " many columns, in that order"
+                )
 
     @property
     def name(self) -> str:
@@ -211,7 +233,11 @@ class Edge:
         return replace(self, routing=Unicast())
 
     def partitioned(
-        self, *columns: str, scheme: PartitionScheme | None = None, table: str | None = None, unmatched: UnmatchedRows = UnmatchedRows.REFUSE
+        self,
+        *columns: str,
+        scheme: PartitionScheme | None = None,
+        table: str | None = None,
+        unmatched: UnmatchedRows = UnmatchedRows.REFUSE,
     ) -> Edge:
         """Each row to the consumer of its key; see :class:`Partitioned`."""
         return replace(self, routing=Partitioned(columns, scheme, table, unmatched))

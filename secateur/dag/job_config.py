@@ -15,7 +15,9 @@ RESULT_BYTES_MAX: Final = 1 << 30
 
 
 class OnMemberLost(StrEnum):
-    """What becomes of a job that cannot go on because a member was lost, or because partitions moved or were changed under it."""
+    """What becomes of a job that cannot go on because a member was lost, or because partitions moved or were changed
+    under it.
+    """
 
     RESTART = "restart"
     """It begins again, from the beginning: what its sinks have written, they write once more."""
@@ -27,17 +29,23 @@ class JobConfig:
     """How a job is to run.
 
     Attributes:
-        name: By which ``Connection.job`` finds it; unique among the jobs that have not ended. None when it has none. For light jobs only a label.
-        required_partitions: The partitions that the job can touch, by table name or affinity group. Only the members that own one of them take part, and a
-            source that needs more than this is refused. None: the needs that the sources declare decide.
-        member_pruning: False deploys to every member, whatever is required: the switch to find out whether pruning is at fault.
-        timeout_s: The job fails with ``DeadlineError`` after that many seconds, restarts included; None: it may run for ever.
+        name: By which ``Connection.job`` finds it; unique among the jobs that have not ended. None when it has none.
+            For light jobs only a label.
+        required_partitions: The partitions that the job can touch, by table name or affinity group. Only the members
+            that own one of them take part, and a source that needs more than this is refused. None: the needs that the
+            sources declare decide.
+        member_pruning: False deploys to every member, whatever is required: the switch to find out whether pruning is
+            at fault.
+        timeout_s: The job fails with ``DeadlineError`` after that many seconds, restarts included; None: it may run for
+            ever.
         result_bytes_max: Most bytes that the result sinks of the job may collect at the coordinator.
-        kernel_bytes_max: Most memory that the kernel calls of the job (sorts, joins, aggregates) take for intermediate results on each member. What is more
-            goes to disk where members have a spill directory, and fails the job with ``LimitExceededError`` where they have none. None: the job shares the
-            member's kernel, and its limit, with everything else. A limit costs the job some milliseconds on each member, for a kernel of its own,
-            which needs about 50 MB to be able to spill.
-        on_member_lost: ``"restart"`` repeats the whole job; choose ``"fail"`` when a sink must not see rows twice. Light jobs always fail.
+        kernel_bytes_max: Most memory that the kernel calls of the job (sorts, joins, aggregates) take for intermediate
+            results on each member. What is more goes to disk where members have a spill directory, and fails the job
+            with ``LimitExceededError`` where they have none. None: the job shares the member's kernel, and its limit,
+            with everything else. A limit costs the job some milliseconds on each member, for a kernel of its own, which
+            needs about 50 MB to be able to spill.
+        on_member_lost: ``"restart"`` repeats the whole job; choose ``"fail"`` when a sink must not see rows twice.
+            Light jobs always fail.
     """
 
     name: str | None = None
@@ -50,16 +58,27 @@ class JobConfig:
 
     def __post_init__(self) -> None:
         if self.timeout_s is not None and not self.timeout_s > 0:
-            raise DagError(f"JobConfig.timeout_s is {self.timeout_s!r}; it must be a positive number of seconds, or None")
+            raise DagError(
+                f"JobConfig.timeout_s is {self.timeout_s!r}; it must be a positive number of seconds, or None"
+            )
         if self.result_bytes_max < 1:
             raise DagError(f"JobConfig.result_bytes_max is {self.result_bytes_max!r}; it must be at least 1")
         if self.kernel_bytes_max is not None and self.kernel_bytes_max < 1:
-            raise DagError(f"JobConfig.kernel_bytes_max is {self.kernel_bytes_max!r}; it must be at least 1, or None for the limit of the member")
+            raise DagError(
+                f"JobConfig.kernel_bytes_max is {self.kernel_bytes_max!r}; it must be at least 1, or None for the limit"
+                " of the member"
+            )
         if self.on_member_lost not in tuple(OnMemberLost):
-            raise DagError(f"JobConfig.on_member_lost is {self.on_member_lost!r}; it must be one of {', '.join(repr(str(choice)) for choice in OnMemberLost)}")
+            raise DagError(
+                f"JobConfig.on_member_lost is {self.on_member_lost!r}; it must be one of"
+                f" {', '.join(repr(str(choice)) for choice in OnMemberLost)}"
+            )
         for key, partitions in (self.required_partitions or {}).items():
             if not all(isinstance(partition, int) and partition >= 0 for partition in partitions):
-                raise DagError(f"JobConfig.required_partitions[{key!r}] must hold partition ids (integers from 0), not {sorted(map(repr, partitions))[:5]}")
+                raise DagError(
+                    f"JobConfig.required_partitions[{key!r}] must hold partition ids (integers from 0), not"
+                    f" {sorted(map(repr, partitions))[:5]}"
+                )
 
     def to_wire(self) -> dict[str, Any]:
         """Plain data for msgpack; :meth:`from_wire` reads it back."""
@@ -79,4 +98,11 @@ class JobConfig:
         """The configuration that :meth:`to_wire` described; what is missing there has its default."""
         required = data.get("required_partitions")
         given = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
-        return cls(**{**given, "required_partitions": None if required is None else {key: frozenset(ids) for key, ids in required.items()}})
+        return cls(
+            **{
+                **given,
+                "required_partitions": (
+                    None if required is None else {key: frozenset(ids) for key, ids in required.items()}
+                ),
+            }
+        )

@@ -35,7 +35,12 @@ def bind_value(value: Any, params: Params) -> Any:
     if isinstance(params, Mapping):
         if isinstance(key, str) and key in params:
             return params[key]
-        raise ParameterError(f"the DAG needs the parameter {key!r}, but the job was started with {', '.join(map(repr, params)) or 'no parameters'}")
+        raise ParameterError(
+            f"the DAG needs the parameter {key!r}, but the job was started with"
+            f" {', '.join(map(repr, params)) or 'no parameters'}"
+        )
     if isinstance(key, int) and 0 <= key < len(params):
         return params[key]
-    raise ParameterError(f"the DAG needs the parameter {key!r}, but the job was started with {len(params)} positional parameters")
+    raise ParameterError(
+        f"the DAG needs the parameter {key!r}, but the job was started with {len(params)} positional parameters"
+    )

@@ -1,7 +1,8 @@
 """Where a vertex has to run.
 
-A meta-supplier answers with one of these once it is initialised; the plan builder turns the answers of all vertices into participants. This is what makes
-member pruning possible for any DAG: a source that says which partitions it needs does not drag the other members into the job.
+A meta-supplier answers with one of these once it is initialised; the plan builder turns the answers of all vertices
+into participants. This is what makes member pruning possible for any DAG: a source that says which partitions it needs
+does not drag the other members into the job.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ __all__ = ["Anywhere", "OnCoordinator", "OnMembers", "OnPartitions", "Placement"
 class Unrestricted:
     """The vertex does not say.
 
-    With inbound edges it runs on every participant that its input can reach. Without, it is a source of unknown extent: it runs on **every member**, and a job
-    that is restricted to some partitions refuses it instead of losing the rows of the members that are left out.
+    With inbound edges it runs on every participant that its input can reach. Without, it is a source of unknown extent:
+    it runs on **every member**, and a job that is restricted to some partitions refuses it instead of losing the rows
+    of the members that are left out.
     """
 
 
@@ -58,16 +60,18 @@ class Anywhere:
 
     For sources whose data are everywhere or nowhere, such as a replicated table or a Python list.
 
-    It runs on the coordinator when that takes part anyway, otherwise on the first participant, so that it adds no member to the job.
+    It runs on the coordinator when that takes part anyway, otherwise on the first participant, so that it adds no
+    member to the job.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The vertex distributes its parts over the members that take part anyway; where no other source says who does, over all members.
+    """The vertex distributes its parts over the members that take part anyway; where no other source says who does,
+    over all members.
 
-    For sources whose data every member can reach, such as files that all members see. It runs on at most as many members as it has parts, on the coordinator
-    first, with no more processors on each than parts.
+    For sources whose data every member can reach, such as files that all members see. It runs on at most as many
+    members as it has parts, on the coordinator first, with no more processors on each than parts.
 
     Attributes:
         parts: What can be assigned; ``get`` assigns part *i* to member *i* modulo their number.

@@ -1,8 +1,10 @@
 """The processor contract: what runs inside a vertex, who calls it, when, and what its answers ask for.
 
-The unit of work is an Arrow ``RecordBatch`` with the rows of many items, so one Python call is spread over thousands of rows.
+The unit of work is an Arrow ``RecordBatch`` with the rows of many items, so one Python call is spread over thousands of
+rows.
 
-Source: Hazelcast Jet, ``com.hazelcast.jet.core.Processor`` and ``Outbox``; the order of calls is Jet's, the unit is a batch instead of an item.
+Source: Hazelcast Jet, ``com.hazelcast.jet.core.Processor`` and ``Outbox``; the order of calls is Jet's, the unit is a
+batch instead of an item.
 """
 
 from __future__ import annotations
@@ -25,9 +27,10 @@ Params = Sequence[Any] | Mapping[str, Any]
 class Outbox(Protocol):
     """Where a processor puts its output. One *bucket* for each outbound edge, numbered like the edge's source ordinal.
 
-    A bucket refuses while an earlier batch has not found room downstream: that is how a slow consumer slows its producers. The processor then returns False and
-    offers **the same batch** again in the next call. A cooperative processor is never blocked by an offer. The outbox of a processor that is not cooperative
-    waits inside ``offer`` instead and always answers True.
+    A bucket refuses while an earlier batch has not found room downstream: that is how a slow consumer slows its
+    producers. The processor then returns False and offers **the same batch** again in the next call. A cooperative
+    processor is never blocked by an offer. The outbox of a processor that is not cooperative waits inside ``offer``
+    instead and always answers True.
 
     Batches are shared by reference with every consumer on the member: what has been offered must not change.
     """
@@ -84,8 +87,9 @@ class ProcessorContext:
         total_parallelism: Processors of the vertex in the whole job.
         params: The parameters of the job.
         input_count: Its inputs: inbound edges, or the members on an edge that keeps them apart.
-        offload: Runs a call that releases the GIL (a kernel, numpy, I/O) in a thread and answers at once with an :class:`Offload`. A cooperative processor
-            returns False while it is not done; it is called again when it is. One at a time for each processor.
+        offload: Runs a call that releases the GIL (a kernel, numpy, I/O) in a thread and answers at once with an
+            :class:`Offload`. A cooperative processor returns False while it is not done; it is called again when it is.
+            One at a time for each processor.
     """
 
     job_id: str
@@ -111,16 +115,19 @@ class Processor:
         complete                              once all inbound edges are drained, until it returns True; first call of a source
         close                                 exactly once, also after a failed init, a failure elsewhere or a cancelled job
 
-    A ``False`` from ``process``, ``complete_edge`` or ``complete`` asks to be called again **with the same arguments**: after a refused offer, once there is
-    room; while an offload runs, once it has ended; otherwise soon, and less often the longer nothing comes of it (so that polling costs little).
+    A ``False`` from ``process``, ``complete_edge`` or ``complete`` asks to be called again **with the same arguments**:
+    after a refused offer, once there is room; while an offload runs, once it has ended; otherwise soon, and less often
+    the longer nothing comes of it (so that polling costs little).
 
     A source has no inbound edge: its ``complete`` produces until it returns True. A sink has no outbound edge.
 
     Attributes:
-        cooperative: True promises that no call takes longer than about a millisecond or waits for anything; the processor then shares the member's event loop.
-            False gives it a thread of its own, in which every call but the constructor runs and ``Outbox.offer`` waits for room.
-        wanted: The ordinals from which it takes batches now, or whose end it wants to hear; None for all. What comes from the others waits, and so do their
-            producers. Looked at before each batch. Priorities go first: of inputs whose turn it is all are read if none of them is wanted.
+        cooperative: True promises that no call takes longer than about a millisecond or waits for anything; the
+            processor then shares the member's event loop. False gives it a thread of its own, in which every call but
+            the constructor runs and ``Outbox.offer`` waits for room.
+        wanted: The ordinals from which it takes batches now, or whose end it wants to hear; None for all. What comes
+            from the others waits, and so do their producers. Looked at before each batch. Priorities go first: of
+            inputs whose turn it is all are read if none of them is wanted.
         outbox: Set by :meth:`init`.
         context: Set by :meth:`init`.
     """
@@ -156,7 +163,10 @@ class Processor:
         return True
 
     def close(self) -> None:
-        """Release what the processor holds. Must not raise; what it raises after a failure is dropped in favour of the first cause."""
+        """Release what the processor holds.
+
+        Must not raise; what it raises after a failure is dropped in favour of the first cause.
+        """
 
 
 class Emitter:

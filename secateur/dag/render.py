@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, assert_never
 
-from secateur.dag.edge import AllToOne, Broadcast, Distributed, DistributedTo, Edge, FanOut, Isolated, Local, Partitioned, Routing, Unicast
+from secateur.dag.edge import (
+    AllToOne,
+    Broadcast,
+    Distributed,
+    DistributedTo,
+    Edge,
+    FanOut,
+    Isolated,
+    Local,
+    Partitioned,
+    Routing,
+    Unicast,
+)
 from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode
 
 if TYPE_CHECKING:
@@ -53,10 +65,22 @@ def to_text(dag: FrozenDAG) -> str:
 
 
 def diagram_of(dag: FrozenDAG) -> Diagram:
-    """A box for each vertex and an arrow for each edge: bold if rows may leave the member, dashed if it is read late."""
-    boxes = tuple(DiagramNode(vertex.name, () if vertex.local_parallelism is None else (f"x{vertex.local_parallelism}",)) for vertex in dag.vertices)
+    """A box for each vertex and an arrow for each edge: bold if rows may leave the member, dashed if it is read
+    late.
+    """
+    boxes = tuple(
+        DiagramNode(vertex.name, () if vertex.local_parallelism is None else (f"x{vertex.local_parallelism}",))
+        for vertex in dag.vertices
+    )
     arrows = tuple(
-        DiagramEdge(edge.source, edge.destination, tuple(edge_words(edge)), edge.name, is_bold=edge.is_distributed, is_dashed=edge.priority > 0)
+        DiagramEdge(
+            edge.source,
+            edge.destination,
+            tuple(edge_words(edge)),
+            edge.name,
+            is_bold=edge.is_distributed,
+            is_dashed=edge.priority > 0,
+        )
         for edge in dag.edges
     )
     return Diagram(boxes, arrows)
@@ -67,8 +91,8 @@ def to_dict(dag: FrozenDAG, placed: Mapping[str, tuple[Sequence[str], int]] | No
 
     Args:
         dag: The DAG.
-        placed: For each vertex that runs, the members it runs on and its processors on a member; a vertex that is not in it was dropped. Without, members are
-            null.
+        placed: For each vertex that runs, the members it runs on and its processors on a member; a vertex that is not
+            in it was dropped. Without, members are null.
     """
     vertices = [
         {
@@ -78,12 +102,22 @@ def to_dict(dag: FrozenDAG, placed: Mapping[str, tuple[Sequence[str], int]] | No
         }
         for vertex in dag.vertices
     ]
-    edges = [{"from": edge.source, "to": edge.destination, "kind": routing_name(edge.routing), "distributed": edge.is_distributed} for edge in dag.edges]
+    edges = [
+        {
+            "from": edge.source,
+            "to": edge.destination,
+            "kind": routing_name(edge.routing),
+            "distributed": edge.is_distributed,
+        }
+        for edge in dag.edges
+    ]
     return {"vertices": vertices, "edges": edges}
 
 
 def edge_words(edge: Edge) -> list[str]:
-    """What an edge does with rows: its routing, how far it goes, its priority, each only where it is not the default."""
+    """What an edge does with rows: its routing, how far it goes, its priority, each only where it is not the
+    default.
+    """
     words = [routing_name(edge.routing)]
     match edge.routing:
         case Partitioned(columns, _, table):

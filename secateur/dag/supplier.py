@@ -9,10 +9,12 @@ The life of a vertex, in order::
 
 ``close`` is called on every object whose ``init`` was begun, also when that init failed.
 
- Each run of a DAG works on a **shallow copy** of its meta-suppliers: what ``init`` assigns to ``self`` belongs to that run. So nothing that depends on
+ Each run of a DAG works on a **shallow copy** of its meta-suppliers: what ``init`` assigns to ``self`` belongs to that
+ run. So nothing that depends on
 parameters, owners or the topology is ever kept with a cached plan.
 
-Source: Hazelcast Jet, ``ProcessorMetaSupplier`` and ``ProcessorSupplier``, including ``initIsCooperative`` and ``closeIsCooperative`` of Jet 5.4.
+Source: Hazelcast Jet, ``ProcessorMetaSupplier`` and ``ProcessorSupplier``, including ``initIsCooperative`` and
+``closeIsCooperative`` of Jet 5.4.
 """
 
 from __future__ import annotations
@@ -74,7 +76,8 @@ class MetaContext:
         """
         if group not in self.topology.owners:
             raise TopologyChangedError(
-                f"vertex {self.vertex!r}: topology version {self.topology.version} has no owners for the affinity group {group!r}; try again"
+                f"vertex {self.vertex!r}: topology version {self.topology.version} has no owners for the affinity group"
+                f" {group!r}; try again"
             )
         owners = self.topology.primaries(group, partitions)
         self.topology.check_live(owners)
@@ -112,16 +115,20 @@ class SupplierContext:
         try:
             found: S = self.services[kind]
         except KeyError:
-            raise InternalError(f"vertex {self.vertex!r} on member {self.member}: the member offers no {kind.__name__}") from None
+            raise InternalError(
+                f"vertex {self.vertex!r} on member {self.member}: the member offers no {kind.__name__}"
+            ) from None
         return found
 
 
 class ProcessorSupplier:
-    """Makes the processors of one vertex on one member. Travels to the member, so its state must be picklable or, with a registered kind, plain data.
+    """Makes the processors of one vertex on one member.
+
+    Travels to the member, so its state must be picklable or, with a registered kind, plain data.
 
     Attributes:
-        init_is_cooperative: True promises that ``init``, ``get`` and the processors' ``init`` neither wait nor compute for longer than about a millisecond;
-            False runs the whole start of the job on that member in a thread.
+        init_is_cooperative: True promises that ``init``, ``get`` and the processors' ``init`` neither wait nor compute
+            for longer than about a millisecond; False runs the whole start of the job on that member in a thread.
         close_is_cooperative: The same promise for ``close``.
     """
 
@@ -147,9 +154,10 @@ class ProcessorMetaSupplier:
     """Decides at the coordinator where a vertex runs, and makes a supplier for each of those members.
 
     Attributes:
-        preferred_local_parallelism: Processors on each member when the vertex does not say; None: as many as the member has cores for it.
-        works_without_input: True when the vertex has something to do or say even if no row can reach it, such as a global count. Otherwise it is dropped where
-            nothing can arrive.
+        preferred_local_parallelism: Processors on each member when the vertex does not say; None: as many as the member
+            has cores for it.
+        works_without_input: True when the vertex has something to do or say even if no row can reach it, such as a
+            global count. Otherwise it is dropped where nothing can arrive.
         init_is_cooperative: As for :class:`ProcessorSupplier`, for ``init``, ``placement`` and ``get``.
         close_is_cooperative: The same promise for ``close``.
     """
@@ -160,10 +168,11 @@ class ProcessorMetaSupplier:
     close_is_cooperative: bool = False
 
     def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> JobRequirements | None:
-        """The partitions and members that it needs, as far as it is known before there is a topology: what :meth:`placement` will ask for, or less.
+        """The partitions and members that it needs, as far as it is known before there is a topology: what
+        :meth:`placement` will ask for, or less.
 
-        Asked where the job is submitted, of an object that was not initialised. The job is then coordinated by a member that takes part anyway; without it, a
-        member may have to take part for no other reason than to coordinate.
+        Asked where the job is submitted, of an object that was not initialised. The job is then coordinated by a member
+        that takes part anyway; without it, a member may have to take part for no other reason than to coordinate.
 
         Args:
             vertex: Name of the vertex, for messages.
@@ -171,7 +180,8 @@ class ProcessorMetaSupplier:
             table: Finds a table's description; raises ``UnknownTableError``.
 
         Returns:
-            ``JobRequirements()`` of a source that adds no member to the job; None when it does not say, which of a source means that it may need every member.
+            ``JobRequirements()`` of a source that adds no member to the job; None when it does not say, which of a
+            source means that it may need every member.
         """
         return None
 
@@ -183,17 +193,21 @@ class ProcessorMetaSupplier:
         return Unrestricted()
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
-        """A supplier for each of ``members``, which are those where the vertex will run. Called once, after the participants are known."""
+        """A supplier for each of ``members``, which are those where the vertex will run.
+
+        Called once, after the participants are known.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no get()")
 
     def close(self, error: BaseException | None) -> None:
         """The job has ended everywhere; ``error`` says why, None for success. Must not raise."""
 
     def in_two_stages(self, columns: Set[str]) -> tuple[ProcessorMetaSupplier, ProcessorMetaSupplier] | None:
-        """The vertex taken apart: one that makes partial results of rows where they are, and one that makes the same answer of the partial results.
+        """The vertex taken apart: one that makes partial results of rows where they are, and one that makes the same
+        answer of the partial results.
 
-        Asked before a run is planned, of an object that was not initialised, if all rows reach the vertex over edges that bring together equal values of
-        ``columns``: the first stage is then put in front of those edges.
+        Asked before a run is planned, of an object that was not initialised, if all rows reach the vertex over edges
+        that bring together equal values of ``columns``: the first stage is then put in front of those edges.
 
         Args:
             columns: What rows travel by; partial results must have these columns.
@@ -225,7 +239,12 @@ class ReplicatedMetaSupplier(ProcessorMetaSupplier):
     """
 
     def __init__(
-        self, supplier: ProcessorSupplier, *, preferred_local_parallelism: int | None = None, works_without_input: bool = False, one_in_job: bool = False
+        self,
+        supplier: ProcessorSupplier,
+        *,
+        preferred_local_parallelism: int | None = None,
+        works_without_input: bool = False,
+        one_in_job: bool = False,
     ) -> None:
         self.supplier = supplier
         self.one_in_job = one_in_job
@@ -251,12 +270,14 @@ class ReplicatedMetaSupplier(ProcessorMetaSupplier):
         return ReplicatedMetaSupplier(stages[0], preferred_local_parallelism=self.preferred_local_parallelism), second
 
 
-def meta_supplier_of(source: ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor]) -> ProcessorMetaSupplier:
+def meta_supplier_of(
+    source: ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor],
+) -> ProcessorMetaSupplier:
     """Whatever makes processors, as a meta-supplier.
 
     Args:
-        source: A meta-supplier, taken as it is; a supplier, of which every member gets a copy; or a function (or class) without required arguments that returns
-            a new processor.
+        source: A meta-supplier, taken as it is; a supplier, of which every member gets a copy; or a function (or class)
+            without required arguments that returns a new processor.
 
     Raises:
         DagError: None of these.
@@ -267,4 +288,7 @@ def meta_supplier_of(source: ProcessorMetaSupplier | ProcessorSupplier | Callabl
         return ReplicatedMetaSupplier(source)
     if callable(source):
         return ReplicatedMetaSupplier(FactorySupplier(source))
-    raise DagError(f"{source!r} makes no processors: pass a ProcessorMetaSupplier, a ProcessorSupplier, or a function that returns a new Processor")
+    raise DagError(
+        f"{source!r} makes no processors: pass a ProcessorMetaSupplier, a ProcessorSupplier, or a function that returns"
+        " a new Processor"
+    )

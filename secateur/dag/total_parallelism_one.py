@@ -1,6 +1,8 @@
-"""One processor in the whole job: on a member named up front, or on the owner of a partition that is only known when the job starts.
+"""One processor in the whole job: on a member named up front, or on the owner of a partition that is only known when
+the job starts.
 
- Source: Hazelcast Jet, ``ProcessorMetaSupplier.forceTotalParallelismOne``; the lazy form is ``lazyForceTotalParallelismOne`` of the job partition pruning
+ Source: Hazelcast Jet, ``ProcessorMetaSupplier.forceTotalParallelismOne``; the lazy form is
+ ``lazyForceTotalParallelismOne`` of the job partition pruning
 design.
 """
 
@@ -23,17 +25,25 @@ __all__ = ["force_total_parallelism_one", "lazy_total_parallelism_one"]
 TableFinder = Callable[[str], TableDef]
 
 
-def force_total_parallelism_one(source: ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor], member: str) -> ProcessorMetaSupplier:
+def force_total_parallelism_one(
+    source: ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor], member: str
+) -> ProcessorMetaSupplier:
     """A vertex with one processor in the whole job, on ``member``, which becomes a participant."""
-    return _TotalParallelismOne(meta_supplier_of(source), lambda context: member, lambda params, find: JobRequirements(members=frozenset({member})))
+    return _TotalParallelismOne(
+        meta_supplier_of(source),
+        lambda context: member,
+        lambda params, find: JobRequirements(members=frozenset({member})),
+    )
 
 
 def lazy_total_parallelism_one(
     source: ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor], table: str, key: Mapping[str, Any]
 ) -> ProcessorMetaSupplier:
-    """A vertex with one processor in the whole job, on the member that owns the partition of ``key`` when the job starts.
+    """A vertex with one processor in the whole job, on the member that owns the partition of ``key`` when the job
+    starts.
 
-    The member is found at each start and never kept, so a DAG may be used again with other parameters and after partitions have moved.
+    The member is found at each start and never kept, so a DAG may be used again with other parameters and after
+    partitions have moved.
 
     Args:
         source: What makes the processor.
@@ -59,7 +69,12 @@ def lazy_total_parallelism_one(
 class _TotalParallelismOne(ProcessorMetaSupplier):
     preferred_local_parallelism = 1
 
-    def __init__(self, inner: ProcessorMetaSupplier, choose: Callable[[MetaContext], str], needs: Callable[[Params, TableFinder], JobRequirements]) -> None:
+    def __init__(
+        self,
+        inner: ProcessorMetaSupplier,
+        choose: Callable[[MetaContext], str],
+        needs: Callable[[Params, TableFinder], JobRequirements],
+    ) -> None:
         self._inner = inner
         self._choose = choose
         self._needs = needs
@@ -76,7 +91,10 @@ class _TotalParallelismOne(ProcessorMetaSupplier):
         self._member = self._choose(context)
         if self._member not in {member.id for member in context.topology.members}:
             known = ", ".join(member.id for member in context.topology.members)
-            raise DagError(f"vertex {context.vertex!r} is to run on member {self._member!r}, which is not in the cluster; it has {known}")
+            raise DagError(
+                f"vertex {context.vertex!r} is to run on member {self._member!r}, which is not in the cluster; it has"
+                f" {known}"
+            )
         self._running = copy(self._inner)
         self._running.init(context)
 

@@ -19,7 +19,8 @@ class Vertex:
     Attributes:
         name: Unique in its DAG; errors, metrics and EXPLAIN use it.
         meta_supplier: Makes its processors.
-        local_parallelism: Processors on each member; None: what the meta-supplier prefers. A source of partitions never gets more processors than partitions.
+        local_parallelism: Processors on each member; None: what the meta-supplier prefers. A source of partitions never
+            gets more processors than partitions.
     """
 
     name: str
@@ -31,13 +32,22 @@ class Vertex:
             raise DagError(f"a vertex needs a non-empty name, not {self.name!r}")
         if not isinstance(self.meta_supplier, ProcessorMetaSupplier):
             raise DagError(
-                f"vertex {self.name!r}: {self.meta_supplier!r} is no ProcessorMetaSupplier; Vertex.of() and DAG.new_vertex() take suppliers and functions too"
+                f"vertex {self.name!r}: {self.meta_supplier!r} is no ProcessorMetaSupplier; Vertex.of() and"
+                " DAG.new_vertex() take suppliers and functions too"
             )
         if self.local_parallelism is not None and self.local_parallelism < 1:
-            raise DagError(f"vertex {self.name!r}: local_parallelism is {self.local_parallelism}; it must be at least 1, or None for the default")
+            raise DagError(
+                f"vertex {self.name!r}: local_parallelism is {self.local_parallelism}; it must be at least 1, or None"
+                " for the default"
+            )
 
     @classmethod
-    def of(cls, name: str, source: ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor], local_parallelism: int | None = None) -> Vertex:
+    def of(
+        cls,
+        name: str,
+        source: ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor],
+        local_parallelism: int | None = None,
+    ) -> Vertex:
         """A vertex from whatever makes processors; see :func:`~secateur.dag.supplier.meta_supplier_of`.
 
         Raises:

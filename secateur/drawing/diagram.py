@@ -65,4 +65,6 @@ class Diagram:
 
 def abbreviated(lines: Sequence[str], lines_max: int) -> tuple[str, ...]:
     """The lines; if there are more than ``lines_max``, the first of them and a last one that counts the rest."""
-    return tuple(lines) if len(lines) <= lines_max else (*lines[: lines_max - 1], f"and {len(lines) - lines_max + 1} more")
+    return (
+        tuple(lines) if len(lines) <= lines_max else (*lines[: lines_max - 1], f"and {len(lines) - lines_max + 1} more")
+    )

@@ -12,7 +12,10 @@ __all__ = ["dot"]
 # The ground is transparent and lines are grey, so that the picture reads on light and on dark pages.
 _STYLE: Final = (
     '  graph [bgcolor="transparent", fontname="sans-serif", fontsize=11, fontcolor="#808890"];',
-    '  node [shape=box, style="rounded,filled", fillcolor="#e6f2ea", color="#3f7d5c", fontname="sans-serif", fontsize=11];',
+    (
+        '  node [shape=box, style="rounded,filled", fillcolor="#e6f2ea", color="#3f7d5c", fontname="sans-serif",'
+        " fontsize=11];"
+    ),
     '  edge [color="#808890", fontcolor="#808890", fontname="sans-serif", fontsize=10];',
 )
 _FAINT: Final = ', color="#b4bac0", fontcolor="#808890"'
@@ -31,7 +34,10 @@ def dot(diagram: Diagram) -> str:
         style = ",".join(word for word, on in (("bold", arrow.is_bold), ("dashed", arrow.is_dashed)) if on) or "solid"
         faint = _FAINT if arrow.is_faint else ""
         tooltip = _tooltip(arrow.detail) if arrow.detail else ""
-        lines.append(f'  {_quote(arrow.source)} -> {_quote(arrow.destination)} [label={_quote(*arrow.lines)}, style="{style}"{tooltip}{faint}];')
+        lines.append(
+            f"  {_quote(arrow.source)} -> {_quote(arrow.destination)} [label={_quote(*arrow.lines)},"
+            f' style="{style}"{tooltip}{faint}];'
+        )
     return "\n".join([*lines, "}"])
 
 

@@ -17,7 +17,8 @@ __all__ = ["Drawable"]
 class Drawable(ABC):
     """Text, JSON, DOT, Mermaid and SVG of one thing. Equal things give equal texts, to the byte.
 
-    ``str()`` is the text. A notebook shows the picture: as SVG where Graphviz is installed, else JupyterLab draws the Mermaid text.
+    ``str()`` is the text. A notebook shows the picture: as SVG where Graphviz is installed, else JupyterLab draws the
+    Mermaid text.
     """
 
     __slots__ = ()

@@ -33,7 +33,11 @@ def svg(dot: str) -> str:
             "or use to_mermaid(), which GitHub and JupyterLab draw by themselves"
         )
     try:
-        done = subprocess.run([program, "-Tsvg"], input=dot.encode(), capture_output=True, check=True, timeout=_TIMEOUT_S)
+        done = subprocess.run(
+            [program, "-Tsvg"], input=dot.encode(), capture_output=True, check=True, timeout=_TIMEOUT_S
+        )
     except subprocess.TimeoutExpired:
-        raise NotSupportedError(f"Graphviz did not draw the graph within {_TIMEOUT_S:g} s: use to_dot() or to_mermaid()") from None
+        raise NotSupportedError(
+            f"Graphviz did not draw the graph within {_TIMEOUT_S:g} s: use to_dot() or to_mermaid()"
+        ) from None
     return done.stdout.decode()

@@ -20,7 +20,10 @@ def mermaid(diagram: Diagram) -> str:
     """
     lines = ["flowchart TD"]
     if diagram.captions:
-        lines += [f"  captions[{_quote(*diagram.captions)}]:::captions", "  classDef captions fill:none,stroke:none,text-align:left"]
+        lines += [
+            f"  captions[{_quote(*diagram.captions)}]:::captions",
+            "  classDef captions fill:none,stroke:none,text-align:left",
+        ]
     if any(box.is_faint for box in diagram.boxes):
         lines.append(f"  classDef faint {_FAINT},{_DASHES}")
     numbers = {box.name: number for number, box in enumerate(diagram.boxes)}

@@ -1,1 +1,4 @@
-"""Runs jobs on members: plans, queues, exchange, tasklets and kernels. Import from the modules; nothing is loaded here, so that reading a plan stays cheap."""
+"""Runs jobs on members: plans, queues, exchange, tasklets and kernels.
+
+Import from the modules; nothing is loaded here, so that reading a plan stays cheap.
+"""

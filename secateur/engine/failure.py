@@ -15,8 +15,8 @@ __all__ = ["located", "lost_member"]
 def located(error: Exception, vertex: str, member: str, doing: str) -> Error:
     """The error with the place where it happened.
 
-    An error of our tree keeps its class, so that the client can act on it (retry after ``TopologyChangedError``). Anything else was raised by user code and
-    becomes :class:`JobFailedError` with the user's traceback.
+    An error of our tree keeps its class, so that the client can act on it (retry after ``TopologyChangedError``).
+    Anything else was raised by user code and becomes :class:`JobFailedError` with the user's traceback.
 
     Args:
         error: What was raised.
@@ -32,7 +32,11 @@ def located(error: Exception, vertex: str, member: str, doing: str) -> Error:
         placed.__cause__ = error
         return placed
     text = _users_traceback(error)
-    failed = JobFailedError(f"vertex {vertex!r} on member {member} failed in {doing}: {type(error).__name__}: {error}", **place, traceback=text)
+    failed = JobFailedError(
+        f"vertex {vertex!r} on member {member} failed in {doing}: {type(error).__name__}: {error}",
+        **place,
+        traceback=text,
+    )
     failed.__cause__ = error
     return failed
 
@@ -41,7 +45,8 @@ _OURS: Final = str(Path(secateur.__file__).parent)
 
 
 def _users_traceback(error: BaseException) -> str:
-    """The traceback of an exception and of those that led to it, without the frames of this package where there are others.
+    """The traceback of an exception and of those that led to it, without the frames of this package where there are
+    others.
 
     Calls of this package lead from the member to the function, and say nothing of what is wrong with it.
     """
@@ -60,6 +65,8 @@ def _users_traceback(error: BaseException) -> str:
 def lost_member(member: str, cause: BaseException | None) -> MemberLostError:
     """The error of a job whose participant cannot be reached any more."""
     reason = "" if cause is None else f": {cause}"
-    lost = MemberLostError(f"member {member} was lost while it took part in the job{reason}; a read may be repeated", member=member)
+    lost = MemberLostError(
+        f"member {member} was lost while it took part in the job{reason}; a read may be repeated", member=member
+    )
     lost.__cause__ = cause
     return lost

@@ -1,4 +1,5 @@
-"""Turns on the event loop for everything that has something to do, in slices short enough for the network to be served in between.
+"""Turns on the event loop for everything that has something to do, in slices short enough for the network to be served
+in between.
 
 Source: Hazelcast Jet's cooperative multithreading (``TaskletExecutionService``), with wake-ups instead of polling.
 """
@@ -34,7 +35,8 @@ class TimedRunnable(Runnable, Protocol):
     """A unit of work of which it is known how long it has taken.
 
     Attributes:
-        turns_s: Added up by the scheduler: seconds that its turns have taken. The clock is read once a turn, which the end of the slice needs anyway.
+        turns_s: Added up by the scheduler: seconds that its turns have taken. The clock is read once a turn, which the
+            end of the slice needs anyway.
     """
 
     turns_s: float
@@ -49,7 +51,12 @@ class Scheduler:
         on_long_turn: Told of each turn that took longer than :data:`LONG_TURN_S`, and how long it took.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, slice_s: float, on_long_turn: Callable[[TimedRunnable, float], None] | None = None) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        slice_s: float,
+        on_long_turn: Callable[[TimedRunnable, float], None] | None = None,
+    ) -> None:
         self._loop = loop
         self._on_long_turn = on_long_turn
         self._slice_s = slice_s

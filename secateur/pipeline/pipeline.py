@@ -30,7 +30,9 @@ __all__ = ["Pipeline"]
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A job written as a chain of calls: sources, stages, sinks. Every call returns something new and changes nothing, so beginnings may be shared.
+    """A job written as a chain of calls: sources, stages, sinks.
+
+    Every call returns something new and changes nothing, so beginnings may be shared.
 
     >>> from secateur.connectors import collect
     >>> from secateur.processors import count_rows
@@ -58,14 +60,17 @@ class Pipeline:
         partitions: Sequence[int] | None = None,
         columns: Sequence[str] | None = None,
     ) -> Stage:
-        """The rows of a table: all, those of some keys or values, or those of some partitions; see :func:`~secateur.connectors.table.table_source`.
+        """The rows of a table: all, those of some keys or values, or those of some partitions; see
+        :func:`~secateur.connectors.table.table_source`.
 
         With these, only the members that own what is read take part in the job, in all of its stages.
 
         Raises:
             DagError: Several of them are given, or the keys name different columns.
         """
-        return self._stage(f"read {name}", lambda: table_source(name, keys=keys, where=where, partitions=partitions, columns=columns))
+        return self._stage(
+            f"read {name}", lambda: table_source(name, keys=keys, where=where, partitions=partitions, columns=columns)
+        )
 
     def read_files(
         self,
@@ -76,17 +81,21 @@ class Pipeline:
         schema: pa.Schema | None = None,
         shared: bool = True,
     ) -> Stage:
-        """The rows of Parquet, CSV, Arrow or text files of the members' machines; see :func:`~secateur.connectors.files.file_source`.
+        """The rows of Parquet, CSV, Arrow or text files of the members' machines; see
+        :func:`~secateur.connectors.files.file_source`.
 
         Raises:
             DagError: The format is unknown, or columns are picked from text.
         """
-        return self._stage("read files", lambda: file_source(pattern, format=format, columns=columns, schema=schema, shared=shared))
+        return self._stage(
+            "read files", lambda: file_source(pattern, format=format, columns=columns, schema=schema, shared=shared)
+        )
 
     def read_rows(self, items: Iterable[Any], *, schema: pa.Schema | None = None) -> Stage:
         """The rows of a Python iterable of dicts or batches; see :func:`~secateur.connectors.iterable.iterable_source`.
 
-        A job that reads nothing else runs on one member, the coordinator; ``JobConfig(member_pruning=False)`` gives its later stages all of them.
+        A job that reads nothing else runs on one member, the coordinator; ``JobConfig(member_pruning=False)`` gives its
+        later stages all of them.
 
         Raises:
             DagError: ``items`` is no such iterable, or a generator.
@@ -102,14 +111,23 @@ class Pipeline:
         return self._stage("read batches", lambda: batch_source(rows))
 
     def read_generator(
-        self, function: GeneratorFunction, *, everywhere: bool = True, schema: pa.Schema | None = None, batch_rows: int = BATCH_ROWS_OF_PYTHON
+        self,
+        function: GeneratorFunction,
+        *,
+        everywhere: bool = True,
+        schema: pa.Schema | None = None,
+        batch_rows: int = BATCH_ROWS_OF_PYTHON,
     ) -> Stage:
-        """What a generator function makes in each processor, perhaps without end; see :func:`~secateur.connectors.generator.generator_source`.
+        """What a generator function makes in each processor, perhaps without end; see
+        :func:`~secateur.connectors.generator.generator_source`.
 
         Raises:
             DagError: ``function`` cannot be called, or ``batch_rows`` is not positive.
         """
-        return self._stage("read generator", lambda: generator_source(function, everywhere=everywhere, schema=schema, batch_rows=batch_rows))
+        return self._stage(
+            "read generator",
+            lambda: generator_source(function, everywhere=everywhere, schema=schema, batch_rows=batch_rows),
+        )
 
     def read_from(self, source: Maker, *, name: str = "read", local_parallelism: int | None = None) -> Stage:
         """The rows of a source of one's own: whatever :meth:`DAG.new_vertex` takes.
@@ -120,34 +138,56 @@ class Pipeline:
         return Stage(self, made(name, None, lambda: source, (), local_parallelism))
 
     def together(self, *others: Pipeline) -> Pipeline:
-        """One job of several pipelines; what they share is there once. So one stage may feed two sinks: ``s.write_to(a).together(s.write_to(b))``."""
-        return replace(self, sinks=tuple(dict.fromkeys(sink for pipeline in (self, *others) for sink in pipeline.sinks)))
+        """One job of several pipelines; what they share is there once.
+
+        So one stage may feed two sinks: ``s.write_to(a).together(s.write_to(b))``.
+        """
+        return replace(
+            self, sinks=tuple(dict.fromkeys(sink for pipeline in (self, *others) for sink in pipeline.sinks))
+        )
 
     def to_dag(self) -> FrozenDAG:
         """The DAG of all chains that have reached a sink, to be submitted as any other.
 
         Raises:
-            DagError: There is no sink, two stages were given the same name, or two inputs of a join come from one source in a way that would deadlock.
+            DagError: There is no sink, two stages were given the same name, or two inputs of a join come from one
+                source in a way that would deadlock.
         """
         if not self.sinks:
-            raise DagError("the pipeline has no sink: end each chain with write_to(...), and go on with the pipeline that it returns")
+            raise DagError(
+                "the pipeline has no sink: end each chain with write_to(...), and go on with the pipeline that it"
+                " returns"
+            )
         return dag_of(self.sinks)
 
     def freeze(self) -> FrozenDAG:
-        """As :meth:`to_dag`: what makes a pipeline something that :meth:`Connection.submit <secateur.Connection.submit>` takes."""
+        """As :meth:`to_dag`: what makes a pipeline something that :meth:`Connection.submit
+        <secateur.Connection.submit>` takes.
+        """
         return self.to_dag()
 
     @overload
-    def submit(self, connection: Connection, config: JobConfig | None = None, params: Params = (), *, light: Literal[False] = False) -> Job: ...
+    def submit(
+        self,
+        connection: Connection,
+        config: JobConfig | None = None,
+        params: Params = (),
+        *,
+        light: Literal[False] = False,
+    ) -> Job: ...
 
     @overload
-    def submit(self, connection: Connection, config: JobConfig | None = None, params: Params = (), *, light: Literal[True]) -> LightJob: ...
+    def submit(
+        self, connection: Connection, config: JobConfig | None = None, params: Params = (), *, light: Literal[True]
+    ) -> LightJob: ...
 
-    def submit(self, connection: Connection, config: JobConfig | None = None, params: Params = (), *, light: bool = False) -> Job | LightJob:
+    def submit(
+        self, connection: Connection, config: JobConfig | None = None, params: Params = (), *, light: bool = False
+    ) -> Job | LightJob:
         """Run it.
 
-        When a table is read by keys or partitions, and nothing else needs all members, a member that takes part anyway coordinates, and no other gets a
-        message.
+        When a table is read by keys or partitions, and nothing else needs all members, a member that takes part anyway
+        coordinates, and no other gets a message.
 
         Args:
             connection: To the cluster.
@@ -162,7 +202,11 @@ class Pipeline:
             SerializationError: A function cannot travel; names its stage.
         """
         dag, arguments = self.to_dag(), config or JobConfig()
-        return connection.submit(dag, arguments, params, light=True) if light else connection.submit(dag, arguments, params)
+        return (
+            connection.submit(dag, arguments, params, light=True)
+            if light
+            else connection.submit(dag, arguments, params)
+        )
 
     def with_sink(self, sink: PipelineStep) -> Pipeline:
         """The pipeline with one more complete chain; what :meth:`Stage.write_to` calls."""

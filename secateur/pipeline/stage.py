@@ -72,9 +72,12 @@ def _by(columns: Sequence[str], priority: int) -> Route:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Rows on their way through a pipeline. Every method returns the next stage; ``name`` names its vertex in errors, metrics and plans.
+    """Rows on their way through a pipeline.
 
-    Rows stay on their member until a stage needs them elsewhere: aggregates, distinct rows and joins by key, sorting, :meth:`rebalance`.
+    Every method returns the next stage; ``name`` names its vertex in errors, metrics and plans.
+
+    Rows stay on their member until a stage needs them elsewhere: aggregates, distinct rows and joins by key, sorting,
+    :meth:`rebalance`.
 
     Attributes:
         pipeline: The chains that are complete already.
@@ -85,14 +88,25 @@ class Stage:
     step: PipelineStep
 
     def map(self, function: BatchFunction, *, cooperative: bool = False, name: str | None = None) -> Stage:
-        """Apply a function to each RecordBatch; it returns a batch, or an iterable of none, one or more. See :func:`secateur.processors.map_batches`."""
+        """Apply a function to each RecordBatch; it returns a batch, or an iterable of none, one or more.
+
+        See :func:`secateur.processors.map_batches`.
+        """
         return self.apply(lambda: map_batches(function, cooperative=cooperative), kind="map", name=name)
 
-    def map_rows(self, function: Callable[[dict[str, Any]], Mapping[str, Any]], schema: pa.Schema, *, name: str | None = None) -> Stage:
+    def map_rows(
+        self, function: Callable[[dict[str, Any]], Mapping[str, Any]], schema: pa.Schema, *, name: str | None = None
+    ) -> Stage:
         """Make one row of each row, as dicts; see :func:`secateur.processors.map_dicts`."""
         return self.apply(lambda: map_dicts(function, schema), kind="map rows", name=name)
 
-    def flat_map_rows(self, function: Callable[[dict[str, Any]], Iterable[Mapping[str, Any]]], schema: pa.Schema, *, name: str | None = None) -> Stage:
+    def flat_map_rows(
+        self,
+        function: Callable[[dict[str, Any]], Iterable[Mapping[str, Any]]],
+        schema: pa.Schema,
+        *,
+        name: str | None = None,
+    ) -> Stage:
         """Make any number of rows of each row, as dicts; see :func:`secateur.processors.flat_map_dicts`."""
         return self.apply(lambda: flat_map_dicts(function, schema), kind="flat map rows", name=name)
 
@@ -101,7 +115,9 @@ class Stage:
         return self.apply(lambda: filter_rows(mask, cooperative=cooperative), kind="filter", name=name)
 
     def filter_rows(self, predicate: Callable[[dict[str, Any]], bool], *, name: str | None = None) -> Stage:
-        """Keep the rows for which a function of the row, a dict, says true; see :func:`secateur.processors.filter_dicts`."""
+        """Keep the rows for which a function of the row, a dict, says true; see
+        :func:`secateur.processors.filter_dicts`.
+        """
         return self.apply(lambda: filter_dicts(predicate), kind="filter rows", name=name)
 
     def key_by(self, *columns: str, name: str | None = None, **made_keys: str | KeyFunction) -> KeyedStage:
@@ -110,7 +126,8 @@ class Stage:
         Args:
             columns: Columns of the rows.
             name: Of the vertex, which only keys that are made need.
-            made_keys: Key columns to put in front of the rows: each from another column, by name, or by a function of the batch.
+            made_keys: Key columns to put in front of the rows: each from another column, by name, or by a function of
+                the batch.
 
         Raises:
             DagError: No key is named, or one twice.
@@ -119,39 +136,52 @@ class Stage:
         return KeyedStage.of(before, (*columns, *made_keys))
 
     def aggregate(self, *, name: str | None = None, **aggregates: AggregateExpression | AggregateOperation) -> Stage:
-        """One row over everything, in two stages; each argument is a result column: ``aggregate(n=count_rows(), total=sum_of("x"))``.
+        """One row over everything, in two stages; each argument is a result column:
+        ``aggregate(n=count_rows(), total=sum_of("x"))``.
 
         Raises:
             DagError: Nothing to compute, or aggregates that ship mixed with operations of one's own.
         """
         values: Any = aggregates
-        return self.in_two(lambda: accumulate((), values), lambda: combine((), values), _to_one, ("accumulate", "combine"), name)
+        return self.in_two(
+            lambda: accumulate((), values), lambda: combine((), values), _to_one, ("accumulate", "combine"), name
+        )
 
     def distinct(self, *, name: str | None = None) -> Stage:
-        """Each row once; one processor sees the last of it. Of rows with the same key: ``key_by(...).distinct()``, which all members share."""
+        """Each row once; one processor sees the last of it.
+
+        Of rows with the same key: ``key_by(...).distinct()``, which all members share.
+        """
         return self.in_two(distinct, distinct, _to_one, ("distinct here", "distinct"), name)
 
-    def sort(self, *by: str | SortKey, limit: int | None = None, at_members: bool = False, name: str | None = None) -> Stage:
-        """Order all rows, in one processor; see :func:`secateur.processors.sort`. What follows keeps the order as long as it does not :meth:`rebalance`.
+    def sort(
+        self, *by: str | SortKey, limit: int | None = None, at_members: bool = False, name: str | None = None
+    ) -> Stage:
+        """Order all rows, in one processor; see :func:`secateur.processors.sort`.
+
+        What follows keeps the order as long as it does not :meth:`rebalance`.
 
         Args:
             by: Columns by name, or as :func:`secateur.processors.desc`.
             limit: Only the first so many: each member then sends no more than these.
-            at_members: Each member sorts its own rows, and the one processor merges them as they come: for more rows than one processor may keep. It takes
-                more than twice the work of one sort.
+            at_members: Each member sorts its own rows, and the one processor merges them as they come: for more rows
+                than one processor may keep. It takes more than twice the work of one sort.
             name: Of the vertex.
 
         Raises:
             DagError: No column is named, or one twice, or ``limit`` is negative.
         """
         if limit is not None:
-            return self.in_two(lambda: top_n(limit, *by), lambda: top_n(limit, *by), _to_one, ("top n here", "top n"), name)
+            return self.in_two(
+                lambda: top_n(limit, *by), lambda: top_n(limit, *by), _to_one, ("top n here", "top n"), name
+            )
         if at_members:
             return self.in_two(lambda: sort_runs(*by), lambda: merge_runs(*by), _to_one, ("sort here", "sort"), name)
         return self.apply(lambda: sort(*by), kind="sort", name=name, route=_to_one)
 
     def union(self, *others: Stage, schema: pa.Schema | None = None, name: str | None = None) -> Stage:
-        """The rows of this stage and of others with the same columns, as they come; see :func:`secateur.processors.union`.
+        """The rows of this stage and of others with the same columns, as they come; see
+        :func:`secateur.processors.union`.
 
         Raises:
             DagError: There is no other stage.
@@ -172,27 +202,30 @@ class Stage:
         partitioned: bool = False,
         name: str | None = None,
     ) -> Stage:
-        """Join these rows with those of a smaller stage, which is read first and kept in memory; see :func:`secateur.processors.hash_join`.
+        """Join these rows with those of a smaller stage, which is read first and kept in memory; see
+        :func:`secateur.processors.hash_join`.
 
         Args:
             build: The smaller side.
-            on: The columns of the key: names that both sides have, or for each column of this side its partner in ``build``.
+            on: The columns of the key: names that both sides have, or for each column of this side its partner in
+                ``build``.
             how: ``inner``, ``left``, ``right``, ``full``, ``semi`` or ``anti``.
             build_schema: The columns of ``build``; needed for ``left`` and ``full``.
             probe_schema: The columns of these rows; needed for ``right`` and ``full``.
             build_suffix: What is put behind the name of a column of ``build`` that this side has too.
-            partitioned: False: these rows stay where they are and every participant gets all of ``build``. True: both sides travel to where their keys meet, so
-                each processor keeps its share of ``build`` only.
+            partitioned: False: these rows stay where they are and every participant gets all of ``build``. True: both
+                sides travel to where their keys meet, so each processor keeps its share of ``build`` only.
             name: Of the vertex.
 
         Raises:
-            DagError: There is no key, ``how`` is none of these, a schema is missing, or a ``right`` or ``full`` join is not ``partitioned``. In ``to_dag``,
-                when both sides come from one stage: the job would deadlock; read the source twice.
+            DagError: There is no key, ``how`` is none of these, a schema is missing, or a ``right`` or ``full`` join is
+                not ``partitioned``. In ``to_dag``, when both sides come from one stage: the job would deadlock; read
+                the source twice.
         """
         if how in ("right", "full") and not partitioned:
             raise DagError(
-                f"stage 'hash join' after {self.step.name!r}: a {how} join needs partitioned=True: where every member has all of the build side, none can "
-                "tell which of its rows have no partner anywhere"
+                f"stage 'hash join' after {self.step.name!r}: a {how} join needs partitioned=True: where every member"
+                " has all of the build side, none can tell which of its rows have no partner anywhere"
             )
         to_probe: Route = is_local
         to_build: Route = _to_all_first
@@ -201,7 +234,9 @@ class Stage:
             to_probe = _by(tuple(pairs), 0)
             to_build = _by(tuple(pairs.values()), _FIRST)
         inputs = [StepInput(self.step, to_probe), StepInput(build.step, to_build)]
-        make = partial(hash_join, on, how, build_schema=build_schema, probe_schema=probe_schema, build_suffix=build_suffix)
+        make = partial(
+            hash_join, on, how, build_schema=build_schema, probe_schema=probe_schema, build_suffix=build_suffix
+        )
         step = made("hash join", name, make, inputs)
         return Stage(self.pipeline.together(build.pipeline), step)
 
@@ -211,15 +246,23 @@ class Stage:
         return self.apply(lambda: map_batches(_same), kind="rebalance", route=route)
 
     def apply(
-        self, make: Callable[[], Maker], *, kind: str = "apply", name: str | None = None, route: Route = is_local, local_parallelism: int | None = None
+        self,
+        make: Callable[[], Maker],
+        *,
+        kind: str = "apply",
+        name: str | None = None,
+        route: Route = is_local,
+        local_parallelism: int | None = None,
     ) -> Stage:
         """Go on with processors of one's own.
 
         Args:
-            make: Makes what :meth:`DAG.new_vertex` takes: a supplier, a meta-supplier, or (as a class does) a processor.
+            make: Makes what :meth:`DAG.new_vertex` takes: a supplier, a meta-supplier, or (as a class does) a
+                processor.
             kind: Name of the vertex where ``name`` is None; gets a number where several agree.
             name: Of the vertex.
-            route: How rows reach it, such as ``lambda edge: edge.partitioned("a").distributed()``; they stay on their member otherwise.
+            route: How rows reach it, such as ``lambda edge: edge.partitioned("a").distributed()``; they stay on their
+                member otherwise.
             local_parallelism: Processors on each member.
 
         Raises:
@@ -231,11 +274,12 @@ class Stage:
         """End the chain.
 
         Args:
-            sink: Such as :func:`~secateur.connectors.collect.collect`, :func:`~secateur.connectors.table_sink.table_sink`,
+            sink: Such as :func:`~secateur.connectors.collect.collect`,
+                :func:`~secateur.connectors.table_sink.table_sink`,
                 :func:`~secateur.connectors.parquet_sink.parquet_sink`, or whatever :meth:`DAG.new_vertex` takes.
             name: Of the vertex; ``JobResult`` has what was collected under it.
-            route: How rows reach it; None: to the coordinator for :func:`collect`, to the owners of its partitions for a table, otherwise they stay on their
-                member.
+            route: How rows reach it; None: to the coordinator for :func:`collect`, to the owners of its partitions for
+                a table, otherwise they stay on their member.
 
         Returns:
             The pipeline, to be run, or to begin another chain of the same job.
@@ -272,7 +316,14 @@ class Stage:
             ".write_to(secateur.connectors.collect()), and submit the pipeline that it returns"
         )
 
-    def in_two(self, first: Callable[[], Maker], second: Callable[[], Maker], route: Route, kinds: tuple[str, str], name: str | None) -> Stage:
+    def in_two(
+        self,
+        first: Callable[[], Maker],
+        second: Callable[[], Maker],
+        route: Route,
+        kinds: tuple[str, str],
+        name: str | None,
+    ) -> Stage:
         """Two steps for one idea: one where the rows are, another where they meet. ``name`` is that of the second."""
         return self.apply(first, kind=kinds[0]).apply(second, kind=kinds[1], name=name, route=route)
 

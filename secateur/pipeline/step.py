@@ -54,7 +54,13 @@ class PipelineStep:
     inputs: tuple[StepInput, ...] = ()
 
 
-def made(kind: str, name: str | None, make: Callable[[], Maker], inputs: Sequence[StepInput] = (), local_parallelism: int | None = None) -> PipelineStep:
+def made(
+    kind: str,
+    name: str | None,
+    make: Callable[[], Maker],
+    inputs: Sequence[StepInput] = (),
+    local_parallelism: int | None = None,
+) -> PipelineStep:
     """A new step.
 
     Args:
@@ -95,7 +101,8 @@ def dag_of(ends: Iterable[PipelineStep]) -> FrozenDAG:
     """The DAG of the steps that lead to some others.
 
     Raises:
-        DagError: Two steps were given the same name, or an edge cannot be; names the stage. Or the whole would deadlock.
+        DagError: Two steps were given the same name, or an edge cannot be; names the stage. Or the whole would
+            deadlock.
     """
     dag, names = DAG(), dict[PipelineStep, str]()
     steps = steps_of(ends)

@@ -1,12 +1,15 @@
-"""A statement gathered: the rows that its scans need go to the coordinator, which runs the whole statement over them as the user wrote it.
+"""A statement gathered: the rows that its scans need go to the coordinator, which runs the whole statement over them as
+the user wrote it.
 
-It is the form of every statement that is not taken apart, and the better one where there are few rows and many joins or queries; which form is cheaper is
-estimated (:mod:`~secateur.planner.gathered_cost`).
+It is the form of every statement that is not taken apart, and the better one where there are few rows and many joins or
+queries; which form is cheaper is estimated (:mod:`~secateur.planner.gathered_cost`).
 
-A table that the statement mentions several times moves once. Rows of a small table are not filtered before they move: DuckDB would see a table of few rows
-behind a filter, take it for a fraction of these, and order joins accordingly. Replicated tables are read where they are.
+A table that the statement mentions several times moves once. Rows of a small table are not filtered before they move:
+DuckDB would see a table of few rows behind a filter, take it for a fraction of these, and order joins accordingly.
+Replicated tables are read where they are.
 
-Source: Presto's and Trino's choice of a single node for small inputs; the text stays one fragment, as in Apache Ignite's reduce queries.
+Source: Presto's and Trino's choice of a single node for small inputs; the text stays one fragment, as in Apache
+Ignite's reduce queries.
 """
 
 from __future__ import annotations
@@ -53,7 +56,11 @@ class GatheredScan:
 
 
 def gathered_scans(
-    scans: Sequence[ScanReading], rows_of: Mapping[str, ScanRows], estimates: Mapping[str, Estimate], *, filters_all: bool
+    scans: Sequence[ScanReading],
+    rows_of: Mapping[str, ScanRows],
+    estimates: Mapping[str, Estimate],
+    *,
+    filters_all: bool,
 ) -> tuple[GatheredScan, ...]:
     """What a statement gathers.
 
@@ -61,8 +68,9 @@ def gathered_scans(
         scans: Its scans.
         rows_of: For each what restricts the rows that the statement may need.
         estimates: What is thought of the rows of each.
-        filters_all: Whether each reference gets the rows that its own conditions leave, whatever their number. The statement then evaluates nothing else on
-            rows that these leave out, so that it raises no error for them. Otherwise rows are filtered, and sent once for each filter, where it pays.
+        filters_all: Whether each reference gets the rows that its own conditions leave, whatever their number. The
+            statement then evaluates nothing else on rows that these leave out, so that it raises no error for them.
+            Otherwise rows are filtered, and sent once for each filter, where it pays.
     """
     together: dict[object, list[ScanReading]] = {}
     for index, read in enumerate(scans):
@@ -70,8 +78,12 @@ def gathered_scans(
             rows = rows_of[read.scan.relation]
             # Rows whose keys were found in a step before are checked scan by scan when they are read.
             is_alone = read.bounds_in_steps is not None
-            together.setdefault(index if is_alone else (rows.read, read.scan.columns, filters_all and rows.where), []).append(read)
-    return tuple(_gathered_scan(references, rows_of, estimates, filters_all=filters_all) for references in together.values())
+            together.setdefault(
+                index if is_alone else (rows.read, read.scan.columns, filters_all and rows.where), []
+            ).append(read)
+    return tuple(
+        _gathered_scan(references, rows_of, estimates, filters_all=filters_all) for references in together.values()
+    )
 
 
 def why_gathered(
@@ -88,8 +100,8 @@ def why_gathered(
         scans: As :func:`gathered_scans`.
         rows_of: As there.
         estimates: As there.
-        sent_in_stages: Places the statement and says about how many bytes its stages would send, None if it is not taken apart. It is called only where what
-            is gathered costs more than stages that send nothing.
+        sent_in_stages: Places the statement and says about how many bytes its stages would send, None if it is not
+            taken apart. It is called only where what is gathered costs more than stages that send nothing.
     """
     queries = sum(1 for _ in query.tree.find_all(exp.Select))
     parts = len(scans) + queries
@@ -103,7 +115,10 @@ def why_gathered(
         sent = sent_in_stages()
         if sent is None or cost > placed_ms(sent, parts):
             return None
-    return f"its tables are small, about {moved / 1e6:.1f} MB for {len(query.scans)} mentions of tables in {queries} queries: one member has them sooner"
+    return (
+        f"its tables are small, about {moved / 1e6:.1f} MB for {len(query.scans)} mentions of tables in {queries}"
+        " queries: one member has them sooner"
+    )
 
 
 def gathered_stages(
@@ -131,19 +146,42 @@ def gathered_stages(
         first = gathered.references[0].scan
         schema = schemas[first.relation]
         sql = ScanRows((), gathered.where, "").sql(first.relation, first.columns)
-        fragment = fragment_of(sql, {first.relation: schema}, tuple((name, str(schema[name])) for name in first.columns))
-        stages.append(QueryStage(f"scan:{first.alias}", replace(fragment, is_pipelineable=True), scans=(number[first.relation],)))
+        fragment = fragment_of(
+            sql, {first.relation: schema}, tuple((name, str(schema[name])) for name in first.columns)
+        )
+        stages.append(
+            QueryStage(f"scan:{first.alias}", replace(fragment, is_pipelineable=True), scans=(number[first.relation],))
+        )
         aliases += [InputAlias(reference.scan.relation, stage_relation(index)) for reference in gathered.references]
     here = tuple(number[read.scan.relation] for read in reads if read.scan.table.replicated)
     whole = Fragment.over(query.sql, schemas, columns)
-    return (*stages, QueryStage("final", whole, scans=here, inputs=tuple(range(len(stages))), at_coordinator=True, aliases=tuple(aliases)))
+    return (
+        *stages,
+        QueryStage(
+            "final", whole, scans=here, inputs=tuple(range(len(stages))), at_coordinator=True, aliases=tuple(aliases)
+        ),
+    )
 
 
-def _gathered_scan(references: Sequence[ScanReading], rows_of: Mapping[str, ScanRows], estimates: Mapping[str, Estimate], *, filters_all: bool) -> GatheredScan:
+def _gathered_scan(
+    references: Sequence[ScanReading],
+    rows_of: Mapping[str, ScanRows],
+    estimates: Mapping[str, Estimate],
+    *,
+    filters_all: bool,
+) -> GatheredScan:
     """The rows that some references need together, filtered where that leaves out much, or always."""
     found = [estimates[read.scan.relation] for read in references]
     wheres = dict.fromkeys(rows_of[read.scan.relation].where for read in references)
-    share = min(1.0, sum({rows_of[read.scan.relation].where: estimate.share for read, estimate in zip(references, found, strict=True)}.values()))
+    share = min(
+        1.0,
+        sum(
+            {
+                rows_of[read.scan.relation].where: estimate.share
+                for read, estimate in zip(references, found, strict=True)
+            }.values()
+        ),
+    )
     nbytes = max(estimate.table_bytes for estimate in found)
     if not filters_all and ("" in wheres or nbytes < _FILTERED_BYTES_MIN or share > _FILTERED_SHARE_MAX):
         return GatheredScan(tuple(references), "", nbytes)

@@ -17,8 +17,8 @@ class PlanSettings:
 
     Attributes:
         disabled_rules: Names of rewrites to leave out, sorted.
-        combinations_per_partition: How many combinations of values are hashed before a hash component counts as not bounded, as a multiple of the table's
-            partitions.
+        combinations_per_partition: How many combinations of values are hashed before a hash component counts as not
+            bounded, as a multiple of the table's partitions.
         is_verified: Whether statements are compared with the user's own text, for which their plans then have stages.
     """
 
@@ -33,7 +33,11 @@ class PlanSettings:
             return cls()
         rules, combinations = settings.get("disabled_rules"), settings.get("combinations_per_partition")
         is_verified = settings.get("pruning") == "verify"
-        return cls(split_rules(rules) if rules else (), int(combinations) if combinations else COMBINATIONS_PER_PARTITION, is_verified)
+        return cls(
+            split_rules(rules) if rules else (),
+            int(combinations) if combinations else COMBINATIONS_PER_PARTITION,
+            is_verified,
+        )
 
 
 def split_rules(value: str) -> tuple[str, ...]:

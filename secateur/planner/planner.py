@@ -52,7 +52,14 @@ from secateur.planner.statement import (
 from secateur.planner.steps.join_keys import PlanStep
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.steps.materialize import materialize_subqueries
-from secateur.planner.system.show import DescribedQuery, ShowQuery, SummarizedQuery, described_sql, read_show, summarized_sql
+from secateur.planner.system.show import (
+    DescribedQuery,
+    ShowQuery,
+    SummarizedQuery,
+    described_sql,
+    read_show,
+    summarized_sql,
+)
 from secateur.planner.system.tables import SCHEMA as SYSTEM_SCHEMA
 from secateur.planner.text.dialect import tokenize
 from secateur.planner.text.hoisted_lists import HOISTED_CHARS_MIN, HoistedText, hoist_lists, readings_of
@@ -88,7 +95,10 @@ _READ_HERE: Final = (
     *(InsertSelect, ChangeStatement, WholeChange, CopyFrom, CopyTo),
     *(CreateView, DropView, DropTable, CreateIndex, DropIndex),
 )
-"""Statements of the dialect that parsers of our own read. CREATE TABLE and ALTER TABLE are not: they have clauses that DuckDB does not know."""
+"""Statements of the dialect that parsers of our own read.
+
+CREATE TABLE and ALTER TABLE are not: they have clauses that DuckDB does not know.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +110,9 @@ class _Remembered:
 
 
 class Planner:
-    """Turns texts into statements; remembers what it has planned. Thread-safe: several statements may be planned at once.
+    """Turns texts into statements; remembers what it has planned.
+
+    Thread-safe: several statements may be planned at once.
 
     Args:
         cached_max: How many plans to keep.
@@ -112,13 +124,15 @@ class Planner:
         self._styles: OrderedDict[str | HoistedText, Parameters] = OrderedDict()
         self._lock = threading.Lock()
 
-    def prepare(self, sql: str, params: Params, view: CatalogView, settings: Mapping[str, Any] | None = None) -> Statement:
+    def prepare(
+        self, sql: str, params: Params, view: CatalogView, settings: Mapping[str, Any] | None = None
+    ) -> Statement:
         """Plan one statement.
 
         Args:
             sql: The text of exactly one statement, with or without a semicolon.
-            params: Its parameters: a sequence for ``?`` and ``$1``, a mapping for ``$name``. A query may be planned without any, to be explained or bound
-                later.
+            params: Its parameters: a sequence for ``?`` and ``$1``, a mapping for ``$name``. A query may be planned
+                without any, to be explained or bound later.
             view: The tables.
             settings: Those of the session; a plan depends on :class:`~secateur.planner.plan_settings.PlanSettings`.
 
@@ -142,7 +156,8 @@ class Planner:
                 return cached
         if len(sql) > _STATEMENT_CHARS_MAX:
             raise LimitExceededError(
-                f"the statement has {len(sql):,} characters, at most {_STATEMENT_CHARS_MAX:,} are read: pass values as parameters, or load a table"
+                f"the statement has {len(sql):,} characters, at most {_STATEMENT_CHARS_MAX:,} are read: pass values as"
+                " parameters, or load a table"
             )
         hoisted = hoist_lists(sql) if len(sql) >= HOISTED_CHARS_MIN else None
         if hoisted is not None:
@@ -155,13 +170,19 @@ class Planner:
                     continue
         return self._prepare_new(sql, sql, {}, params, catalog)
 
-    def _prepare_hoisted(self, hoisted: HoistedText, lists: tuple[list[Any], ...], params: Params, catalog: PlanningCatalog) -> Statement:
+    def _prepare_hoisted(
+        self, hoisted: HoistedText, lists: tuple[list[Any], ...], params: Params, catalog: PlanningCatalog
+    ) -> Statement:
         """Plan a statement whose long lists have been taken out."""
         known = self._styles.get(hoisted)
         cached = None if known is None else self._cached(hoisted, replace(known, lists=lists), params, catalog)
-        return cached or self._prepare_new(hoisted, hoisted.text, dict(zip(hoisted.offsets, lists, strict=True)), params, catalog)
+        return cached or self._prepare_new(
+            hoisted, hoisted.text, dict(zip(hoisted.offsets, lists, strict=True)), params, catalog
+        )
 
-    def _cached(self, text: str | HoistedText, parameters: Parameters, params: Params, catalog: PlanningCatalog) -> Statement | None:
+    def _cached(
+        self, text: str | HoistedText, parameters: Parameters, params: Params, catalog: PlanningCatalog
+    ) -> Statement | None:
         values = _arrange(parameters, params)
         key = _CacheKey(text, types_of(values, parameters.total), catalog.version, catalog.settings)
         with self._lock:
@@ -171,7 +192,14 @@ class Planner:
             self._cache.move_to_end(key)
         return _with_params(cached.planned, values, parameters.lists)
 
-    def _prepare_new(self, key: str | HoistedText, sql: str, hidden: Mapping[int, list[Any]], params: Params, catalog: PlanningCatalog) -> Statement:
+    def _prepare_new(
+        self,
+        key: str | HoistedText,
+        sql: str,
+        hidden: Mapping[int, list[Any]],
+        params: Params,
+        catalog: PlanningCatalog,
+    ) -> Statement:
         tokens, parameters = read_parameters(sql, _one_statement(sql, tokenize(sql)), hidden)
         parameters.refuse_gaps(sql)
         planned = self._plan(sql, tokens, parameters, params, catalog)
@@ -179,10 +207,16 @@ class Planner:
             return planned
         values = _arrange(parameters, params)
         remembered = _Remembered(planned, catalog.statistics_snapshot.version if _is_estimated(planned) else None)
-        self._remember(_CacheKey(key, types_of(values, parameters.total), catalog.version, catalog.settings), replace(parameters, lists=()), remembered)
+        self._remember(
+            _CacheKey(key, types_of(values, parameters.total), catalog.version, catalog.settings),
+            replace(parameters, lists=()),
+            remembered,
+        )
         return _with_params(planned, values, parameters.lists)
 
-    def _plan(self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params, catalog: PlanningCatalog) -> Statement | InsertValues:
+    def _plan(
+        self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params, catalog: PlanningCatalog
+    ) -> Statement | InsertValues:
         planned = self._plan_read(sql, tokens, parameters, params, catalog)
         if isinstance(planned, InsertValues):
             check_dialect(sql, tokens, planned.rows)
@@ -191,7 +225,9 @@ class Planner:
             check_dialect(sql, tokens)
         return planned
 
-    def _plan_read(self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params, catalog: PlanningCatalog) -> Statement | InsertValues:
+    def _plan_read(
+        self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params, catalog: PlanningCatalog
+    ) -> Statement | InsertValues:
         cursor = TokenCursor(sql, tokens)
         first = tokens[0].text.upper().split()[0]
         if parameters.lists and first not in _QUERIES and first != "EXPLAIN":
@@ -212,7 +248,9 @@ class Planner:
             case "UPDATE":
                 update = read_update(cursor, parameters, catalog.table, ctes)
                 if update.sources is not None:
-                    check_dialect(sql, tokens)  # the query has the sources in its middle, where more than sources would read strangely
+                    check_dialect(
+                        sql, tokens
+                    )  # the query has the sources in its middle, where more than sources would read strangely
                 return self._changes(sql, parameters, _arrange(parameters, params), catalog).update(update)
             case "DELETE":
                 delete = read_delete(cursor, parameters, catalog.table, ctes)
@@ -220,9 +258,13 @@ class Planner:
                     check_dialect(sql, tokens)
                 return self._changes(sql, parameters, _arrange(parameters, params), catalog).delete(delete)
             case "TRUNCATE":
-                return self._changes(sql, parameters, _arrange(parameters, params), catalog).delete(read_truncate(cursor, parameters, catalog.table))
+                return self._changes(sql, parameters, _arrange(parameters, params), catalog).delete(
+                    read_truncate(cursor, parameters, catalog.table)
+                )
             case "MERGE":
-                return self._changes(sql, parameters, _arrange(parameters, params), catalog).merge(read_merge(cursor, parameters, catalog.table, ctes))
+                return self._changes(sql, parameters, _arrange(parameters, params), catalog).merge(
+                    read_merge(cursor, parameters, catalog.table, ctes)
+                )
             case "CREATE" if cursor.at("CREATE", "VIEW") or cursor.at("CREATE", "OR", "REPLACE", "VIEW"):
                 _refuse_parameters(parameters, sql)
                 return self._create_view(cursor, parameters, catalog)
@@ -230,17 +272,27 @@ class Planner:
                 return read_drop_view(cursor)
             case "CREATE" if is_create_table_as(cursor):
                 values = parameters.arrange(params)
-                created = read_create_table_as(cursor).statement(lambda query: self._select(sql, query, parameters, values, catalog))
-                return created if created.select is None else replace(created, select=replace(created.select, params=values))
+                created = read_create_table_as(cursor).statement(
+                    lambda query: self._select(sql, query, parameters, values, catalog)
+                )
+                return (
+                    created
+                    if created.select is None
+                    else replace(created, select=replace(created.select, params=values))
+                )
             case "CREATE":
                 _refuse_parameters(parameters, sql)
                 if cursor.at("CREATE", "INDEX") or cursor.at("CREATE", "UNIQUE", "INDEX"):
                     return read_create_index(cursor, catalog.table)
                 return read_create_table(cursor)
             case "PIVOT":
-                return self._select_composed(read_pivot(cursor, parameters, ctes), _arrange(parameters, params), catalog)
+                return self._select_composed(
+                    read_pivot(cursor, parameters, ctes), _arrange(parameters, params), catalog
+                )
             case "UNPIVOT":
-                return self._select_composed(read_unpivot(cursor, parameters, ctes), _arrange(parameters, params), catalog)
+                return self._select_composed(
+                    read_unpivot(cursor, parameters, ctes), _arrange(parameters, params), catalog
+                )
             case "COPY":
                 copy = read_copy(cursor, parameters, catalog.table)
                 if isinstance(copy, CopyFrom):
@@ -264,23 +316,49 @@ class Planner:
             case _ if first in REFUSED_STATEMENTS:
                 raise cursor.unsupported(first, REFUSED_STATEMENTS[first])
             case _:
-                raise cursor.expected("SELECT, INSERT, UPDATE, DELETE, TRUNCATE, MERGE, COPY, CREATE TABLE, ALTER TABLE, DROP TABLE, EXPLAIN or SET")
+                raise cursor.expected(
+                    "SELECT, INSERT, UPDATE, DELETE, TRUNCATE, MERGE, COPY, CREATE TABLE, ALTER TABLE, DROP TABLE,"
+                    " EXPLAIN or SET"
+                )
 
-    def _select(self, sql: str, tokens: Sequence[Token], parameters: Parameters, values: Sequence[Any] | None, catalog: PlanningCatalog) -> SelectStatement:
-        given = [sample_value(value) for value in ([*[None] * parameters.count, *parameters.lists] if values is None else values)]
+    def _select(
+        self,
+        sql: str,
+        tokens: Sequence[Token],
+        parameters: Parameters,
+        values: Sequence[Any] | None,
+        catalog: PlanningCatalog,
+    ) -> SelectStatement:
+        given = [
+            sample_value(value)
+            for value in ([*[None] * parameters.count, *parameters.lists] if values is None else values)
+        ]
         types = types_of(values, parameters.total)
 
         def bind(text: str, tokens: Sequence[Token], parameters: Parameters, subqueries: int) -> BoundSelect:
-            return bind_with(text, tokens, parameters, subqueries, lambda step, before: plan_step(step, subqueries + before))
+            return bind_with(
+                text, tokens, parameters, subqueries, lambda step, before: plan_step(step, subqueries + before)
+            )
 
         def plan_step(text: str, before: int) -> SelectStatement:
             tokens, own = read_parameters(text, tokenize(text))
             return bind_with(text, tokens, replace(own, count=parameters.total + before), before, None).planned()
 
-        def bind_with(text: str, tokens: Sequence[Token], own: Parameters, values: int, plan_step: PlanStep | None) -> BoundSelect:
+        def bind_with(
+            text: str, tokens: Sequence[Token], own: Parameters, values: int, plan_step: PlanStep | None
+        ) -> BoundSelect:
             own_given, own_types = [*given, *[None] * values], (*types, *["subquery"] * values)
             return BoundSelect(
-                text, tokens, own, own_given, catalog.relation, catalog.version, own_types, catalog.settings, catalog.statistics_snapshot, plan_step
+                text,
+                tokens,
+                own,
+                own_given,
+                catalog.relation,
+                catalog.version,
+                own_types,
+                catalog.settings,
+                catalog.statistics_snapshot,
+                plan_step,
             )
 
         query = bind(sql, tokens, parameters, 0)
@@ -291,22 +369,37 @@ class Planner:
             else materialize_subqueries(whole, sql, tokens, parameters, bind)
         )
 
-    def _show(self, cursor: TokenCursor, parameters: Parameters, values: Sequence[Any] | None, catalog: PlanningCatalog) -> SelectStatement:
+    def _show(
+        self, cursor: TokenCursor, parameters: Parameters, values: Sequence[Any] | None, catalog: PlanningCatalog
+    ) -> SelectStatement:
         sql = cursor.sql
         match read_show(cursor, lambda cursor: read_relation(cursor, catalog.relation)):
             case ShowQuery(text):
                 return self._select_made(text, parameters, values, catalog)
             case DescribedQuery(tokens):
-                return self._select_made(described_sql(self._select(sql, tokens, parameters, values, catalog).plan.columns), parameters, values, catalog)
+                return self._select_made(
+                    described_sql(self._select(sql, tokens, parameters, values, catalog).plan.columns),
+                    parameters,
+                    values,
+                    catalog,
+                )
             case SummarizedQuery(tokens):
-                self._select(sql, tokens, parameters, values, catalog)  # what is wrong with it is said of the user's own text
-                return self._select_made(summarized_sql(sql[tokens[0].start : tokens[-1].end + 1]), parameters, values, catalog)
+                self._select(
+                    sql, tokens, parameters, values, catalog
+                )  # what is wrong with it is said of the user's own text
+                return self._select_made(
+                    summarized_sql(sql[tokens[0].start : tokens[-1].end + 1]), parameters, values, catalog
+                )
 
-    def _select_composed(self, query: Composed, values: Sequence[Any] | None, catalog: PlanningCatalog) -> SelectStatement:
+    def _select_composed(
+        self, query: Composed, values: Sequence[Any] | None, catalog: PlanningCatalog
+    ) -> SelectStatement:
         """A query that is put together of pieces of the user's statement."""
         return query.plan(lambda text, tokens, own: self._select(text, tokens, own, values, catalog))
 
-    def _select_made(self, text: str, parameters: Parameters, values: Sequence[Any] | None, catalog: PlanningCatalog) -> SelectStatement:
+    def _select_made(
+        self, text: str, parameters: Parameters, values: Sequence[Any] | None, catalog: PlanningCatalog
+    ) -> SelectStatement:
         """A query that is made of the user's statement, whose parameters it has, or some of them."""
         tokens, own = read_parameters(text, tokenize(text))
         return self._select(text, tokens, replace(own, count=parameters.count, names=parameters.names), values, catalog)
@@ -314,21 +407,55 @@ class Planner:
     def _create_view(self, cursor: TokenCursor, parameters: Parameters, catalog: PlanningCatalog) -> CreateView:
         written = read_create_view(cursor)
         find = written.finder(catalog.relation)
-        query = BoundSelect(cursor.sql, written.query, parameters, (), find, catalog.version, (), catalog.settings, catalog.statistics_snapshot)
-        return CreateView(written.view(cursor.sql, query.planned().plan, catalog.table), written.or_replace, written.if_not_exists)
+        query = BoundSelect(
+            cursor.sql,
+            written.query,
+            parameters,
+            (),
+            find,
+            catalog.version,
+            (),
+            catalog.settings,
+            catalog.statistics_snapshot,
+        )
+        return CreateView(
+            written.view(cursor.sql, query.planned().plan, catalog.table), written.or_replace, written.if_not_exists
+        )
 
-    def _changes(self, sql: str, parameters: Parameters, values: Sequence[Any] | None, catalog: PlanningCatalog) -> ChangePlanner:
+    def _changes(
+        self, sql: str, parameters: Parameters, values: Sequence[Any] | None, catalog: PlanningCatalog
+    ) -> ChangePlanner:
         """The planner of a statement that changes rows, to which the queries that it consists of come back."""
         given, types = [None] * parameters.count if values is None else list(values), types_of(values, parameters.count)
 
         def plan(text: str, tokens: Sequence[Token], own: Parameters) -> SelectStatement:
-            select = BoundSelect(text, tokens, own, given, catalog.relation, catalog.version, types, catalog.settings, catalog.statistics_snapshot)
+            select = BoundSelect(
+                text,
+                tokens,
+                own,
+                given,
+                catalog.relation,
+                catalog.version,
+                types,
+                catalog.settings,
+                catalog.statistics_snapshot,
+            )
             return _without_system_tables(select.planned())
 
         def plan_with_action(text: str, tokens: Sequence[Token], own: Parameters) -> SelectStatement:
-            own = replace(own, count=parameters.count + 1, names=(*parameters.names, *(["action"] if parameters.names else [])))
+            own = replace(
+                own, count=parameters.count + 1, names=(*parameters.names, *(["action"] if parameters.names else []))
+            )
             select = BoundSelect(
-                text, tokens, own, [*given, ""], catalog.relation, catalog.version, (*types, "str"), catalog.settings, catalog.statistics_snapshot
+                text,
+                tokens,
+                own,
+                [*given, ""],
+                catalog.relation,
+                catalog.version,
+                (*types, "str"),
+                catalog.settings,
+                catalog.statistics_snapshot,
             )
             return _without_system_tables(select.planned())
 
@@ -337,7 +464,9 @@ class Planner:
 
         return ChangePlanner(sql, plan, plan_with_action, plan_source)
 
-    def _explain(self, cursor: TokenCursor, parameters: Parameters, params: Params, catalog: PlanningCatalog) -> ExplainStatement:
+    def _explain(
+        self, cursor: TokenCursor, parameters: Parameters, params: Params, catalog: PlanningCatalog
+    ) -> ExplainStatement:
         form, analyze = read_explain(cursor)
         what = TokenCursor(cursor.sql, cursor.rest())
         target = self._plan(cursor.sql, cursor.rest(), parameters, params, catalog)
@@ -345,7 +474,9 @@ class Planner:
             target = _with_params(target, _arrange(parameters, params), parameters.lists)
         elif analyze:
             first = cursor.rest()[0].text.upper()
-            raise what.unsupported(f"EXPLAIN ANALYZE of {first}", "it runs queries, INSERT, UPDATE, DELETE and MERGE; use EXPLAIN")
+            raise what.unsupported(
+                f"EXPLAIN ANALYZE of {first}", "it runs queries, INSERT, UPDATE, DELETE and MERGE; use EXPLAIN"
+            )
         return ExplainStatement(target, form, analyze, what.offset)
 
     def _remember(self, key: _CacheKey, parameters: Parameters, remembered: _Remembered) -> None:
@@ -365,7 +496,9 @@ def _with_params(planned: _Planned, values: tuple[Any, ...] | None, lists: tuple
         case InsertValues():
             return planned.evaluate(values or ())
         case SelectStatement():
-            return SelectStatement(planned.plan, planned.bounds, values, lists, planned.materialized, planned.rewrites, planned.colocated)
+            return SelectStatement(
+                planned.plan, planned.bounds, values, lists, planned.materialized, planned.rewrites, planned.colocated
+            )
         case InsertSelect() | ChangeStatement() | WholeChange():
             return replace(planned, select=replace(planned.select, params=values))
 
@@ -381,7 +514,9 @@ def _is_estimated(planned: _Planned) -> bool:
 
 
 def _arrange(parameters: Parameters, params: Params) -> tuple[Any, ...] | None:
-    """The values in order; None when a query has parameters and none are given: it is planned to be explained, or bound later."""
+    """The values in order; None when a query has parameters and none are given: it is planned to be explained, or bound
+    later.
+    """
     return None if parameters.count and not params else parameters.arrange(params)
 
 
@@ -398,14 +533,19 @@ def _one_statement(sql: str, tokens: list[Token]) -> list[Token]:
     for position, token in enumerate(tokens):
         if token.token_type is TokenType.SEMICOLON:
             behind = tokens[position + 1]
-            raise syntax_error("one statement at a time: a second one begins here", sql, behind.start, behind.end - behind.start + 1)
+            raise syntax_error(
+                "one statement at a time: a second one begins here", sql, behind.start, behind.end - behind.start + 1
+            )
     return tokens
 
 
 def _without_system_tables(select: SelectStatement) -> SelectStatement:
     if select.plan.system_tables:
         listed = ", ".join(f"{SYSTEM_SCHEMA}.{name}" for name in select.plan.system_tables)
-        raise NotSupportedError(f"a change that reads system tables ({listed}) is not supported: read them first, and pass their values as parameters")
+        raise NotSupportedError(
+            f"a change that reads system tables ({listed}) is not supported: read them first, and pass their values as"
+            " parameters"
+        )
     return select
 
 

@@ -1,7 +1,8 @@
 """From the text of a query to its plan.
 
-The order of the steps: bind the tables, let DuckDB bind the rest (names and types of the result, and every error that is DuckDB's to find), read the
-statement a second time, bound each scan by the conjuncts that both readings have, and split the statement in two where that is exact.
+The order of the steps: bind the tables, let DuckDB bind the rest (names and types of the result, and every error that
+is DuckDB's to find), read the statement a second time, bound each scan by the conjuncts that both readings have, and
+split the statement in two where that is exact.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ _EMPTY_BYTES_MAX: Final = 65_536
 
 
 class BoundSelect:
-    """A query that is bound, and is read and planned as far as it is asked: most of the cost is in the stages, which many a query that is tried never needs.
+    """A query that is bound, and is read and planned as far as it is asked: most of the cost is in the stages, which
+    many a query that is tried never needs.
 
     Args:
         text: The user's whole text.
@@ -122,8 +124,12 @@ class BoundSelect:
 
     @property
     def skips_steps(self) -> bool:
-        """Whether it is known to read so few rows, in so many parts, that it is gathered at once: steps before it would cost more than they spare."""
-        return self._why_whole is not None and all(scan.system is not None or self._statistics_snapshot.of(scan.table.table_id) for scan in self._query.scans)
+        """Whether it is known to read so few rows, in so many parts, that it is gathered at once: steps before it would
+        cost more than they spare.
+        """
+        return self._why_whole is not None and all(
+            scan.system is not None or self._statistics_snapshot.of(scan.table.table_id) for scan in self._query.scans
+        )
 
     def planned(self) -> SelectStatement:
         """The statement, with a form in steps where keys of its joins are worth to be found first."""
@@ -138,14 +144,28 @@ class BoundSelect:
             read = joins.noted_in(read)
         is_of_system = any(scan.system is not None for scan in query.scans)
         repeatable = reading is not None and reading.is_repeatable
-        local = Fragment.over(query.sql, self._schemas, self.columns, _arrow(query, read, self._schemas, self.columns) if read.is_faithful else None)
-        found = staged(query, read, self._schemas, self.columns, self._params, self._estimates, self._why_whole, self._differs)
+        local = Fragment.over(
+            query.sql,
+            self._schemas,
+            self.columns,
+            _arrow(query, read, self._schemas, self.columns) if read.is_faithful else None,
+        )
+        found = staged(
+            query, read, self._schemas, self.columns, self._params, self._estimates, self._why_whole, self._differs
+        )
         if found.strategy is Strategy.TWO_STAGE:
             local = replace(local, is_pipelineable=found.stages[0].fragment.is_pipelineable)
         trees = [(scan.bounds_in_steps or scan.bounds).tree for scan in read.scans]
         # Who reads a view has to ask a member, which knows whether the view is still that.
-        # Unless it is small, a statement that reads no table is answered by a member, where what it computes has bounds and can be cancelled.
-        may_be_empty = repeatable and (bool(trees) or is_small(reading)) and not query.views and not is_of_system and all(map(_may_be_empty, trees))
+        # Unless it is small, a statement that reads no table is answered by a member, where what it computes has bounds
+        # and can be cancelled.
+        may_be_empty = (
+            repeatable
+            and (bool(trees) or is_small(reading))
+            and not query.views
+            and not is_of_system
+            and all(map(_may_be_empty, trees))
+        )
         empty = _empty_answer(query, reading, local, self._schemas, self._params) if may_be_empty else None
         plan = SelectPlan(
             plan_id="",
@@ -167,20 +187,28 @@ class BoundSelect:
             is_sized=self._is_sized,
             undivided=as_written(query, read, self._schemas, self.columns) if self._settings.is_verified else (),
         ).named()
-        statement = SelectStatement(plan, tuple(scan.bounds for scan in read.scans), None, rewrites=read.rewrites, colocated=read.colocated)
+        statement = SelectStatement(
+            plan, tuple(scan.bounds for scan in read.scans), None, rewrites=read.rewrites, colocated=read.colocated
+        )
         return statement if joins is None or self._plan_step is None else joins.in_steps(statement, self._plan_step)
 
     @cached_property
     def _read(self) -> QueryReading:
         read = read_query(self._query, self._settings, _spelled(self._query))
-        return read_query(self._query, self._settings, _spelled(self._query)) if self._left_columns_out(read.second) else read
+        return (
+            read_query(self._query, self._settings, _spelled(self._query))
+            if self._left_columns_out(read.second)
+            else read
+        )
 
     def _describe(self) -> None:
         self._schemas = {scan.relation: _schema(scan) for scan in self._query.scans}
         self.columns = _described(self._query, self._schemas, self._params)
 
     def _left_columns_out(self, reading: DuckDBParse | None) -> bool:
-        """Whether scans left out columns at which DuckDB sees the statement look; then they have all columns now, and the statement is gathered."""
+        """Whether scans left out columns at which DuckDB sees the statement look; then they have all columns now, and
+        the statement is gathered.
+        """
         if reading is None or not self._query.leaves_out_of(read_by_position(reading)):
             return False
         self._differs = RecompositionMismatch("which columns it looks at")
@@ -190,15 +218,22 @@ class BoundSelect:
 
     @cached_property
     def _estimates(self) -> dict[str, Estimate]:
-        return {scan.scan.relation: estimate_of(scan, self._statistics_snapshot.of(scan.scan.table.table_id)) for scan in self._read.scans}
+        return {
+            scan.scan.relation: estimate_of(scan, self._statistics_snapshot.of(scan.scan.table.table_id))
+            for scan in self._read.scans
+        }
 
     @cached_property
     def _why_whole(self) -> str | None:
         read = self._read  # which may bind the query once more
-        return None if self._differs is not None else why_whole(self._query, read, self._estimates, self._sent_if_placed)
+        return (
+            None if self._differs is not None else why_whole(self._query, read, self._estimates, self._sent_if_placed)
+        )
 
     def _sent_if_placed(self) -> float | None:
-        """About how many bytes its stages would send, None if it is not taken apart: of a copy, whose tree is changed on the way."""
+        """About how many bytes its stages would send, None if it is not taken apart: of a copy, whose tree is changed
+        on the way.
+        """
         query = self._bind()
         read = read_query(query, self._settings, _spelled(query))
         return sent_if_placed(query, read, self._schemas, self.columns, self._params, self._estimates)
@@ -244,11 +279,17 @@ def _described(query: Query, schemas: Schemas, params: Sequence[Any]) -> tuple[t
         described = default_kernel().describe(query.sql, schemas, list(params))
         return tuple((_own_name(name, query), text) for name, text in described)
     except (ProgrammingError, DataError) as error:
-        raise in_users_terms(error, query, {scan.relation: {column.name: column.type for column in scan.table.columns} for scan in query.scans}) from None
+        raise in_users_terms(
+            error,
+            query,
+            {scan.relation: {column.name: column.type for column in scan.table.columns} for scan in query.scans},
+        ) from None
 
 
 def _own_name(name: str, query: Query) -> str:
-    """A text made from the bound statement as the user wrote it: the name of a result column that has none of its own, a reason."""
+    """A text made from the bound statement as the user wrote it: the name of a result column that has none of its own,
+    a reason.
+    """
     for scan in query.scans:
         own = scan.alias if folded(scan.alias) == folded(scan.table.name) else f"{scan.table.name} AS {scan.alias}"
         for alias in (scan.alias, quoted(scan.alias)):
@@ -264,7 +305,12 @@ def _schema(scan: TableReference) -> dict[str, SqlType | str]:
 
 def _spelled(query: Query) -> exp.Select | None:
     """The whole statement in exact names, for the arrow kernel, when it reads one table plainly."""
-    if len(query.scans) != 1 or not isinstance(query.tree, exp.Select) or query.tree.args.get("joins") or query.tree.args.get("with_"):
+    if (
+        len(query.scans) != 1
+        or not isinstance(query.tree, exp.Select)
+        or query.tree.args.get("joins")
+        or query.tree.args.get("with_")
+    ):
         return None
     scan = query.scans[0]
     if scan.node.parent is not query.tree.args.get("from_"):
@@ -275,7 +321,9 @@ def _spelled(query: Query) -> exp.Select | None:
         return None
 
 
-def _arrow(query: Query, read: QueryReading, schemas: Schemas, columns: Sequence[tuple[str, str]]) -> ArrowFragment | None:
+def _arrow(
+    query: Query, read: QueryReading, schemas: Schemas, columns: Sequence[tuple[str, str]]
+) -> ArrowFragment | None:
     """The whole statement for the arrow kernel, if its spelling in exact names reads back as the statement."""
     if read.spelled is None:
         return None
@@ -286,18 +334,24 @@ def _arrow(query: Query, read: QueryReading, schemas: Schemas, columns: Sequence
     return arrow_form(read.spelled, schemas[scan.relation], scan.relation, columns)
 
 
-def _empty_answer(query: Query, reading: DuckDBParse | None, whole: Fragment, schemas: Schemas, params: Sequence[Any]) -> bytes | None:
-    """The answer over no rows, when it is the same for all parameters: none, or only in WHERE, where no row asks for them."""
+def _empty_answer(
+    query: Query, reading: DuckDBParse | None, whole: Fragment, schemas: Schemas, params: Sequence[Any]
+) -> bytes | None:
+    """The answer over no rows, when it is the same for all parameters: none, or only in WHERE, where no row asks for
+    them.
+    """
     if query.parameters.total and (reading is None or len(query.scans) != 1 or not reading.parameters_only_in_where):
         return None
     if reading is None or not is_bounded_over_no_rows(reading):
         return None
     relations = {
-        relation: empty_table(Fragment.over("", {}, [(name, str(kind)) for name, kind in schema.items()]).schema) for relation, schema in schemas.items()
+        relation: empty_table(Fragment.over("", {}, [(name, str(kind)) for name, kind in schema.items()]).schema)
+        for relation, schema in schemas.items()
     }
     try:
         found = evaluate(whole, relations, list(params), ends_soon=is_small(reading))
-        # It travels with the plan, in the header of a frame, and stays with whoever keeps the plan. A longer one is made by a member.
+        # It travels with the plan, in the header of a frame, and stays with whoever keeps the plan. A longer one is
+        # made by a member.
         return None if found is None or found.nbytes > _EMPTY_BYTES_MAX else bytes(encode_table(found))
     except DatabaseError:
         # A constant part that fails, such as a bad cast: it fails again, and is reported, when the statement runs.

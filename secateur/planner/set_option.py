@@ -37,16 +37,25 @@ _OPTIONS: Final = {
 }
 
 _SETTINGS: Final = (
-    Setting("pruning", "on", "whether statements run only where their rows can be; verify compares the answers with those of all rows"),
+    Setting(
+        "pruning",
+        "on",
+        "whether statements run only where their rows can be; verify compares the answers with those of all rows",
+    ),
     Setting(_DISABLED_RULES, "", "rewrites that plans are made without, as a list of names"),
-    Setting(_COMBINATIONS, str(COMBINATIONS_PER_PARTITION), "how many combinations of values are hashed, for each partition of a table"),
+    Setting(
+        _COMBINATIONS,
+        str(COMBINATIONS_PER_PARTITION),
+        "how many combinations of values are hashed, for each partition of a table",
+    ),
     Setting(_TIMEOUT, "0", "after how much time a statement is given up; 0 for none"),
 )
 """Every setting that there is, for SHOW."""
 
 
 def read_set(cursor: TokenCursor) -> SetOption:
-    """``SET pruning = on | off | verify``, ``SET disabled_rules = 'name, ...'``, ``SET combinations_per_partition = n`` or ``SET statement_timeout = '5s'``.
+    """``SET pruning = on | off | verify``, ``SET disabled_rules = 'name, ...'``, ``SET combinations_per_partition = n``
+    or ``SET statement_timeout = '5s'``.
 
     The value may be quoted, ``TO`` may stand for ``=``.
 
@@ -61,7 +70,13 @@ def read_set(cursor: TokenCursor) -> SetOption:
     name = cursor.name("the name of a setting")
     values = _OPTIONS.get(name.lower())
     if values is None:
-        raise located(ProgrammingError, f"there is no setting {name!r}; {similar_names(name, list(_OPTIONS))}", cursor.sql, offset, len(name))
+        raise located(
+            ProgrammingError,
+            f"there is no setting {name!r}; {similar_names(name, list(_OPTIONS))}",
+            cursor.sql,
+            offset,
+            len(name),
+        )
     if not cursor.accept("=") and not cursor.accept("TO"):
         raise cursor.expected("'='")
     if cursor.at_end:
@@ -75,13 +90,25 @@ def read_set(cursor: TokenCursor) -> SetOption:
     if name.lower() == _COMBINATIONS:
         cursor.expect_end()
         if not value.isdecimal() or not 1 <= int(value) <= _COMBINATIONS_MAX:
-            raise located(ProgrammingError, f"{_COMBINATIONS} is a whole number from 1 to {_COMBINATIONS_MAX:,}", cursor.sql, offset, len(token.text))
+            raise located(
+                ProgrammingError,
+                f"{_COMBINATIONS} is a whole number from 1 to {_COMBINATIONS_MAX:,}",
+                cursor.sql,
+                offset,
+                len(token.text),
+            )
         return SetOption(_COMBINATIONS, value)
     if name.lower() == _TIMEOUT:
         cursor.expect_end()
         return SetOption(_TIMEOUT, f"{value} = {_milliseconds(cursor, token, offset)}")
     if value not in values:
-        raise located(ProgrammingError, f"{name.lower()} is {', '.join(values[:-1])} or {values[-1]}", cursor.sql, offset, len(value))
+        raise located(
+            ProgrammingError,
+            f"{name.lower()} is {', '.join(values[:-1])} or {values[-1]}",
+            cursor.sql,
+            offset,
+            len(value),
+        )
     cursor.expect_end()
     return SetOption(name.lower(), value)
 
@@ -129,5 +156,11 @@ def _checked_rules(cursor: TokenCursor, token: Token, offset: int) -> tuple[str,
     names = split_rules(token.text)
     for name in names:
         if name not in known:
-            raise located(ProgrammingError, f"there is no rule {name!r}; {similar_names(name, known)}", cursor.sql, offset, token.end - token.start + 1)
+            raise located(
+                ProgrammingError,
+                f"there is no rule {name!r}; {similar_names(name, known)}",
+                cursor.sql,
+                offset,
+                token.end - token.start + 1,
+            )
     return names

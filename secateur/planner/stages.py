@@ -1,7 +1,8 @@
 """The stages of a statement: split in two, placed, or gathered.
 
-One table is split in two (:mod:`~secateur.planner.fragments.partial_final`), which is exact for most statements and cheap to plan. What is not, is placed
-(:mod:`~secateur.planner.placement.place`). Where that is not certain either, the coordinator gathers what the statement needs and runs it as a whole.
+One table is split in two (:mod:`~secateur.planner.fragments.partial_final`), which is exact for most statements and
+cheap to plan. What is not, is placed (:mod:`~secateur.planner.placement.place`). Where that is not certain either, the
+coordinator gathers what the statement needs and runs it as a whole.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class StagedPlan:
     Attributes:
         stages: In the order in which they can run; the last one has the answer.
         strategy: How they were found.
-        reason: Why everything is gathered. For a placed statement what is gathered for a part of it, and why. None where nothing is.
+        reason: Why everything is gathered. For a placed statement what is gathered for a part of it, and why. None
+            where nothing is.
         gathered: The stages that gather what the conditions of each scan leave, for a statement that runs in others.
         reads_clock: Whether the stages have the time at which they start as one more parameter.
     """
@@ -67,13 +69,22 @@ class StagedPlan:
     reads_clock: bool = False
 
 
-def why_whole(query: Query, read: QueryReading, estimates: Mapping[str, Estimate], sent_in_stages: Callable[[], float | None]) -> str | None:
-    """Why a statement is gathered although it could be taken apart: as :func:`~secateur.planner.gathered.why_gathered`."""
+def why_whole(
+    query: Query, read: QueryReading, estimates: Mapping[str, Estimate], sent_in_stages: Callable[[], float | None]
+) -> str | None:
+    """Why a statement is gathered although it could be taken apart: as
+    :func:`~secateur.planner.gathered.why_gathered`.
+    """
     return why_gathered(query, read.scans, _rows_of_scans(read), estimates, sent_in_stages)
 
 
 def sent_if_placed(
-    query: Query, read: QueryReading, schemas: Schemas, columns: Columns, params: Sequence[Any], estimates: Mapping[str, Estimate]
+    query: Query,
+    read: QueryReading,
+    schemas: Schemas,
+    columns: Columns,
+    params: Sequence[Any],
+    estimates: Mapping[str, Estimate],
 ) -> float | None:
     """About how many bytes the stages of a query would send if it were placed; None if it is not.
 
@@ -122,7 +133,9 @@ def staged(
         return gathered_stages(query, read.scans, scans, schemas, tuple(columns), fragment_of)
 
     if small is not None:
-        return StagedPlan(whole(_Binder(params).fragment, filters_all=False), Strategy.GATHER, small, gathered=whole(Fragment.over))
+        return StagedPlan(
+            whole(_Binder(params).fragment, filters_all=False), Strategy.GATHER, small, gathered=whole(Fragment.over)
+        )
     binder = _Binder(params)
     try:
         if differs is not None:
@@ -141,13 +154,16 @@ def staged(
         drafts, parts = _placed(settled, schemas, columns, estimates)
         placed = _placed_stages(drafts, query, schemas, binder)
         # Which kernel answers when a placed statement has failed does not matter.
-        return StagedPlan(placed, Strategy.PLACED, parts, gathered=whole(Fragment.over), reads_clock=settled.reads_clock)
+        return StagedPlan(
+            placed, Strategy.PLACED, parts, gathered=whole(Fragment.over), reads_clock=settled.reads_clock
+        )
     except NotDistributable as refused:
         return StagedPlan(whole(binder.fragment), Strategy.GATHER, query.located(str(refused), refused.node))
 
 
 class _Settled:
-    """A query that may be taken apart: clocks in its tree have become a parameter, so that all its stages read the same time.
+    """A query that may be taken apart: clocks in its tree have become a parameter, so that all its stages read the same
+    time.
 
     Args:
         query: The query; its tree is changed.
@@ -167,7 +183,9 @@ class _Settled:
         NotDistributable: It may not.
     """
 
-    def __init__(self, query: Query, read: QueryReading, params: Sequence[Any], rows_of_scans: Mapping[str, ScanRows]) -> None:
+    def __init__(
+        self, query: Query, read: QueryReading, params: Sequence[Any], rows_of_scans: Mapping[str, ScanRows]
+    ) -> None:
         if read.second is None or not read.is_faithful:
             raise NotDistributable("it is written in a form that is not taken apart")
         if query.tree.find(exp.PositionalColumn) is not None:
@@ -178,42 +196,80 @@ class _Settled:
         clock = query.parameters.total + 1
         self.reads_clock = settle_unstable(query.tree, self.reading, clock)
         self.clock = clock if self.reads_clock else None
-        self.rows_of = {scan.scan.relation: rows_of(scan, unstable) for scan in read.scans} if unstable else rows_of_scans
+        self.rows_of = (
+            {scan.scan.relation: rows_of(scan, unstable) for scan in read.scans} if unstable else rows_of_scans
+        )
         self.binder = _Binder([*params, datetime.now(UTC)] if self.reads_clock else params)
 
 
-def _placed(settled: _Settled, schemas: Schemas, columns: Columns, estimates: Mapping[str, Estimate]) -> tuple[tuple[StageDraft, ...], str | None]:
-    """The stages of a query as drafts, and what is gathered for them, as :func:`~secateur.planner.placement.place.place`.
+def _placed(
+    settled: _Settled, schemas: Schemas, columns: Columns, estimates: Mapping[str, Estimate]
+) -> tuple[tuple[StageDraft, ...], str | None]:
+    """The stages of a query as drafts, and what is gathered for them, as
+    :func:`~secateur.planner.placement.place.place`.
 
     Raises:
         NotDistributable: It is not placed.
     """
     query = settled.query
     if query.is_placed:
-        raise NotDistributable("a common table expression has the name of a relation of the plan: call it otherwise than a letter and a number")
-    drafts, parts = place(query, settled.reading, tuple(columns), schemas, settled.binder.describe, settled.rows_of, estimates.__getitem__, settled.clock)
+        raise NotDistributable(
+            "a common table expression has the name of a relation of the plan: call it otherwise than a letter and a"
+            " number"
+        )
+    drafts, parts = place(
+        query,
+        settled.reading,
+        tuple(columns),
+        schemas,
+        settled.binder.describe,
+        settled.rows_of,
+        estimates.__getitem__,
+        settled.clock,
+    )
     for draft in drafts[:-1]:
         _check_restored(draft.columns)
     return drafts, parts
 
 
 def as_written(query: Query, read: QueryReading, schemas: Schemas, columns: Columns) -> tuple[QueryStage, ...]:
-    """The stages that run the user's own text, undivided, over all rows of its tables: nothing in them has been printed from a tree."""
+    """The stages that run the user's own text, undivided, over all rows of its tables: nothing in them has been printed
+    from a tree.
+    """
     gathered = tuple(GatheredScan((scan,), "", 0.0) for scan in read.scans if not scan.scan.table.replicated)
     return gathered_stages(query, read.scans, gathered, schemas, tuple(columns), Fragment.over)
 
 
-def _placed_stages(drafts: Sequence[StageDraft], query: Query, schemas: Schemas, binder: _Binder) -> tuple[QueryStage, ...]:
+def _placed_stages(
+    drafts: Sequence[StageDraft], query: Query, schemas: Schemas, binder: _Binder
+) -> tuple[QueryStage, ...]:
     scans = {scan.relation: index for index, scan in enumerate(query.scans)}
     rows = {stage_relation(index): index for index in range(len(drafts))}
-    known: dict[str, Mapping[str, SqlType | str]] = {**schemas, **{relation: dict(drafts[index].columns) for relation, index in rows.items()}}
-    elsewhere = {rows[relation] for draft in drafts if not draft.at_coordinator for relation in draft.relations if relation in rows}
+    known: dict[str, Mapping[str, SqlType | str]] = {
+        **schemas,
+        **{relation: dict(drafts[index].columns) for relation, index in rows.items()},
+    }
+    elsewhere = {
+        rows[relation]
+        for draft in drafts
+        if not draft.at_coordinator
+        for relation in draft.relations
+        if relation in rows
+    }
     stages = []
     for index, draft in enumerate(drafts):
-        fragment = binder.fragment(draft.sql, {relation: known[relation] for relation in draft.relations}, draft.columns)
+        fragment = binder.fragment(
+            draft.sql, {relation: known[relation] for relation in draft.relations}, draft.columns
+        )
         exchange, route = ExchangeKind.GATHER, None
         if index in elsewhere:
-            exchange = ExchangeKind.BROADCAST if draft.route is None else ExchangeKind.SHUFFLE if draft.route.anchor is None else ExchangeKind.ROUTE
+            exchange = (
+                ExchangeKind.BROADCAST
+                if draft.route is None
+                else ExchangeKind.SHUFFLE
+                if draft.route.anchor is None
+                else ExchangeKind.ROUTE
+            )
             route = draft.route
         stages.append(
             QueryStage(
@@ -254,7 +310,14 @@ class _Binder:
 
 
 def _in_two(
-    query: Query, read: QueryReading, reading: DuckDBParse, schemas: Schemas, columns: Sequence[tuple[str, str]], binder: _Binder, *, is_large: bool
+    query: Query,
+    read: QueryReading,
+    reading: DuckDBParse,
+    schemas: Schemas,
+    columns: Sequence[tuple[str, str]],
+    binder: _Binder,
+    *,
+    is_large: bool,
 ) -> tuple[QueryStage, QueryStage]:
     """Partial and final of a split statement over one scan, bound.
 
@@ -263,7 +326,10 @@ def _in_two(
     """
 
     def types_of(expressions: Sequence[str]) -> list[str]:
-        return [text for _, text in binder.describe(f"SELECT {', '.join(expressions)} FROM {query.scans[0].relation}", schemas)]
+        return [
+            text
+            for _, text in binder.describe(f"SELECT {', '.join(expressions)} FROM {query.scans[0].relation}", schemas)
+        ]
 
     try:
         partial_final: PartialFinal = split_select(query, reading, len(columns), types_of)
@@ -278,11 +344,18 @@ def _in_two(
         raise NotDistributable("its parts have other types than the whole")
     order = merge_keys(partial_final.order, partial_columns) if is_large else ()
     if partial_final.passing is not None and (order or partial_final.limit):
-        partial = binder.fragment(partial_final.partial + order_clause(order, partial_columns), schemas, partial_columns)
+        partial = binder.fragment(
+            partial_final.partial + order_clause(order, partial_columns), schemas, partial_columns
+        )
         final = replace(binder.fragment(partial_final.passing, gathered, columns), is_pipelineable=True)
     else:
-        partial = replace(binder.fragment(partial_final.partial, schemas, partial_columns), is_pipelineable=partial_final.is_pipelineable)
-        final = replace(binder.fragment(partial_final.final, gathered, columns), is_pipelineable=partial_final.is_pipelineable)
+        partial = replace(
+            binder.fragment(partial_final.partial, schemas, partial_columns),
+            is_pipelineable=partial_final.is_pipelineable,
+        )
+        final = replace(
+            binder.fragment(partial_final.final, gathered, columns), is_pipelineable=partial_final.is_pipelineable
+        )
     first = replace(_scan_stage(0, read.scans[0], partial), order=order)
     return first, QueryStage("final", final, inputs=(0,), at_coordinator=True, limit=partial_final.limit)
 
@@ -310,7 +383,9 @@ def _check(query: Query, reading: DuckDBParse, partial_final: PartialFinal) -> N
     texts = [partial_final.partial, partial_final.final, *([to_sql(query.tree)] if reading.unstable() else [])]
     partial, final, *settled = read_statements(texts)
     found = clocks_difference(reading, settled[0], query.parameters.total + 1) if settled else None
-    found = found or difference(settled[0] if settled else reading, partial, final, partial_final, lambda star: columns, is_one_table=True)
+    found = found or difference(
+        settled[0] if settled else reading, partial, final, partial_final, lambda star: columns, is_one_table=True
+    )
     if found is not None:
         raise RecompositionMismatch(found)
 
@@ -331,22 +406,35 @@ def _said(rows: Mapping[str, ScanRows], read: QueryReading) -> dict[str, ScanRow
     unsaid = frozenset(filters)
     if filters and read.second is not None:
         unsaid = unsaid_filters(read.second, filters, {scan.scan.relation: Source.of(scan.scan) for scan in read.scans})
-    return {relation: replace(found, conjuncts=(), where="") if relation in unsaid else found for relation, found in rows.items()}
+    return {
+        relation: replace(found, conjuncts=(), where="") if relation in unsaid else found
+        for relation, found in rows.items()
+    }
 
 
 def rows_of(read: ScanReading, unstable: Collection[str] | None) -> ScanRows:
-    """The rows of a scan that the statement may need; ``unstable`` is what it calls that depends on when and where it is evaluated, None where not known."""
+    """The rows of a scan that the statement may need; ``unstable`` is what it calls that depends on when and where it
+    is evaluated, None where not known.
+    """
     applied = applied_conjuncts(read, unstable)
     where = " AND ".join(f"({to_sql(_bare(conjunct, read.scope))})" for conjunct in applied)
     # Scans that read the same may read other rows once the keys of joins are known.
-    same = [(bounds.tree.to_wire(by_reference=True), bounds.keys.to_wire()) for bounds in (read.bounds, read.bounds_in_steps) if bounds is not None]
+    same = [
+        (bounds.tree.to_wire(by_reference=True), bounds.keys.to_wire())
+        for bounds in (read.bounds, read.bounds_in_steps)
+        if bounds is not None
+    ]
     return ScanRows(tuple(applied), where, repr((read.scan.table.table_id, same)))
 
 
 def applied_conjuncts(read: ScanReading, unstable: Collection[str] | None) -> list[exp.Expr]:
-    """What may be applied to the rows of a scan before anything else: conjuncts about it alone; ``unstable`` as for :func:`rows_of`."""
+    """What may be applied to the rows of a scan before anything else: conjuncts about it alone; ``unstable`` as for
+    :func:`rows_of`.
+    """
     known = () if unstable is None else read.scope.local
-    return [conjunct for conjunct in known if is_about_scan(conjunct, read.scope) and is_stable(conjunct, unstable or ())]
+    return [
+        conjunct for conjunct in known if is_about_scan(conjunct, read.scope) and is_stable(conjunct, unstable or ())
+    ]
 
 
 def _bare(conjunct: exp.Expr, scope: ScanPredicates) -> exp.Expr:

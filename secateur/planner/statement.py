@@ -61,7 +61,10 @@ class InsertMode(Enum):
 
 
 class ChangeKind(Enum):
-    """What an UPDATE or DELETE does with the rows that its query finds. The value is the operation's name in the storage API."""
+    """What an UPDATE or DELETE does with the rows that its query finds.
+
+    The value is the operation's name in the storage API.
+    """
 
     UPDATE = "upsert"
     """They replace those with the same keys."""
@@ -83,8 +86,10 @@ class SelectStatement:
     Attributes:
         plan: What travels to members and clients.
         bounds: Per scan what its predicates say about the keys; EXPLAIN shows it, nothing executes it.
-        params: The values of this call, in order of parameter index; None when none were given to a query that has parameters.
-        lists: Values of hidden parameters that were hoisted out of the text (:mod:`~secateur.planner.text.hoisted_lists`); ``params`` ends with them.
+        params: The values of this call, in order of parameter index; None when none were given to a query that has
+            parameters.
+        lists: Values of hidden parameters that were hoisted out of the text
+            (:mod:`~secateur.planner.text.hoisted_lists`); ``params`` ends with them.
         materialized: The same query in steps, where that prunes more; None where it does not.
         rewrites: The names of the rules that opened it for pruning, in their order.
         colocated: Groups of scans whose rows meet only within partitions of one number, as names of relations.
@@ -107,11 +112,15 @@ class SubqueryUse(Enum):
     VALUE = "value"
     """Its one value, NULL when it has no row: ``x = (subquery)``."""
     KEYS = "keys"
-    """The distinct values of each of its columns, a list each: a query of the planner for the keys that one side of a join has."""
+    """The distinct values of each of its columns, a list each: a query of the planner for the keys that one side of a
+    join has.
+    """
 
     @property
     def values_max(self) -> int:
-        """With more values than this the statement runs undivided: a longer list costs more to send than it can prune."""
+        """With more values than this the statement runs undivided: a longer list costs more to send than it can
+        prune.
+        """
         match self:
             case SubqueryUse.LIST:
                 return _LIST_VALUES_MAX
@@ -124,9 +133,13 @@ class SubqueryUse(Enum):
 
 
 _LIST_VALUES_MAX: Final = 10_000
-"""A list of so many keys is hashed in milliseconds, and is as many keys as 1,250 partitions can tell apart before they count as all of them."""
+"""A list of so many keys is hashed in milliseconds, and is as many keys as 1,250 partitions can tell apart before they
+count as all of them.
+"""
 _KEYS_MAX: Final = 2_000
-"""The statement runs as well without these, and every one costs the client and each member half a microsecond for each scan."""
+"""The statement runs as well without these, and every one costs the client and each member half a microsecond for each
+scan.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +148,8 @@ class Step:
 
     Attributes:
         text: What the user wrote, its parameters numbered.
-        query: The subquery, bounded to one row more than ``values_max``; its parameters are those of the whole statement, then those of the steps before it.
+        query: The subquery, bounded to one row more than ``values_max``; its parameters are those of the whole
+            statement, then those of the steps before it.
         use: What is needed of it.
         values_max: With more values than this the statement runs undivided.
         estimate: About how many values were expected; None where nothing was reckoned.
@@ -159,10 +173,10 @@ class Materialized:
 
     Attributes:
         steps: In the order of their parameters.
-        outer: The query with parameters of its own in place of the subqueries: those of the user, then those of each step, lists or a value. It may have
-            steps itself.
-        watched: The scans of ``outer`` that steps have read as well: the values hold as long as their rows are the same. None for values that stand for
-            the subquery, whatever has changed since.
+        outer: The query with parameters of its own in place of the subqueries: those of the user, then those of each
+            step, lists or a value. It may have steps itself.
+        watched: The scans of ``outer`` that steps have read as well: the values hold as long as their rows are the
+            same. None for values that stand for the subquery, whatever has changed since.
     """
 
     steps: tuple[Step, ...]
@@ -307,7 +321,10 @@ class InsertRows:
 
 @dataclass(frozen=True, slots=True)
 class InsertSelect:
-    """INSERT ... SELECT: the query's columns, by position, are the ``columns`` of ``table``; columns that are not named become NULL."""
+    """INSERT ...
+
+    SELECT: the query's columns, by position, are the ``columns`` of ``table``; columns that are not named become NULL.
+    """
 
     table: TableDef
     columns: tuple[str, ...]
@@ -317,7 +334,8 @@ class InsertSelect:
 
 @dataclass(frozen=True, slots=True)
 class ChangeStatement:
-    """UPDATE or DELETE: the query's rows, whose columns have the names and types of the table's, replace or remove those with the same keys.
+    """UPDATE or DELETE: the query's rows, whose columns have the names and types of the table's, replace or remove
+    those with the same keys.
 
     Attributes:
         table: The table; the query's first scan. Further scans are of replicated tables.
@@ -336,7 +354,8 @@ class ManyRows:
 
     Attributes:
         sql: The same statement for a query, whose parameters are lists: one for each cell.
-        cells: The index of the parameter and the column of each value that is a parameter; every column of the key has one.
+        cells: The index of the parameter and the column of each value that is a parameter; every column of the key has
+            one.
     """
 
     sql: str
@@ -345,15 +364,19 @@ class ManyRows:
 
 @dataclass(frozen=True, slots=True)
 class WholeChange:
-    """A change that one member works out for all partitions: MERGE, UPDATE ... FROM, and all that has to look beyond the partition of its row.
+    """A change that one member works out for all partitions: MERGE, UPDATE ...
+
+    FROM, and all that has to look beyond the partition of its row.
 
     Attributes:
         table: The table that is changed.
-        select: The query for what becomes of its rows, as :class:`~secateur.engine.sql.row_changes.RowChanges` reads it.
+        select: The query for what becomes of its rows, as :class:`~secateur.engine.sql.row_changes.RowChanges` reads
+            it.
         duplicate_match: What it means that a row is found twice.
         returning: A query over the rows concerned, in place of the table; None when nothing is to be returned.
         names_action: Whether ``returning`` has one parameter more than the statement: the action of the row.
-        is_single_partition: Whether the primary of a partition can carry it out by itself, when the keys that ``select`` names are in that one.
+        is_single_partition: Whether the primary of a partition can carry it out by itself, when the keys that
+            ``select`` names are in that one.
         many: How to say it for many sets of parameters at once; None where that cannot be said.
     """
 

@@ -1,10 +1,12 @@
 """One member's partitions: sorted columnar rows, recent changes beside them, and bulk loads that appear at once.
 
-From the outside in: :mod:`~secateur.storage.member_store` is what a member calls; a :mod:`~secateur.storage.partition` is
-:mod:`~secateur.storage.sorted_rows` plus a :mod:`~secateur.storage.delta`, and hands out a :mod:`~secateur.storage.snapshot` of both; a
-:mod:`~secateur.storage.load` is staged, prepared and published. Beneath: :mod:`~secateur.storage.merge` sorts and merges,
-:mod:`~secateur.storage.key_order` says what the order is, :mod:`~secateur.storage.block` holds the bytes.
+From the outside in: :mod:`~secateur.storage.member_store` is what a member calls; a :mod:`~secateur.storage.partition`
+is :mod:`~secateur.storage.sorted_rows` plus a :mod:`~secateur.storage.delta`, and hands out a
+:mod:`~secateur.storage.snapshot` of both; a :mod:`~secateur.storage.load` is staged, prepared and published. Beneath:
+:mod:`~secateur.storage.merge` sorts and merges, :mod:`~secateur.storage.key_order` says what the order is,
+:mod:`~secateur.storage.block` holds the bytes.
 
-**Invariants.** A snapshot never changes. A change that raises has changed nothing. Every table at rest has the table's Arrow schema, one chunk a column,
-is sorted by primary key, holds every key once, and keeps no memory alive but its own. Publication of a prepared load cannot fail.
+**Invariants.** A snapshot never changes. A change that raises has changed nothing. Every table at rest has the table's
+Arrow schema, one chunk a column, is sorted by primary key, holds every key once, and keeps no memory alive but its own.
+Publication of a prepared load cannot fail.
 """

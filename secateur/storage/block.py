@@ -1,8 +1,10 @@
-"""Memory for rows at rest: one private mapping for each batch, given back to the system at the moment when the last reader lets go.
+"""Memory for rows at rest: one private mapping for each batch, given back to the system at the moment when the last
+reader lets go.
 
-Partitions are replaced whole, and an allocator keeps what it is given back: after a table of 167 MB had been replaced four times, 1.0 times its size was live,
-but the process held 4.4 times. With mappings it is 1.1 (``benchmarks/storage/memory.py``). As a side effect a partition is one block of bytes, an Arrow stream,
-that can be written or sent as it is.
+Partitions are replaced whole, and an allocator keeps what it is given back: after a table of 167 MB had been replaced
+four times, 1.0 times its size was live, but the process held 4.4 times. With mappings it is 1.1
+(``benchmarks/storage/memory.py``). As a side effect a partition is one block of bytes, an Arrow stream, that can be
+written or sent as it is.
 """
 
 from __future__ import annotations
@@ -48,7 +50,10 @@ def into_block(table: pa.Table) -> pa.Table | None:
 
 
 def message_bytes(table: pa.Table) -> int:
-    """Bytes of a table as Arrow messages; of slices, only what they show. An order of magnitude cheaper than ``Table.nbytes`` (10 us for 19 columns)."""
+    """Bytes of a table as Arrow messages; of slices, only what they show.
+
+    An order of magnitude cheaper than ``Table.nbytes`` (10 us for 19 columns).
+    """
     return sum(pa.ipc.get_record_batch_size(batch) for batch in table.to_batches())
 
 

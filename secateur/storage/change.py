@@ -11,7 +11,9 @@ from secateur.errors import ProgrammingError
 __all__ = ["MIXED", "ChangeCount", "ChangeOperation", "DuplicateKeys", "MixedAttempt", "load_mode"]
 
 MIXED: Final = "mixed"
-"""The mode of a load that removes, replaces and adds rows at once, as MERGE does; the number of an attempt says which: :class:`MixedAttempt`."""
+"""The mode of a load that removes, replaces and adds rows at once, as MERGE does; the number of an attempt says which:
+:class:`MixedAttempt`.
+"""
 
 
 class DuplicateKeys(Enum):
@@ -38,7 +40,10 @@ class ChangeOperation(StrEnum):
     """Add rows whose key is not there, leave out the others; of a key that is given twice the first row counts."""
 
     DELETE = "delete"
-    """Remove the rows with the keys given; keys that are not there are ignored. Loads of DELETE statements have this mode, those of users do not."""
+    """Remove the rows with the keys given; keys that are not there are ignored.
+
+    Loads of DELETE statements have this mode, those of users do not.
+    """
 
     @property
     def repeats(self) -> DuplicateKeys:
@@ -67,7 +72,9 @@ class MixedAttempt(IntEnum):
 
 @dataclass(slots=True)
 class ChangeCount:
-    """Changes of a table on this member so far; a thing of its own, so that partitions need not refer to their table and a dropped table is freed at once."""
+    """Changes of a table on this member so far; a thing of its own, so that partitions need not refer to their table
+    and a dropped table is freed at once.
+    """
 
     total: int = 0
     rows: int = 0

@@ -58,11 +58,16 @@ class Delta:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the rows written; the index beside them is a few hundred bytes per changed key, and bounded by the partition."""
+        """Bytes of the rows written; the index beside them is a few hundred bytes per changed key, and bounded by the
+        partition.
+        """
         return sum(batch.get_total_buffer_size() for batch in self._batches)
 
     def holds(self, key: Cells) -> bool:
-        """Whether a reader would see a row with this key. Costs one dictionary look-up, and a binary search for a key not changed yet."""
+        """Whether a reader would see a row with this key.
+
+        Costs one dictionary look-up, and a binary search for a key not changed yet.
+        """
         return self._locate(key)[1]
 
     def put(self, keys: list[Cells], rows: pa.Table) -> None:

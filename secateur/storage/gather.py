@@ -1,6 +1,7 @@
 """Copies of rows that own exactly their memory: one chunk a column, no parent buffer kept alive, no offset.
 
-A slice of an Arrow table keeps the whole buffer behind it; 271 partitions sliced from one batch would keep the batch until the last of them is gone.
+A slice of an Arrow table keeps the whole buffer behind it; 271 partitions sliced from one batch would keep the batch
+until the last of them is gone.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ def gather(tables: Sequence[pa.Table], indices: pa.Array | None = None, *, at_re
     Args:
         tables: At least one, all of one schema, in any chunks.
         indices: Row numbers in the concatenation of the tables, in the order wanted; None for all rows in their order.
-        at_rest: Whether the rows are to stay, so that a block of memory of their own is worth its page faults (0.4 us per KiB); else they come from
-            Arrow's pool.
+        at_rest: Whether the rows are to stay, so that a block of memory of their own is worth its page faults (0.4 us
+            per KiB); else they come from Arrow's pool.
 
     Returns:
         One chunk a column.
@@ -44,7 +45,8 @@ def gather(tables: Sequence[pa.Table], indices: pa.Array | None = None, *, at_re
     block = into_block(rows) if at_rest else None
     if block is not None:
         return block
-    # A selection is a copy already. Combining copies only columns in several chunks; of a few rows, `take` is the fastest way to copy.
+    # A selection is a copy already. Combining copies only columns in several chunks; of a few rows, `take` is the
+    # fastest way to copy.
     return rows if indices is not None else rows.take(pa.array(range(rows.num_rows), pa.int64()))
 
 
@@ -76,7 +78,8 @@ def _check_text(arrays: Sequence[pa.Array], field: pa.Field) -> None:
     size = sum(_text_bytes(array) for array in arrays)
     if size > TEXT_BYTES_MAX:
         raise LimitExceededError(
-            f"column {field.name} would hold {size} bytes in one partition, {TEXT_BYTES_MAX} are possible; create the table with more PARTITIONS",
+            f"column {field.name} would hold {size} bytes in one partition, {TEXT_BYTES_MAX} are possible; create the"
+            " table with more PARTITIONS",
             column=field.name,
         )
 

@@ -53,7 +53,11 @@ class HostedTable:
 
     def _not_here(self, number: int) -> TopologyChangedError:
         name = self.layout.tdef.name
-        return TopologyChangedError(f"partition {number} of {name} is not on this member; fetch the topology again and retry", table=name, partition=number)
+        return TopologyChangedError(
+            f"partition {number} of {name} is not on this member; fetch the topology again and retry",
+            table=name,
+            partition=number,
+        )
 
 
 class HostedTables(dict[int, HostedTable]):
@@ -68,5 +72,7 @@ class HostedTables(dict[int, HostedTable]):
         try:
             return self[table_id]
         except KeyError:
-            message = f"this member has no table with id {table_id}; it was dropped, or the catalog here is older than yours"
+            message = (
+                f"this member has no table with id {table_id}; it was dropped, or the catalog here is older than yours"
+            )
             raise UnknownTableError(message, table_id=table_id) from None

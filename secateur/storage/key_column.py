@@ -1,4 +1,6 @@
-"""One primary-key column: its values as an array that Arrow sorts in SQL order, as a view for binary search, and a Python value as a cell of that view."""
+"""One primary-key column: its values as an array that Arrow sorts in SQL order, as a view for binary search, and a
+Python value as a cell of that view.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,8 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
-    """How one primary-key column compares; the order is that of the SQL dialect (text by UTF-8 bytes, false before true, NaN last).
+    """How one primary-key column compares; the order is that of the SQL dialect (text by UTF-8 bytes, false before
+    true, NaN last).
 
     Attributes:
         table: Name of the table, for messages.
@@ -78,7 +81,10 @@ class KeyColumn:
             NotSupportedError: The type has no order that a key could use (LIST, INTERVAL).
         """
         if type_.kind in (TypeKind.LIST, TypeKind.INTERVAL):
-            raise NotSupportedError(f"table {table}: column {name} of type {type_} cannot be part of the primary key; keep it as a plain column")
+            raise NotSupportedError(
+                f"table {table}: column {name} of type {type_} cannot be part of the primary key; keep it as a plain"
+                " column"
+            )
         return cls(table, name, type_, _cell_maker(type_))
 
     def sortable(self, array: pa.Array) -> pa.Array:
@@ -123,7 +129,10 @@ class KeyColumn:
         try:
             return self._to_cell(value)
         except (TypeError, ValueError, ArithmeticError) as error:
-            message = f"{self.table}.{self.name}: {value!r} ({type(value).__name__}) is no value of type {self.type}; coerce it to the column type first"
+            message = (
+                f"{self.table}.{self.name}: {value!r} ({type(value).__name__}) is no value of type {self.type}; coerce"
+                " it to the column type first"
+            )
             raise DataError(message, table=self.table, column=self.name) from error
 
 

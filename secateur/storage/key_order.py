@@ -18,12 +18,16 @@ from secateur.storage.key_view import Cell, CellView
 __all__ = ["CellRange", "Cells", "KeyOrder"]
 
 Cells: TypeAlias = tuple[Cell, ...]
-"""A key or a prefix of one: comparable with every other key of the same table, element by element, as Python tuples compare."""
+"""A key or a prefix of one: comparable with every other key of the same table, element by element, as Python tuples
+compare.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class CellRange:
-    """A :class:`~secateur.partitioning.pruning.key_range.KeyRange` in cells: from before or after all keys that begin with ``lower``, to the same of ``upper``."""
+    """A :class:`~secateur.partitioning.pruning.key_range.KeyRange` in cells: from before or after all keys that begin
+    with ``lower``, to the same of ``upper``.
+    """
 
     lower: Cells
     after_lower: bool
@@ -57,7 +61,9 @@ class KeyOrder:
             NotSupportedError: A key column has a type without an order.
         """
         if not tdef.primary_key:
-            raise SchemeError(f"table {tdef.name} has no primary key: rows are kept in its order, so declare PRIMARY KEY (...)")
+            raise SchemeError(
+                f"table {tdef.name} has no primary key: rows are kept in its order, so declare PRIMARY KEY (...)"
+            )
         return cls.over(tdef, tdef.primary_key)
 
     @classmethod
@@ -87,7 +93,10 @@ class KeyOrder:
             ParameterError: More values than key columns.
         """
         if len(prefix) > len(self.columns):
-            raise ParameterError(f"{self.table}: {len(prefix)} key values given, the primary key has {len(self.columns)} columns ({', '.join(self.names)})")
+            raise ParameterError(
+                f"{self.table}: {len(prefix)} key values given, the primary key has {len(self.columns)} columns"
+                f" ({', '.join(self.names)})"
+            )
         if None in prefix:
             return None
         return tuple([column.cell(value) for column, value in zip(self.columns, prefix, strict=False)])
@@ -105,7 +114,10 @@ class KeyOrder:
         cells = self.cells(values)
         if cells is None:
             columns = ", ".join(self.names[: len(values)])
-            raise DataError(f"{self.table}: a bound on ({columns}) holds NULL; such a comparison is never true, answer it without a scan")
+            raise DataError(
+                f"{self.table}: a bound on ({columns}) holds NULL; such a comparison is never true, answer it without a"
+                " scan"
+            )
         return cells
 
     def sortable(self, table: pa.Table) -> list[pa.Array]:
@@ -128,7 +140,10 @@ class KeyOrder:
     def plain(self, table: pa.Table, row: int) -> list[Any]:
         """The key of one row as plain values that an error can carry over the wire."""
         values = [table.column(name)[row] for name in self.names]
-        return [value.as_py() if pa.types.is_integer(value.type) or pa.types.is_string(value.type) else _text(value) for value in values]
+        return [
+            value.as_py() if pa.types.is_integer(value.type) or pa.types.is_string(value.type) else _text(value)
+            for value in values
+        ]
 
 
 def _text(scalar: pa.Scalar) -> str:

@@ -1,8 +1,10 @@
 """Views of one sorted key column as a Python sequence of cells, made for binary search without copying the column.
 
-A *cell* is the form in which key values are compared: an ``int`` for every numeric, temporal and boolean type, ``bytes`` for text, blobs and UUIDs. Its order
-is the order of the column. ``bisect`` asks a view for about ``log2(rows)`` cells; a numeric view is a ``memoryview`` cast over the Arrow buffer, so that even
-this runs in C (0.4 us among 4,000 rows, half of numpy's ``searchsorted`` on the same buffer, and exact for integers that numpy would turn into doubles).
+A *cell* is the form in which key values are compared: an ``int`` for every numeric, temporal and boolean type,
+``bytes`` for text, blobs and UUIDs. Its order is the order of the column. ``bisect`` asks a view for about
+``log2(rows)`` cells; a numeric view is a ``memoryview`` cast over the Arrow buffer, so that even this runs in C (0.4 us
+among 4,000 rows, half of numpy's ``searchsorted`` on the same buffer, and exact for integers that numpy would turn into
+doubles).
 """
 
 from __future__ import annotations
@@ -13,7 +15,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-__all__ = ["Cell", "CellView", "IntegerFormat", "bits_view", "bytes_view", "decimal_view", "fixed_bytes_view", "float_view", "integer_view", "order_floats"]
+__all__ = [
+    "Cell",
+    "CellView",
+    "IntegerFormat",
+    "bits_view",
+    "bytes_view",
+    "decimal_view",
+    "fixed_bytes_view",
+    "float_view",
+    "integer_view",
+    "order_floats",
+]
 
 Cell: TypeAlias = int | bytes
 IntegerFormat: TypeAlias = Literal["b", "B", "h", "H", "i", "I", "q", "Q"]
@@ -74,9 +87,11 @@ def float_view(array: pa.Array) -> CellView:
 
 
 def order_floats(values: npt.NDArray[np.floating]) -> npt.NDArray[np.int64]:
-    """Map floats to integers that compare in SQL order: -0.0 equals 0.0, every NaN equals every other and is greater than all numbers.
+    """Map floats to integers that compare in SQL order: -0.0 equals 0.0, every NaN equals every other and is greater
+    than all numbers.
 
-    Source: the total order of IEEE 754 bit patterns (the sign-magnitude flip known from radix sorting of floats), with zeros and NaNs made one.
+    Source: the total order of IEEE 754 bit patterns (the sign-magnitude flip known from radix sorting of floats), with
+    zeros and NaNs made one.
     """
     numbers = values.astype(np.float64) + 0.0
     numbers[np.isnan(numbers)] = np.nan

@@ -1,9 +1,11 @@
 """Pruning again at the member: which ranges of keys each partition is searched for.
 
-A statement's partitions are found for all its keys together. Here, where each partition is at hand, a range that names every partitioning column is searched
-for in the one partition that can hold it: of ten keys in ten partitions each partition sees one.
+A statement's partitions are found for all its keys together. Here, where each partition is at hand, a range that names
+every partitioning column is searched for in the one partition that can hold it: of ten keys in ten partitions each
+partition sees one.
 
-Source: Apache Kudu, "Scan Optimization & Partition Pruning", where the tablet server prunes once more with the bounds of the tablet.
+Source: Apache Kudu, "Scan Optimization & Partition Pruning", where the tablet server prunes once more with the bounds
+of the tablet.
 """
 
 from __future__ import annotations
@@ -47,7 +49,9 @@ class KeyWindows:
         anywhere = [window for window, partition in zip(windows, partitions, strict=True) if partition is None]
         assigned: dict[int, list[CellRange]] = {}
         for number in dict.fromkeys(partition for partition in partitions if partition is not None):
-            assigned[number] = [window for window, partition in zip(windows, partitions, strict=True) if partition in (None, number)]
+            assigned[number] = [
+                window for window, partition in zip(windows, partitions, strict=True) if partition in (None, number)
+            ]
         return cls(anywhere, assigned)
 
     def of_partition(self, number: int) -> Sequence[CellRange]:
@@ -70,5 +74,6 @@ def _partition(layout: TableLayout, span: KeyRange) -> int | None:
     try:
         return scheme.partition_of(shared)
     except Error:
-        # A value that no range holds, or that the column cannot have: no partition has such keys, and searching them all is not wrong.
+        # A value that no range holds, or that the column cannot have: no partition has such keys, and searching them
+        # all is not wrong.
         return None

@@ -55,8 +55,8 @@ class TableLayout:
     def admit(self, rows: pa.Table | pa.RecordBatch) -> pa.Table:
         """Check rows that come from outside; what this returns can be stored.
 
-        Everything is checked, also that offsets stay inside buffers and text is UTF-8, because the bytes may come from a socket and a kernel that trusts them
-        would end the process. Costs about 0.03 us a row and column.
+        Everything is checked, also that offsets stay inside buffers and text is UTF-8, because the bytes may come from
+        a socket and a kernel that trusts them would end the process. Costs about 0.03 us a row and column.
 
         Raises:
             DataError: Other columns, order or types than the table's, or a malformed array.
@@ -74,7 +74,10 @@ class TableLayout:
         needed = self.key_schema.names
         missing = [name for name in needed if name not in keys.schema.names]
         if missing:
-            raise DataError(f"{self.tdef.name}: keys to delete need the columns {', '.join(needed)}; missing {', '.join(missing)}", table=self.tdef.name)
+            raise DataError(
+                f"{self.tdef.name}: keys to delete need the columns {', '.join(needed)}; missing {', '.join(missing)}",
+                table=self.tdef.name,
+            )
         return self._admit(keys.select(needed), self.key_schema)
 
     def column_positions(self, columns: Sequence[str]) -> list[int]:
@@ -91,14 +94,19 @@ class TableLayout:
 
     def duplicate(self, rows: pa.Table, row: int, what: str) -> DuplicateKeyError:
         """The error for the row whose key is taken; ``what`` ends the sentence that begins with the key."""
-        return DuplicateKeyError(f"{self.tdef.name}: key {self.order.describe(rows, row)} {what}", table=self.tdef.name, key=self.order.plain(rows, row))
+        return DuplicateKeyError(
+            f"{self.tdef.name}: key {self.order.describe(rows, row)} {what}",
+            table=self.tdef.name,
+            key=self.order.plain(rows, row),
+        )
 
     def check_partition(self, rows: pa.Table, partition: int) -> None:
         """Check on three rows that the sender computes the same partitions as this member; for a catch-all, on all.
 
-        A row in the wrong partition is found by full scans and missed by pruned ones: a silent wrong answer for ever after. Senders go wrong for all rows
-        (another scheme, another function), so the first, middle and last row tell. Costs about 5 us. Only what a catch-all holds depends on the other ranges:
-        a sender that has not heard of a new one goes wrong for its rows alone. Costs 50 ns a row there.
+        A row in the wrong partition is found by full scans and missed by pruned ones: a silent wrong answer for ever
+        after. Senders go wrong for all rows (another scheme, another function), so the first, middle and last row tell.
+        Costs about 5 us. Only what a catch-all holds depends on the other ranges: a sender that has not heard of a new
+        one goes wrong for its rows alone. Costs 50 ns a row there.
 
         Args:
             rows: Admitted rows.
@@ -124,8 +132,9 @@ class TableLayout:
             expected = scheme.partition_of(values)
             if expected != partition:
                 message = (
-                    f"{self.tdef.name}: the row with key {self.order.describe(rows, row)} belongs to partition {expected}, not {partition}; "
-                    "it was sent by somebody with an outdated partition scheme: fetch the table's description again and retry"
+                    f"{self.tdef.name}: the row with key {self.order.describe(rows, row)} belongs to partition"
+                    f" {expected}, not {partition}; it was sent by somebody with an outdated partition scheme: fetch"
+                    " the table's description again and retry"
                 )
                 raise TopologyChangedError(message, table=self.tdef.name, partition=partition)
 
@@ -135,13 +144,20 @@ class TableLayout:
         if not is_same and (given.names != schema.names or given.types != schema.types):
             expected = ", ".join(f"{field.name} {field.type}" for field in schema)
             actual = ", ".join(f"{field.name} {field.type}" for field in given)
-            raise DataError(f"{self.tdef.name}: expected the columns ({expected}), got ({actual}); conform the rows to the table first", table=self.tdef.name)
+            raise DataError(
+                f"{self.tdef.name}: expected the columns ({expected}), got ({actual}); conform the rows to the table"
+                " first",
+                table=self.tdef.name,
+            )
         try:
             rows.validate(full=True)
         except pa.ArrowInvalid as error:
             raise DataError(f"{self.tdef.name}: the rows are malformed: {error}", table=self.tdef.name) from error
         for position, field in enumerate(schema):
             if not field.nullable and (nulls := rows.column(position).null_count):
-                message = f"{self.tdef.name}.{field.name} is NOT NULL, but {nulls} of {rows.num_rows} rows have NULL there; fill or drop them"
+                message = (
+                    f"{self.tdef.name}.{field.name} is NOT NULL, but {nulls} of {rows.num_rows} rows have NULL there;"
+                    " fill or drop them"
+                )
                 raise NullKeyError(message, table=self.tdef.name, column=field.name)
         return rows if is_same else pa.Table.from_arrays(rows.columns, schema=schema)

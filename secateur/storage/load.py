@@ -1,11 +1,13 @@
 """A bulk load on one member: rows staged aside, prepared aside, then swapped in at once or dropped.
 
-Readers never see half a load. What happens when something else changes the table between preparation and publication is decided here, once:
+Readers never see half a load. What happens when something else changes the table between preparation and publication is
+decided here, once:
 
-- A direct write in between is never lost. A load publishes *on top of* what is there then: partitions that changed since the preparation are merged again.
-- Publication cannot fail, so whatever could make it fail is refused before. An append load reserves its keys while it is prepared; a write or another load
-  that brings one of them gets a :class:`~secateur.errors.LoadFailedError`, which is safe to retry. Loads that only overwrite or upsert reserve nothing: the
-  one published last wins.
+- A direct write in between is never lost. A load publishes *on top of* what is there then: partitions that changed
+  since the preparation are merged again.
+- Publication cannot fail, so whatever could make it fail is refused before. An append load reserves its keys while it
+  is prepared; a write or another load that brings one of them gets a :class:`~secateur.errors.LoadFailedError`, which
+  is safe to retry. Loads that only overwrite or upsert reserve nothing: the one published last wins.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ class StagedLoad:
     Attributes:
         load_id: Given by who loads; unique for ever.
         table_id: The one table that is loaded.
-        staged: Rows as they arrived, by partition and attempt. A task that failed half-way leaves an attempt that no publication names.
+        staged: Rows as they arrived, by partition and attempt. A task that failed half-way leaves an attempt that no
+            publication names.
         rows: Rows staged so far, all attempts.
         nbytes: Bytes of them.
         touched_s: When a row arrived last, on the clock of the store.
@@ -103,8 +106,9 @@ class PreparedPart:
 class Preparation:
     """The heavy part of preparing a load: sorting, checking and merging, apart from everything that changes.
 
-    Made on the loop thread by ``MemberStore.begin_prepare``; :meth:`run` may then run in any thread, since it touches nothing but immutable values and
-    releases the GIL in Arrow's kernels; ``MemberStore.finish_prepare`` takes the result over on the loop thread.
+    Made on the loop thread by ``MemberStore.begin_prepare``; :meth:`run` may then run in any thread, since it touches
+    nothing but immutable values and releases the GIL in Arrow's kernels; ``MemberStore.finish_prepare`` takes the
+    result over on the loop thread.
 
     Args:
         load_id: The load.
@@ -115,7 +119,12 @@ class Preparation:
     """
 
     def __init__(
-        self, load_id: str, layout: TableLayout, operation: ChangeOperation, attempts: Mapping[int, Sequence[int]], parts: Sequence[StagedPart]
+        self,
+        load_id: str,
+        layout: TableLayout,
+        operation: ChangeOperation,
+        attempts: Mapping[int, Sequence[int]],
+        parts: Sequence[StagedPart],
     ) -> None:
         self.load_id = load_id
         self.layout = layout
@@ -145,7 +154,11 @@ class Preparation:
         rows = sort_rows(self.layout, part.tables, self.operation.repeats)
         if self.operation is ChangeOperation.IGNORE:
             rows = new_rows(self.layout, part.snapshot.fold(), rows)
-        merged = rows if self.operation is ChangeOperation.OVERWRITE else merge(self.layout, part.snapshot.fold(), rows, self.operation)
+        merged = (
+            rows
+            if self.operation is ChangeOperation.OVERWRITE
+            else merge(self.layout, part.snapshot.fold(), rows, self.operation)
+        )
         return PreparedPart(part.partition, rows, merged, part.version)
 
     def _prepare_mixed(self, part: StagedPart) -> PreparedPart:
@@ -156,4 +169,6 @@ class Preparation:
         added = sort_rows(layout, part.added, DuplicateKeys.REFUSED)
         replaced = sort_rows(layout, part.tables, DuplicateKeys.LAST_WINS)
         merged = merge(layout, merge(layout, base, added, ChangeOperation.APPEND), replaced, ChangeOperation.UPSERT)
-        return PreparedPart(part.partition, merge(layout, added, replaced, ChangeOperation.UPSERT), merged, part.version, removed)
+        return PreparedPart(
+            part.partition, merge(layout, added, replaced, ChangeOperation.UPSERT), merged, part.version, removed
+        )

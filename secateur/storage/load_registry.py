@@ -33,7 +33,8 @@ class LoadInfo:
         table_id: Its table.
         rows: Rows staged here, failed attempts included.
         nbytes: Bytes of them.
-        prepared: Whether it is prepared. Such a load must not be aborted on suspicion: other members may have published it.
+        prepared: Whether it is prepared. Such a load must not be aborted on suspicion: other members may have published
+            it.
         idle_s: Seconds since the last row arrived.
     """
 
@@ -47,7 +48,9 @@ class LoadInfo:
 
 @dataclass(frozen=True, slots=True)
 class LoadOutcome:
-    """How a load ended: published with so many rows on this member, under a number that is the same on all; or aborted."""
+    """How a load ended: published with so many rows on this member, under a number that is the same on all; or
+    aborted.
+    """
 
     published: bool
     rows: int
@@ -84,7 +87,10 @@ class LoadRegistry:
     def infos(self) -> list[LoadInfo]:
         """All loads under way."""
         now_s = self._clock()
-        return [LoadInfo(x.load_id, x.table_id, x.rows, x.nbytes, x.operation is not None, now_s - x.touched_s) for x in self._loads.values()]
+        return [
+            LoadInfo(x.load_id, x.table_id, x.rows, x.nbytes, x.operation is not None, now_s - x.touched_s)
+            for x in self._loads.values()
+        ]
 
     def open(self, load_id: str, table_id: int) -> StagedLoad:
         """The load that can still be prepared or take rows; an unknown id begins one.
@@ -98,9 +104,14 @@ class LoadRegistry:
                 raise self.ended(load_id)
             load = self._loads[load_id] = StagedLoad(load_id, table_id, self._clock())
         if load.table_id != table_id:
-            raise LoadFailedError(f"load {load_id} loads table {load.table_id}, not {table_id}; use a load id of its own for every load", load_id=load_id)
+            raise LoadFailedError(
+                f"load {load_id} loads table {load.table_id}, not {table_id}; use a load id of its own for every load",
+                load_id=load_id,
+            )
         if load.operation is not None:
-            raise LoadFailedError(f"load {load_id} is prepared already and takes no more rows; use a new load id", load_id=load_id)
+            raise LoadFailedError(
+                f"load {load_id} is prepared already and takes no more rows; use a new load id", load_id=load_id
+            )
         return load
 
     def stage(self, load: StagedLoad, partition: int, attempt: int, rows: pa.Table) -> int:
@@ -115,8 +126,8 @@ class LoadRegistry:
         nbytes = message_bytes(rows)
         if self._staged_bytes_max is not None and self._staged_bytes + nbytes > self._staged_bytes_max:
             raise LimitExceededError(
-                f"load {load.load_id} needs {nbytes} bytes, but {self._staged_bytes} of {self._staged_bytes_max} are taken by staged rows; "
-                "publish or abort other loads, or raise the limit",
+                f"load {load.load_id} needs {nbytes} bytes, but {self._staged_bytes} of {self._staged_bytes_max} are"
+                " taken by staged rows; publish or abort other loads, or raise the limit",
                 load_id=load.load_id,
             )
         kept = load.staged.setdefault((partition, attempt), [])
@@ -127,7 +138,9 @@ class LoadRegistry:
         self._staged_bytes += nbytes
         return sum(table.num_rows for table in kept)
 
-    def check_others(self, layout: TableLayout, load: StagedLoad, operation: ChangeOperation, part: PreparedPart) -> None:
+    def check_others(
+        self, layout: TableLayout, load: StagedLoad, operation: ChangeOperation, part: PreparedPart
+    ) -> None:
         """Check that publication in either order works: of two loads with a key in common, none may be an append.
 
         Raises:
@@ -153,7 +166,8 @@ class LoadRegistry:
             self._staged_bytes -= load.nbytes
             load.staged.clear()
             if load.nbytes >= _RELEASE_BYTES_MIN:
-                # The frames that brought the rows are free now, and the allocator would keep all of that for itself. Costs a few milliseconds.
+                # The frames that brought the rows are free now, and the allocator would keep all of that for itself.
+                # Costs a few milliseconds.
                 pa.default_memory_pool().release_unused()
         self._outcomes[load_id] = outcome
         while len(self._outcomes) > _OUTCOMES_MAX:

@@ -33,7 +33,8 @@ class DataVersion:
 
     Attributes:
         published: Number of the load published last, equal on all members that have published it; 0 before the first.
-        changes: Changes of any kind on this member; equal values on one member mean equal rows, between members they mean nothing.
+        changes: Changes of any kind on this member; equal values on one member mean equal rows, between members they
+            mean nothing.
     """
 
     published: int
@@ -91,7 +92,9 @@ class TableScan:
 
 
 class MemberStore:
-    """All partitions that one member hosts. Every method runs on the member's loop thread; what it hands out may be read in any thread.
+    """All partitions that one member hosts.
+
+    Every method runs on the member's loop thread; what it hands out may be read in any thread.
 
     Args:
         staged_bytes_max: Bytes of rows that all loads together may have staged; None for no limit.
@@ -99,7 +102,8 @@ class MemberStore:
 
     Attributes:
         loads: The loads on their way in.
-        views: The ids of the views of which plans may be made: queries over the tables, known to the member for this alone.
+        views: The ids of the views of which plans may be made: queries over the tables, known to the member for this
+            alone.
         marks: Who has read which state of a table.
         lease: Until when rows may be read here: what is read later may have changed elsewhere.
     """
@@ -123,9 +127,14 @@ class MemberStore:
         if existing is not None:
             if existing.layout.tdef == tdef:
                 return
-            raise TableExistsError(f"table id {tdef.table_id} belongs to {existing.layout.tdef.name}; a new table needs a new id", table=tdef.name)
+            raise TableExistsError(
+                f"table id {tdef.table_id} belongs to {existing.layout.tdef.name}; a new table needs a new id",
+                table=tdef.name,
+            )
         layout, changes = TableLayout.of(tdef), ChangeCount()
-        self._tables[tdef.table_id] = HostedTable(layout, {number: Partition(layout, number, changes) for number in partitions}, changes)
+        self._tables[tdef.table_id] = HostedTable(
+            layout, {number: Partition(layout, number, changes) for number in partitions}, changes
+        )
 
     def copy_table(self, tdef: TableDef, rows: Mapping[int, pa.Table], published: int) -> None:
         """Host partitions of a table that another member has, with its rows.
@@ -144,7 +153,8 @@ class MemberStore:
         self._tables.table(tdef.table_id).published = published
 
     def alter_table(self, tdef: TableDef, partitions: Iterable[int]) -> None:
-        """Take over other ranges of a table: new partitions are made, empty; those that are not named any more are dropped with their rows.
+        """Take over other ranges of a table: new partitions are made, empty; those that are not named any more are
+        dropped with their rows.
 
         Args:
             tdef: The table as it is now: nothing but its ranges may differ.
@@ -155,7 +165,9 @@ class MemberStore:
         """
         table = self._tables.table(tdef.table_id)
         layout = TableLayout.of(tdef)
-        kept = {number: table.partitions.get(number) or Partition(layout, number, table.changes) for number in partitions}
+        kept = {
+            number: table.partitions.get(number) or Partition(layout, number, table.changes) for number in partitions
+        }
         for partition in kept.values():
             partition.adopt(layout)
         table.layout, table.partitions = layout, kept
@@ -183,18 +195,26 @@ class MemberStore:
         """
         return self._tables.table(table_id).partition(partition)
 
-    def relation(self, table_id: int, partitions: Iterable[int], columns: Sequence[str] | None = None, keys: KeySlice | None = None) -> pa.Table:
+    def relation(
+        self,
+        table_id: int,
+        partitions: Iterable[int],
+        columns: Sequence[str] | None = None,
+        keys: KeySlice | None = None,
+    ) -> pa.Table:
         """The rows of some partitions as one table for a kernel, without copying.
 
         Args:
             table_id: The table.
             partitions: Partitions hosted here; one that is named twice is read once.
-            columns: Columns wanted, in that order, found without regard to case; None for all. With none at all, only the number of rows remains.
-            keys: The part of each partition that is wanted, None for all of it. A NULL in a prefix matches nothing. Of one range or prefix exactly its rows
-                are returned; of several, perhaps rows between them as well.
+            columns: Columns wanted, in that order, found without regard to case; None for all. With none at all, only
+                the number of rows remains.
+            keys: The part of each partition that is wanted, None for all of it. A NULL in a prefix matches nothing. Of
+                one range or prefix exactly its rows are returned; of several, perhaps rows between them as well.
 
         Returns:
-            One chunk per partition and range of keys that has rows; sorted by primary key inside each partition. All partitions are read at one moment.
+            One chunk per partition and range of keys that has rows; sorted by primary key inside each partition. All
+            partitions are read at one moment.
 
         Raises:
             UnknownTableError: The table is not here.
@@ -220,7 +240,11 @@ class MemberStore:
             found = [partition.snapshot().read_index(positions, order, spans) for partition in hosted]
         elif isinstance(keys, KeyRanges):
             windows = KeyWindows.of(layout, keys)
-            found = [piece for partition in hosted for piece in partition.snapshot().read_windows(positions, windows.of_partition(partition.number))]
+            found = [
+                piece
+                for partition in hosted
+                for piece in partition.snapshot().read_windows(positions, windows.of_partition(partition.number))
+            ]
         else:
             cells = () if keys is None else layout.order.cells(keys.values)
             found = [partition.snapshot().read(positions, cells) for partition in hosted]
@@ -272,7 +296,9 @@ class MemberStore:
         """
         return self.partition(table_id, partition).apply(load_mode(mode), rows)
 
-    def apply(self, table_id: int, partition: int, operation: ChangeOperation, rows: pa.Table, *, is_copy: bool = False) -> int:
+    def apply(
+        self, table_id: int, partition: int, operation: ChangeOperation, rows: pa.Table, *, is_copy: bool = False
+    ) -> int:
         """Make any change to one partition, as ``Partition.apply``.
 
         Raises:
@@ -301,7 +327,9 @@ class MemberStore:
         return DataVersion(table.published, table.changes.total)
 
     def rows_written(self) -> dict[int, int]:
-        """Rows written to each table here by anything but loads, since it is here, by table id; tables without any are left out."""
+        """Rows written to each table here by anything but loads, since it is here, by table id; tables without any are
+        left out.
+        """
         return {table_id: table.changes.rows for table_id, table in self._tables.items() if table.changes.rows}
 
     def hosted(self, table_id: int) -> list[int]:
@@ -322,5 +350,7 @@ class MemberStore:
         for table_id, table in sorted(self._tables.items()):
             sizes = {number: partition.rows for number, partition in sorted(table.partitions.items()) if partition.rows}
             nbytes = sum(partition.nbytes for partition in table.partitions.values())
-            result.append(TableStats(table_id, table.layout.tdef.name, len(table.partitions), sum(sizes.values()), nbytes, sizes))
+            result.append(
+                TableStats(table_id, table.layout.tdef.name, len(table.partitions), sum(sizes.values()), nbytes, sizes)
+            )
         return result

@@ -1,7 +1,8 @@
 """Sorting and merging of whole batches by primary key, in Arrow's kernels; no step costs Python work per row.
 
-One idea carries all operations: put the key columns of what is there and of what comes behind one another, sort them stably, and look at neighbours. Equal
-neighbours are the same key, the older row first. A batch that is in order already (Spark sorts before it writes) skips the sort.
+One idea carries all operations: put the key columns of what is there and of what comes behind one another, sort them
+stably, and look at neighbours. Equal neighbours are the same key, the older row first. A batch that is in order already
+(Spark sorts before it writes) skips the sort.
 """
 
 from __future__ import annotations
@@ -115,7 +116,8 @@ class _Arrangement:
     """Rows in key order.
 
     Attributes:
-        order: int64, row numbers in key order, equal keys in the order given; None when the rows ascend strictly as they are.
+        order: int64, row numbers in key order, equal keys in the order given; None when the rows ascend strictly as
+            they are.
         repeats: int64, positions in ``order`` whose key equals that of the position before.
     """
 
@@ -141,7 +143,9 @@ class _Arrangement:
         return self.order[self.repeats]
 
     def oldest(self) -> pa.Array | None:
-        """Row numbers in key order, of equal keys only the first; None for all rows as they are, which copies faster."""
+        """Row numbers in key order, of equal keys only the first; None for all rows as they are, which copies
+        faster.
+        """
         return None if self.order is None else pa.array(np.delete(self.order, self.repeats))
 
     def newest(self) -> pa.Array | None:
@@ -158,7 +162,9 @@ def _arrange(keys: list[pa.Array]) -> _Arrangement:
     if _ascend_strictly(keys):
         return _Arrangement(None, np.empty(0, dtype=np.int64))
     names = [str(position) for position in range(len(keys))]
-    order = pc.sort_indices(pa.RecordBatch.from_arrays(keys, names=names), sort_keys=[(name, "ascending") for name in names])
+    order = pc.sort_indices(
+        pa.RecordBatch.from_arrays(keys, names=names), sort_keys=[(name, "ascending") for name in names]
+    )
     repeated: Any = None
     for key in keys:
         moved = key.take(order)
@@ -168,7 +174,8 @@ def _arrange(keys: list[pa.Array]) -> _Arrangement:
 
 
 def _ascend_strictly(keys: list[pa.Array]) -> bool:
-    # From the last column to the first: rows ascend where a column does, or where it ties and the columns behind it ascend.
+    # From the last column to the first: rows ascend where a column does, or where it ties and the columns behind it
+    # ascend.
     ascending: Any = None
     for key in reversed(keys):
         less = pc.less(key[:-1], key[1:])

@@ -43,14 +43,18 @@ class Overlay:
         return self.bound(prefix, after=False), self.bound(prefix, after=True)
 
     def bound(self, prefix: Cells, *, after: bool) -> int:
-        """Position of the first key that, cut to the length of the prefix, is not less than it, or with ``after`` is greater than it."""
+        """Position of the first key that, cut to the length of the prefix, is not less than it, or with ``after`` is
+        greater than it.
+        """
         width = len(prefix)
         if not width:
             return len(self.keys) if after else 0
         find = bisect_right if after else bisect_left
         return find(self.keys, prefix, key=lambda key: key[:width])
 
-    def over(self, base: pa.Table, start: int, stop: int, first: int, last: int, columns: Sequence[int] | None) -> pa.Table:
+    def over(
+        self, base: pa.Table, start: int, stop: int, first: int, last: int, columns: Sequence[int] | None
+    ) -> pa.Table:
         """The rows of ``base[start:stop]`` as the changed keys ``[first, last)`` leave them, in key order.
 
         Args:

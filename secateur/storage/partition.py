@@ -21,13 +21,16 @@ __all__ = ["Partition"]
 _DELTA_MIN: Final = 256
 _DELTA_MAX: Final = 4096
 _DELTA_SHARE: Final = 64
-"""A delta is folded in when it passes one part in so many of the rows, within the two limits: a fold then costs each written row a constant share."""
+"""A delta is folded in when it passes one part in so many of the rows, within the two limits: a fold then costs each
+written row a constant share.
+"""
 
 
 class Partition:
     """The rows of a partition and every change to them, on the member's loop thread only.
 
-    A change is checked completely, then made; a change that raises has changed nothing. All changes go through :meth:`apply` and :meth:`install`.
+    A change is checked completely, then made; a change that raises has changed nothing. All changes go through
+    :meth:`apply` and :meth:`install`.
 
     Args:
         layout: The table's.
@@ -99,13 +102,14 @@ class Partition:
     def apply(self, operation: ChangeOperation, rows: pa.Table, *, is_copy: bool = False) -> int:
         """Make one change.
 
-        Costs microseconds per row for a few rows; beyond the bound of the delta, a vectorised merge of the whole partition.
+        Costs microseconds per row for a few rows; beyond the bound of the delta, a vectorised merge of the whole
+        partition.
 
         Args:
             operation: What to do.
             rows: Rows of exactly the table's schema; for a deletion, a table with at least the key columns.
-            is_copy: Whether the primary of the partition has made the change. Then it is made here as well, also when a load that is prepared here has one
-                of the keys: the load finds it at the primary, and is not published.
+            is_copy: Whether the primary of the partition has made the change. Then it is made here as well, also when a
+                load that is prepared here has one of the keys: the load finds it at the primary, and is not published.
 
         Returns:
             Rows written, without those that are ignored, or for a deletion rows removed.
@@ -115,7 +119,8 @@ class Partition:
             TopologyChangedError: The rows belong to another partition.
             NullKeyError: A NULL in a NOT NULL column.
             DuplicateKeyError: An append or overwrite has a key that is taken.
-            LoadFailedError: A load that is about to be published holds one of the keys; the same call may succeed later.
+            LoadFailedError: A load that is about to be published holds one of the keys; the same call may succeed
+                later.
             LimitExceededError: The rows do not fit into one partition.
         """
         admitted = self._layout.admit_keys(rows) if operation is ChangeOperation.DELETE else self._layout.admit(rows)
@@ -123,7 +128,10 @@ class Partition:
         if admitted.num_rows == 0 and operation is not ChangeOperation.OVERWRITE:
             return 0
         self._settle()
-        if operation is not ChangeOperation.OVERWRITE and self._delta.size + 2 * admitted.num_rows <= self._delta_bound():
+        if (
+            operation is not ChangeOperation.OVERWRITE
+            and self._delta.size + 2 * admitted.num_rows <= self._delta_bound()
+        ):
             affected = self._apply_small(operation, admitted, check_reserved=not is_copy)
         else:
             affected = self._apply_whole(operation, admitted, check_reserved=not is_copy)
@@ -138,7 +146,9 @@ class Partition:
         self._note_change()
 
     def merge_prepared(self, operation: ChangeOperation, rows: SortedRows, removed: SortedRows | None = None) -> None:
-        """Merge rows that were reserved before, once keys are ``removed``: theirs are known not to clash with what was written since."""
+        """Merge rows that were reserved before, once keys are ``removed``: theirs are known not to clash with what was
+        written since.
+        """
         before = self.snapshot().fold()
         if removed is not None:
             before = merge(self._layout, before, removed, ChangeOperation.DELETE)
@@ -147,7 +157,8 @@ class Partition:
     def reserve(self, load_id: str, rows: SortedRows) -> None:
         """Keep the keys of an append load free until it is published or aborted.
 
-        Without it a write between the check and the publication of the load could take one of its keys, and publication could fail on some members only.
+        Without it a write between the check and the publication of the load could take one of its keys, and publication
+        could fail on some members only.
         """
         self._reserved[load_id] = rows
 
@@ -156,7 +167,10 @@ class Partition:
         self._reserved.pop(load_id, None)
 
     def snapshot(self) -> PartitionSnapshot:
-        """The rows as they are now. Costs nothing when nothing changed since the last call, else a few microseconds per recent change."""
+        """The rows as they are now.
+
+        Costs nothing when nothing changed since the last call, else a few microseconds per recent change.
+        """
         self._settle()
         if self._snapshot is None:
             self._snapshot = PartitionSnapshot(self._layout, self._delta.base, self._delta.freeze(), self._delta.rows)
@@ -224,7 +238,10 @@ class Partition:
 
     def _reserved_by(self, load_id: str, rows: pa.Table, row: int) -> LoadFailedError:
         name, key = self._layout.tdef.name, self._layout.order.describe(rows, row)
-        message = f"{name}: key {key} belongs to load {load_id}, which is about to be published; nothing was written, try again"
+        message = (
+            f"{name}: key {key} belongs to load {load_id}, which is about to be published; nothing was written, try"
+            " again"
+        )
         return LoadFailedError(message, table=name, load_id=load_id)
 
     def _delta_bound(self) -> int:

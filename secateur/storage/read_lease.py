@@ -1,7 +1,8 @@
 """Until when a member may answer for its partitions without asking anybody.
 
-A member that was silent for too long is given up by the cluster, and others serve its partitions from then on. It may live all the same: it was stopped for a
-while, or the network between it and the controller was. So every read looks at the clock: after the end of its lease a member answers nothing.
+A member that was silent for too long is given up by the cluster, and others serve its partitions from then on. It may
+live all the same: it was stopped for a while, or the network between it and the controller was. So every read looks at
+the clock: after the end of its lease a member answers nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ lease_clock_s: Callable[[], float] = _boot_time_s if hasattr(time, "CLOCK_BOOTTI
 
 
 class ReadLease:
-    """The end of the lease of one member. Set in the thread that renews it, read on the event loop that answers; it never ends where nobody sets it.
+    """The end of the lease of one member.
+
+    Set in the thread that renews it, read on the event loop that answers; it never ends where nobody sets it.
 
     Args:
         clock: Seconds that only grow.
@@ -52,7 +55,7 @@ class ReadLease:
         """
         if self._clock() >= self.until_s:
             raise TopologyChangedError(
-                "this member has not heard from its cluster for longer than its lease, so other members may own its partitions by now: nothing was done. "
-                "Ask for the owners again, and retry",
+                "this member has not heard from its cluster for longer than its lease, so other members may own its"
+                " partitions by now: nothing was done. Ask for the owners again, and retry",
                 lease_ended=True,
             )

@@ -1,6 +1,8 @@
-"""Marks: how far a table had come on a member when somebody read it, so that a later read can tell whether it sees the same rows.
+"""Marks: how far a table had come on a member when somebody read it, so that a later read can tell whether it sees the
+same rows.
 
-The reader makes up the mark, and names it with both reads; nothing travels back. A member that has never heard of a mark, or has forgotten it, says no.
+The reader makes up the mark, and names it with both reads; nothing travels back. A member that has never heard of a
+mark, or has forgotten it, says no.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ class ReadVersions:
         self._marks_max = marks_max
 
     def note(self, mark: str, table_id: int, changes: int) -> None:
-        """A table is read under a mark, when it has seen so many changes; of several reads under one mark the first counts."""
+        """A table is read under a mark, when it has seen so many changes; of several reads under one mark the first
+        counts.
+        """
         self._changes.setdefault((mark, table_id), changes)
         if len(self._changes) > self._marks_max:
             self._changes.popitem(last=False)

@@ -1,15 +1,17 @@
 """The form in which the DuckDB kernel scans rows fastest.
 
-Arrays are long, short decimals have as many bytes as DuckDB keeps them in, and texts of few values are dictionaries. The values are the same in other
-Arrow types, so the form is for a reader to which these are the same. A decimal of up to 18 digits is then not narrowed row by row in each scan, and what
-is asked of a text is asked once of each value: DuckDB takes a fifth less processor time for the queries of TPC-H.
+Arrays are long, short decimals have as many bytes as DuckDB keeps them in, and texts of few values are dictionaries.
+The values are the same in other Arrow types, so the form is for a reader to which these are the same. A decimal of up
+to 18 digits is then not narrowed row by row in each scan, and what is asked of a text is asked once of each value:
+DuckDB takes a fifth less processor time for the queries of TPC-H.
 
-Small partitions are scanned together, as *runs*: every array costs DuckDB and Arrow some microseconds a column, whatever it holds. Over 271 arrays a
-table the 99 queries of TPC-DS at scale factor 0.1 took DuckDB 1.56 of the time that they took over one array a table (two threads).
+Small partitions are scanned together, as *runs*: every array costs DuckDB and Arrow some microseconds a column,
+whatever it holds. Over 271 arrays a table the 99 queries of TPC-DS at scale factor 0.1 took DuckDB 1.56 of the time
+that they took over one array a table (two threads).
 
-A column is converted and joined for its second scan, in the thread that scans: what a change replaces before that would have been converted for
-nothing. As an index does, the result belongs to sorted rows, which never change, and goes with them; a converted column has about half of the bytes of
-the stored one, one that is only joined has as many.
+A column is converted and joined for its second scan, in the thread that scans: what a change replaces before that would
+have been converted for nothing. As an index does, the result belongs to sorted rows, which never change, and goes with
+them; a converted column has about half of the bytes of the stored one, one that is only joined has as many.
 """
 
 from __future__ import annotations
@@ -27,11 +29,18 @@ if TYPE_CHECKING:
 __all__ = ["RUN_ROWS_MIN", "ScanRun", "scanned"]
 
 RUN_ROWS_MIN: Final = 65_536
-"""Partitions with fewer rows than this, on average, are scanned in runs of at least so many. DuckDB takes up to 131,072 rows at a time."""
+"""Partitions with fewer rows than this, on average, are scanned in runs of at least so many.
+
+DuckDB takes up to 131,072 rows at a time.
+"""
 _RUN_BYTES_MAX: Final = 256 << 20
-"""A run of a column with more bytes stays in its parts: its values are large, so that the number of arrays does not matter, and a copy of them does."""
+"""A run of a column with more bytes stays in its parts: its values are large, so that the number of arrays does not
+matter, and a copy of them does.
+"""
 _ROWS_MIN: Final = 50_000
-"""Scans of fewer rows, all partitions together, read them in the types in which they are stored: there is little to be gained."""
+"""Scans of fewer rows, all partitions together, read them in the types in which they are stored: there is little to be
+gained.
+"""
 _SAMPLE_ROWS: Final = 2048
 _SAMPLED_VALUES_MAX: Final = 256
 _VALUES_MAX: Final = 1024
@@ -42,7 +51,8 @@ _DECIMALS: Final = ((9, pa.decimal32), (18, pa.decimal64))
 class ScanRun:
     """The columns of some partitions that are scanned together, as far as scans have asked for them.
 
-    Kept by the first of the partitions (:attr:`SortedRows.scan_run`). Threads that ask at one time make equal columns, and either may stay.
+    Kept by the first of the partitions (:attr:`SortedRows.scan_run`). Threads that ask at one time make equal columns,
+    and either may stay.
 
     Args:
         pieces: The rows of the partitions. They are not kept alive.
@@ -60,7 +70,9 @@ class ScanRun:
 
     def is_of(self, pieces: Sequence[SortedRows]) -> bool:
         """Whether it is about these rows."""
-        return len(self._pieces) == len(pieces) and all(known() is piece for known, piece in zip(self._pieces, pieces, strict=True))
+        return len(self._pieces) == len(pieces) and all(
+            known() is piece for known, piece in zip(self._pieces, pieces, strict=True)
+        )
 
     def stored(self, pieces: Sequence[SortedRows], position: int) -> list[pa.Array]:
         """A column in its stored type: in one array once a scan has asked for it before.
@@ -103,7 +115,9 @@ class ScanRun:
         return self._converted[position]
 
 
-def scanned(pieces: Sequence[SortedRows], positions: Sequence[int] | None, schema: pa.Schema, *, converts: bool = True) -> pa.Table:
+def scanned(
+    pieces: Sequence[SortedRows], positions: Sequence[int] | None, schema: pa.Schema, *, converts: bool = True
+) -> pa.Table:
     """All rows of some partitions as one table for a kernel. In any thread.
 
     Args:
@@ -113,19 +127,24 @@ def scanned(pieces: Sequence[SortedRows], positions: Sequence[int] | None, schem
         converts: Whether columns may have the types of the converted form, as the DuckDB kernel takes them.
 
     Returns:
-        At most one chunk per partition that has rows; of small partitions, one for several. Columns have their names, and their types or those of the
-        converted form.
+        At most one chunk per partition that has rows; of small partitions, one for several. Columns have their names,
+        and their types or those of the converted form.
     """
     wanted = range(len(schema)) if positions is None else positions
     filled = [piece for piece in pieces if piece.rows]
     rows = sum(piece.rows for piece in filled)
     runs = [(run, _kept(run)) for run in _runs(filled, rows)]
-    columns = [_column(runs, position, schema.field(position).type, converts=converts and rows >= _ROWS_MIN) for position in wanted]
+    columns = [
+        _column(runs, position, schema.field(position).type, converts=converts and rows >= _ROWS_MIN)
+        for position in wanted
+    ]
     return pa.Table.from_arrays(columns, names=[schema.names[position] for position in wanted])
 
 
 def _runs(pieces: Sequence[SortedRows], rows: int) -> list[Sequence[SortedRows]]:
-    """The partitions that are scanned together: equally many, a power of two, so that the runs stay the same when partitions grow a little."""
+    """The partitions that are scanned together: equally many, a power of two, so that the runs stay the same when
+    partitions grow a little.
+    """
     if not pieces:
         return []
     length = 1 << (max(1, RUN_ROWS_MIN * len(pieces) // rows) - 1).bit_length()
@@ -140,7 +159,9 @@ def _kept(pieces: Sequence[SortedRows]) -> ScanRun:
     return kept
 
 
-def _column(runs: Sequence[tuple[Sequence[SortedRows], ScanRun]], position: int, type_: pa.DataType, *, converts: bool) -> pa.ChunkedArray:
+def _column(
+    runs: Sequence[tuple[Sequence[SortedRows], ScanRun]], position: int, type_: pa.DataType, *, converts: bool
+) -> pa.ChunkedArray:
     """A column, converted if that is what all runs have."""
     if converts:
         found = [array for pieces, run in runs if (array := run.converted(pieces, position)) is not None]

@@ -20,14 +20,16 @@ __all__ = ["PartitionSnapshot"]
 _ROWS_PER_FOUND: Final = 8
 """Rows that a kernel filters in the time in which one that was found by an index is copied."""
 _ROWS_PER_SEARCH: Final = 2048
-"""Rows that a kernel filters in the time of one more search and the chunk that it makes: 10 us, measured with 2 to 32 keys of 4,096 rows."""
+"""Rows that a kernel filters in the time of one more search and the chunk that it makes: 10 us, measured with 2 to 32
+keys of 4,096 rows.
+"""
 
 
 class PartitionSnapshot:
     """The rows of a partition at one moment, sorted by primary key.
 
-    Immutable, and safe to read from any thread. Recent writes lie beside the sorted rows: a search looks at both and merges only what it returns; the first
-    reader of the whole table merges everything once, for all readers after it.
+    Immutable, and safe to read from any thread. Recent writes lie beside the sorted rows: a search looks at both and
+    merges only what it returns; the first reader of the whole table merges everything once, for all readers after it.
 
     Args:
         layout: The table's.
@@ -50,7 +52,10 @@ class PartitionSnapshot:
         return self.fold().table
 
     def fold(self) -> SortedRows:
-        """All rows with the changes merged in. The first call after a write costs a copy of the partition, later ones nothing."""
+        """All rows with the changes merged in.
+
+        The first call after a write costs a copy of the partition, later ones nothing.
+        """
         base, overlay = self._state
         if overlay is not None:
             base = overlay.fold(base, self._layout)
@@ -67,7 +72,8 @@ class PartitionSnapshot:
         """The rows whose key begins with the values given.
 
         Args:
-            prefix: Canonical Python values of the leading key columns; all of them name at most one row. A NULL equals nothing.
+            prefix: Canonical Python values of the leading key columns; all of them name at most one row. A NULL equals
+                nothing.
 
         Returns:
             A slice without copying where no recent write touches it; with the table's schema also when it is empty.
@@ -92,7 +98,8 @@ class PartitionSnapshot:
         return found[0] if found else empty_table(self._layout.schema)
 
     def read(self, columns: Sequence[int] | None, prefix: Cells | None = ()) -> pa.Table:
-        """The rows whose key begins with a prefix of cells, cut to some columns; the form of :meth:`lookup` for callers that ask many partitions the same.
+        """The rows whose key begins with a prefix of cells, cut to some columns; the form of :meth:`lookup` for callers
+        that ask many partitions the same.
 
         Args:
             columns: Positions of the columns wanted, at least one; None for all.
@@ -109,12 +116,13 @@ class PartitionSnapshot:
     def read_windows(self, columns: Sequence[int] | None, windows: Sequence[CellRange]) -> list[pa.Table]:
         """The rows between cuts of the key order, cut to some columns, for callers that ask many partitions the same.
 
-        The partition's own bounds narrow the search by themselves: keys before its first or after its last row are an empty slice, found in microseconds.
+        The partition's own bounds narrow the search by themselves: keys before its first or after its last row are an
+        empty slice, found in microseconds.
 
         Args:
             columns: Positions of the columns wanted, at least one; None for all.
-            windows: From ``KeyOrder.window``: ascending, none overlapping another. Where there are so many that a search for each would cost more than it
-                spares, the rows between the first and the last come as well.
+            windows: From ``KeyOrder.window``: ascending, none overlapping another. Where there are so many that a
+                search for each would cost more than it spares, the rows between the first and the last come as well.
 
         Returns:
             Tables with rows, in key order; possibly none.
@@ -136,7 +144,8 @@ class PartitionSnapshot:
         return found
 
     def read_index(self, columns: Sequence[int] | None, order: KeyOrder, windows: Sequence[CellRange]) -> pa.Table:
-        """The rows that an index finds between cuts of its order, and all that were written lately, cut to some columns.
+        """The rows that an index finds between cuts of its order, and all that were written lately, cut to some
+        columns.
 
         Args:
             columns: Positions of the columns wanted, at least one; None for all.
@@ -144,7 +153,8 @@ class PartitionSnapshot:
             windows: From ``KeyOrder.window`` of ``order``, none overlapping another.
 
         Returns:
-            New memory, in primary-key order. All rows without copying where the index finds so many that it spares nothing.
+            New memory, in primary-key order. All rows without copying where the index finds so many that it spares
+            nothing.
         """
         base, overlay = self._state
         positions = index_of(base, order).find(windows)
@@ -156,7 +166,15 @@ class PartitionSnapshot:
         return overlay.among(table, positions, columns)
 
 
-def _window(base: SortedRows, overlay: Overlay | None, start: int, stop: int, first: int, last: int, columns: Sequence[int] | None) -> pa.Table:
+def _window(
+    base: SortedRows,
+    overlay: Overlay | None,
+    start: int,
+    stop: int,
+    first: int,
+    last: int,
+    columns: Sequence[int] | None,
+) -> pa.Table:
     if overlay is not None and first < last:
         return overlay.over(base.table, start, stop, first, last, columns)
     table = base.table if columns is None else base.table.select(columns)

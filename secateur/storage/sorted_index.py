@@ -1,7 +1,8 @@
 """A secondary index of one partition: where its rows stand in the order of some other columns.
 
-It belongs to sorted rows, which never change, and so never has to be kept up: it is made at the first search that wants it, shared by all that follow, and goes
-with the rows when a merge replaces them. What was written since lies beside the rows (:mod:`~secateur.storage.overlay`) and is looked at by itself.
+It belongs to sorted rows, which never change, and so never has to be kept up: it is made at the first search that wants
+it, shared by all that follow, and goes with the rows when a merge replaces them. What was written since lies beside the
+rows (:mod:`~secateur.storage.overlay`) and is looked at by itself.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ __all__ = ["SortedIndex", "index_of"]
 
 
 class SortedIndex:
-    """The rows of a partition in the order of its columns, without those in which one is NULL: no comparison finds them.
+    """The rows of a partition in the order of its columns, without those in which one is NULL: no comparison finds
+    them.
 
     Safe to read from any thread.
 
@@ -39,13 +41,19 @@ class SortedIndex:
         if len(known) < table.num_rows:
             table = table.take(known)
         names = [str(position) for position in range(len(order.names))]
-        arranged = pc.sort_indices(pa.RecordBatch.from_arrays(order.sortable(table), names=names), sort_keys=[(name, "ascending") for name in names])
+        arranged = pc.sort_indices(
+            pa.RecordBatch.from_arrays(order.sortable(table), names=names),
+            sort_keys=[(name, "ascending") for name in names],
+        )
         self._positions: npt.NDArray[np.int64] = known.take(arranged).to_numpy().astype(np.int64)
         self._sorted = SortedRows(table.take(arranged).combine_chunks(), order)
         self.nbytes: int = self._positions.nbytes + self._sorted.nbytes
 
     def find(self, windows: Sequence[CellRange]) -> npt.NDArray[np.int64]:
-        """Positions of the rows between some cuts, ascending. Cost: two binary searches for each window, and a sort of what is found."""
+        """Positions of the rows between some cuts, ascending.
+
+        Cost: two binary searches for each window, and a sort of what is found.
+        """
         found = []
         for window in windows:
             start = self._sorted.bound(window.lower, after=window.after_lower)

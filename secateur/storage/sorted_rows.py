@@ -20,7 +20,8 @@ __all__ = ["SortedRows"]
 class SortedRows:
     """An immutable table: one chunk a column, sorted by primary key, every key once.
 
-    Safe to read from any thread. The views on the key columns are made at the first search, so that partitions that are only scanned never pay for them.
+    Safe to read from any thread. The views on the key columns are made at the first search, so that partitions that are
+    only scanned never pay for them.
 
     Args:
         table: In that form already; who makes one has to know.
@@ -38,7 +39,9 @@ class SortedRows:
         self.indexes: dict[tuple[str, ...], SortedIndex] = {}
         """Secondary indexes that were made so far, by their columns."""
         self.scan_run: ScanRun | None = None
-        """The columns that were made for scans of these rows, and of those of other partitions that are scanned together with them."""
+        """The columns that were made for scans of these rows, and of those of other partitions that are scanned
+        together with them.
+        """
 
     @property
     def nbytes(self) -> int:
@@ -47,9 +50,11 @@ class SortedRows:
         return self._own_bytes + scanned + sum(index.nbytes for index in self.indexes.values())
 
     def equal_range(self, prefix: Cells) -> tuple[int, int]:
-        """Positions ``[start, stop)`` of the rows whose key begins with a prefix; both are where it would be inserted when there is none.
+        """Positions ``[start, stop)`` of the rows whose key begins with a prefix; both are where it would be inserted
+        when there is none.
 
-        Costs up to two binary searches per column of the prefix, each inside the range that the columns before it left: 2 to 5 us for 4,000 rows.
+        Costs up to two binary searches per column of the prefix, each inside the range that the columns before it left:
+        2 to 5 us for 4,000 rows.
         """
         start, stop = 0, self.rows
         for view, cell in zip(self._key_views(), prefix, strict=False):
@@ -58,7 +63,8 @@ class SortedRows:
         return start, stop
 
     def bound(self, prefix: Cells, *, after: bool) -> int:
-        """Position of the first row whose key, cut to the length of the prefix, is not less than it, or with ``after`` is greater than it.
+        """Position of the first row whose key, cut to the length of the prefix, is not less than it, or with ``after``
+        is greater than it.
 
         Args:
             prefix: Leading cells of a key; without any, the answer is the start or the end.

@@ -23,7 +23,9 @@ __all__ = ["StoreLoads"]
 
 
 class StoreLoads:
-    """All loads of one member; made by its :class:`~secateur.storage.member_store.MemberStore`. Every method runs on the member's loop thread.
+    """All loads of one member; made by its :class:`~secateur.storage.member_store.MemberStore`.
+
+    Every method runs on the member's loop thread.
 
     Args:
         tables: Those of the store.
@@ -48,7 +50,9 @@ class StoreLoads:
         load = self._registry.find(load_id)
         return load is not None and load.operation is not None
 
-    def stage(self, load_id: str, table_id: int, partition: int, attempt: int, rows: pa.Table, *, keys: bool = False) -> int:
+    def stage(
+        self, load_id: str, table_id: int, partition: int, attempt: int, rows: pa.Table, *, keys: bool = False
+    ) -> int:
         """Keep rows of a load aside. Calls with the same partition and attempt add up.
 
         Args:
@@ -80,22 +84,23 @@ class StoreLoads:
     def prepare(self, load_id: str, table_id: int, mode: str, parts: Mapping[int, Sequence[int]]) -> int:
         """Check everything that can fail and build the new partitions aside; readers see nothing of it.
 
-        The three steps of it can be called one by one, so that the heavy one runs in a thread: :meth:`begin_prepare`, ``Preparation.run``,
-        :meth:`finish_prepare`.
+        The three steps of it can be called one by one, so that the heavy one runs in a thread: :meth:`begin_prepare`,
+        ``Preparation.run``, :meth:`finish_prepare`.
 
         Args:
             load_id: The load.
             table_id: Its table.
-            mode: ``append``, ``overwrite``, ``upsert``, ``ignore``, or ``delete`` for keys; ``mixed`` for a load of all of these. Overwriting empties
-                the partitions of this member that ``parts`` does not name.
-            parts: The attempts that count, in the order of their rows, for each partition of this member that has rows: several tasks may each bring
-                a share of a partition.
+            mode: ``append``, ``overwrite``, ``upsert``, ``ignore``, or ``delete`` for keys; ``mixed`` for a load of all
+                of these. Overwriting empties the partitions of this member that ``parts`` does not name.
+            parts: The attempts that count, in the order of their rows, for each partition of this member that has rows:
+                several tasks may each bring a share of a partition.
 
         Returns:
             Rows that publication brings.
 
         Raises:
-            LoadFailedError: Rows are missing, the load has ended, or its keys are those of another load about to be published.
+            LoadFailedError: Rows are missing, the load has ended, or its keys are those of another load about to be
+                published.
             DuplicateKeyError: A key occurs twice, or for an append is there already.
             UnknownTableError: The table is not here.
             TopologyChangedError: A partition is not here.
@@ -108,21 +113,39 @@ class StoreLoads:
     def begin_prepare(self, load_id: str, table_id: int, mode: str, parts: Mapping[int, Sequence[int]]) -> Preparation:
         """First step of :meth:`prepare`: collect what the second needs. Costs microseconds per partition."""
         is_mixed = mode == MIXED
-        operation = ChangeOperation.UPSERT if is_mixed else ChangeOperation.DELETE if mode == ChangeOperation.DELETE else load_mode(mode)
+        operation = (
+            ChangeOperation.UPSERT
+            if is_mixed
+            else ChangeOperation.DELETE
+            if mode == ChangeOperation.DELETE
+            else load_mode(mode)
+        )
         table = self._tables.table(table_id)
         table.pick(parts)
         prepared = self._registry.find(load_id)
         if prepared is not None and prepared.operation is not None:
             return self._prepared_again(prepared, table, operation, parts)
         load = self._registry.open(load_id, table_id)
-        missing = [(number, attempt) for number, attempts in parts.items() for attempt in attempts if (number, attempt) not in load.staged]
+        missing = [
+            (number, attempt)
+            for number, attempts in parts.items()
+            for attempt in attempts
+            if (number, attempt) not in load.staged
+        ]
         if missing:
             name, (number, attempt) = table.layout.tdef.name, missing[0]
-            message = f"{name}: load {load_id} has no rows here for partition {number}, attempt {attempt}; stage them on this member first"
+            message = (
+                f"{name}: load {load_id} has no rows here for partition {number}, attempt {attempt}; stage them on this"
+                " member first"
+            )
             raise LoadFailedError(message, load_id=load_id, table=name)
         if is_mixed:
             return Preparation(
-                load_id, table.layout, operation, parts, [_mixed_part(load, table.partitions[number], parts[number]) for number in sorted(parts)]
+                load_id,
+                table.layout,
+                operation,
+                parts,
+                [_mixed_part(load, table.partitions[number], parts[number]) for number in sorted(parts)],
             )
         staged = []
         wanted = table.layout.key_schema if operation is ChangeOperation.DELETE else table.layout.schema
@@ -130,7 +153,10 @@ class StoreLoads:
             partition = table.partitions[number]
             tables = [rows for attempt in parts[number] for rows in load.staged[number, attempt]]
             if any(rows.schema.names != wanted.names for rows in tables):
-                message = f"{table.layout.tdef.name}: load {load_id} cannot {operation.value}: a deletion takes keys, and everything else complete rows"
+                message = (
+                    f"{table.layout.tdef.name}: load {load_id} cannot {operation.value}: a deletion takes keys, and"
+                    " everything else complete rows"
+                )
                 raise LoadFailedError(message, load_id=load_id, table=table.layout.tdef.name)
             staged.append(StagedPart(number, tables, partition.snapshot(), partition.version))
         return Preparation(load_id, table.layout, operation, parts, staged)
@@ -141,7 +167,10 @@ class StoreLoads:
         if load is None or preparation.operation is ChangeOperation.OVERWRITE:
             return True
         partitions = self._tables.table(load.table_id).partitions
-        return all(part.partition in partitions and part.version == partitions[part.partition].version for part in preparation.prepared or ())
+        return all(
+            part.partition in partitions and part.version == partitions[part.partition].version
+            for part in preparation.prepared or ()
+        )
 
     def finish_prepare(self, preparation: Preparation) -> int:
         """Last step of :meth:`prepare`: take the prepared partitions over, and reserve the keys of an append.
@@ -176,7 +205,8 @@ class StoreLoads:
     def publish(self, load_id: str, number: int | None = None) -> int:
         """Make a prepared load visible, all of it at once. Repeating the call does nothing.
 
-        Cannot fail once the load is prepared. Costs microseconds per partition; only partitions that were written to since are merged again.
+        Cannot fail once the load is prepared. Costs microseconds per partition; only partitions that were written to
+        since are merged again.
 
         Args:
             load_id: The load.
@@ -235,10 +265,19 @@ class StoreLoads:
         for load in self._registry.of_table(table_id):
             self._registry.end(load.load_id, LoadOutcome(published=False, rows=0))
 
-    def _prepared_again(self, load: StagedLoad, table: HostedTable, operation: ChangeOperation, parts: Mapping[int, Sequence[int]]) -> Preparation:
+    def _prepared_again(
+        self, load: StagedLoad, table: HostedTable, operation: ChangeOperation, parts: Mapping[int, Sequence[int]]
+    ) -> Preparation:
         """A preparation that has run already, for a caller who repeats the call."""
-        if load.table_id != table.layout.tdef.table_id or load.operation is not operation or load.parts.keys() != parts.keys():
-            message = f"load {load.load_id} was prepared with another table, mode or partitions; abort it and use a new load id"
+        if (
+            load.table_id != table.layout.tdef.table_id
+            or load.operation is not operation
+            or load.parts.keys() != parts.keys()
+        ):
+            message = (
+                f"load {load.load_id} was prepared with another table, mode or partitions; abort it and use a new"
+                " load id"
+            )
             raise LoadFailedError(message, load_id=load.load_id)
         again = Preparation(load.load_id, table.layout, operation, parts, [])
         again.prepared = list(load.parts.values())
@@ -247,5 +286,7 @@ class StoreLoads:
 
 def _mixed_part(load: StagedLoad, partition: Partition, attempts: Sequence[int]) -> StagedPart:
     tables = {attempt: load.staged[partition.number, attempt] for attempt in attempts}
-    replaced, removed, added = (tables.get(kind, []) for kind in (MixedAttempt.REPLACED, MixedAttempt.REMOVED, MixedAttempt.ADDED))
+    replaced, removed, added = (
+        tables.get(kind, []) for kind in (MixedAttempt.REPLACED, MixedAttempt.REMOVED, MixedAttempt.ADDED)
+    )
     return StagedPart(partition.number, replaced, partition.snapshot(), partition.version, removed, added)

@@ -1,7 +1,8 @@
-"""What one member knows of the rows that it serves of a table, in a form that the summaries of other members add up with.
+"""What one member knows of the rows that it serves of a table, in a form that the summaries of other members add up
+with.
 
-Rows, NULLs, bytes, minimum and maximum are of all rows; distinct values are estimated from a sample of them, since hashing is the dear part: exact statistics
-have cost others a quarter of their throughput (Citus #6850).
+Rows, NULLs, bytes, minimum and maximum are of all rows; distinct values are estimated from a sample of them, since
+hashing is the dear part: exact statistics have cost others a quarter of their throughput (Citus #6850).
 """
 
 from __future__ import annotations
@@ -72,7 +73,10 @@ class TableSummary:
         """Plain data for msgpack; :meth:`from_wire` reads it back."""
         return [
             self.rows,
-            [[c.nbytes, c.nulls, c.minimum, c.maximum, None if c.sketch is None else c.sketch.to_wire()] for c in self.columns],
+            [
+                [c.nbytes, c.nulls, c.minimum, c.maximum, None if c.sketch is None else c.sketch.to_wire()]
+                for c in self.columns
+            ],
         ]
 
     @classmethod
@@ -90,19 +94,26 @@ def summarize(table: TableDef, snapshots: Sequence[PartitionSnapshot]) -> TableS
         snapshots: Of its partitions.
 
     Returns:
-        Their summary. Cost: some 15 ms a column for :data:`SAMPLED_ROWS_MAX` rows and more, of which 1 ms for each further million rows.
+        Their summary. Cost: some 15 ms a column for :data:`SAMPLED_ROWS_MAX` rows and more, of which 1 ms for each
+        further million rows.
     """
     pieces = [snapshot.table for snapshot in snapshots if snapshot.rows]
     whole = pa.concat_tables(pieces) if pieces else empty_table(table.arrow_schema)
     sampled = _sample(pieces) if whole.num_rows > SAMPLED_ROWS_MAX else whole
-    columns = tuple(_summary(column.type, whole.column(position), sampled.column(position)) for position, column in enumerate(table.columns))
+    columns = tuple(
+        _summary(column.type, whole.column(position), sampled.column(position))
+        for position, column in enumerate(table.columns)
+    )
     return TableSummary(whole.num_rows, columns)
 
 
 def total(table: TableDef, summaries: Sequence[TableSummary]) -> TableStatistics:
     """The statistics of a table from what its members have, who must have every row once."""
     rows = sum(summary.rows for summary in summaries)
-    columns = {column.name: _total(rows, [summary.columns[position] for summary in summaries]) for position, column in enumerate(table.columns)}
+    columns = {
+        column.name: _total(rows, [summary.columns[position] for summary in summaries])
+        for position, column in enumerate(table.columns)
+    }
     return TableStatistics(table.table_id, rows, MappingProxyType(columns))
 
 
@@ -127,10 +138,15 @@ def _total(rows: int, parts: Sequence[ColumnSummary]) -> ColumnStatistics:
 
 
 def _sample(pieces: Sequence[pa.Table]) -> pa.Table:
-    """Rows drawn by chance: neighbours are alike, since partitions are sorted by primary key. The same rows each time."""
+    """Rows drawn by chance: neighbours are alike, since partitions are sorted by primary key.
+
+    The same rows each time.
+    """
     share = SAMPLED_ROWS_MAX / sum(piece.num_rows for piece in pieces)
     chance = np.random.default_rng(0)
-    return pa.concat_tables([piece.take(pa.array(np.flatnonzero(chance.random(piece.num_rows) < share))) for piece in pieces])
+    return pa.concat_tables(
+        [piece.take(pa.array(np.flatnonzero(chance.random(piece.num_rows) < share))) for piece in pieces]
+    )
 
 
 def _summary(type_: SqlType, column: pa.ChunkedArray, sampled: pa.ChunkedArray) -> ColumnSummary:
@@ -164,7 +180,9 @@ def _encoded(type_: SqlType, values: pa.Array) -> EncodedColumn:
     """The values as bytes to hash; beyond the types that partition, those that only have statistics."""
     match type_.kind:
         case TypeKind.FLOAT:
-            return WordKeys((fixed_width(values, np.float32) + np.float32(0)).view(np.uint32), None)  # -0.0 + 0.0 is 0.0
+            return WordKeys(
+                (fixed_width(values, np.float32) + np.float32(0)).view(np.uint32), None
+            )  # -0.0 + 0.0 is 0.0
         case TypeKind.DOUBLE:
             return WordKeys((fixed_width(values, np.float64) + 0.0).view(np.uint64), None)
         case TypeKind.TIME:

@@ -1,4 +1,6 @@
-"""Tools for the tests of processors and DAGs: a conformance kit for one processor, and a cluster in memory for whole jobs."""
+"""Tools for the tests of processors and DAGs: a conformance kit for one processor, and a cluster in memory for whole
+jobs.
+"""
 
 from __future__ import annotations
 

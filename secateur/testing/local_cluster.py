@@ -1,7 +1,7 @@
 """Several engines in one process, connected in memory: for the tests of processors, of DAGs, and of the engine itself.
 
-Everything runs on the event loop of the caller, messages are delivered in order, and nothing depends on time, so a test sees the same run each time. What
-travels is packed and unpacked as on a real network.
+Everything runs on the event loop of the caller, messages are delivered in order, and nothing depends on time, so a test
+sees the same run each time. What travels is packed and unpacked as on a real network.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ __all__ = ["LocalCluster", "until"]
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Let the loop turn until a condition holds. For states that the code under test reaches by itself; a test's own timeout bounds the wait."""
+    """Let the loop turn until a condition holds.
+
+    For states that the code under test reaches by itself; a test's own timeout bounds the wait.
+    """
     while not condition():  # noqa: ASYNC110 - what is waited for are turns of the loop, not time
         await asyncio.sleep(0)
 
@@ -45,7 +48,8 @@ class LocalCluster:
 
     Args:
         members: How many.
-        allow_code: Whether DAGs with functions are accepted; needed for processors of one's own on more than one member.
+        allow_code: Whether DAGs with functions are accepted; needed for processors of one's own on more than one
+            member.
         limits: Bounds of the engines.
 
     Attributes:
@@ -86,7 +90,9 @@ class LocalCluster:
             self.network.attach(member, runtime.on_message)
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         for runtime in self.runtimes.values():
             await runtime.close()
         self._executor.shutdown(wait=True, cancel_futures=True)
@@ -100,7 +106,9 @@ class LocalCluster:
         try:
             return self._tables[name.casefold()]
         except KeyError:
-            raise UnknownTableError(f"table {name!r} does not exist; there are {', '.join(self._tables) or 'none'}") from None
+            raise UnknownTableError(
+                f"table {name!r} does not exist; there are {', '.join(self._tables) or 'none'}"
+            ) from None
 
     def create_table(self, tdef: TableDef, rows: pa.Table) -> None:
         """Create a table on all members and put rows into it."""
@@ -121,21 +129,31 @@ class LocalCluster:
         """All rows of a table, in the order of its partitions."""
         tdef = self.table(name)
         owners = self.topology.ownership(tdef.scheme.affinity_group())
-        return pa.concat_tables([self.stores[owners.primary(p)].relation(tdef.table_id, (p,)) for p in range(tdef.partition_count)])
+        return pa.concat_tables(
+            [self.stores[owners.primary(p)].relation(tdef.table_id, (p,)) for p in range(tdef.partition_count)]
+        )
 
     def _write_from_thread(self, table: TableDef, rows: pa.Table, mode: str, change_id: str) -> int:
         parts = split(rows, table)
 
         async def write() -> int:
             owners = self.topology.ownership(table.scheme.affinity_group())
-            return sum(self.stores[owners.primary(partition)].apply(table.table_id, partition, load_mode(mode), rows) for partition, rows in parts.items())
+            return sum(
+                self.stores[owners.primary(partition)].apply(table.table_id, partition, load_mode(mode), rows)
+                for partition, rows in parts.items()
+            )
 
         return asyncio.run_coroutine_threadsafe(write(), self._loop).result()
 
-    async def run(self, dag: DAG | FrozenDAG, config: JobConfig | None = None, params: Params = (), *, coordinator: str = "m1") -> JobResult:
+    async def run(
+        self, dag: DAG | FrozenDAG, config: JobConfig | None = None, params: Params = (), *, coordinator: str = "m1"
+    ) -> JobResult:
         """Run a job and wait for its result."""
         return await self.runtimes[coordinator].run_light_job(dag, config or JobConfig(), params, self.topology)
 
     def received(self, ops: Sequence[str] = ("job_start", "exchange", "job_done", "job_cancel")) -> dict[str, int]:
         """Messages that were sent to each member so far."""
-        return {member: sum(message.receiver == member and message.op in ops for message in self.network.sent) for member in self._ids}
+        return {
+            member: sum(message.receiver == member and message.op in ops for message in self.network.sent)
+            for member in self._ids
+        }

@@ -38,7 +38,11 @@ def difference(actual: pa.Table, expected: pa.Table, *, ordered: bool) -> str | 
 def _rows(table: pa.Table) -> list[str]:
     """Each row as text; NaN equals NaN, and 1 is not 1.0."""
     columns = [column.to_pylist() for column in table.columns]
-    return [repr(tuple(_value(value) for value in row)) for row in zip(*columns, strict=True)] if columns else ["()"] * table.num_rows
+    return (
+        [repr(tuple(_value(value) for value in row)) for row in zip(*columns, strict=True)]
+        if columns
+        else ["()"] * table.num_rows
+    )
 
 
 def _value(value: Any) -> Any:

@@ -37,7 +37,9 @@ class TrialOffloads:
 
     def __call__(self, call: Callable[[], T], /, *, is_long: bool = False) -> _TrialOffload[T]:
         """Run a call; the ``offload`` of the processor's context."""
-        assert self._open is None or self._open.is_over, "it began a second offload before the first was done; a processor may have one at a time"
+        assert self._open is None or self._open.is_over, (
+            "it began a second offload before the first was done; a processor may have one at a time"
+        )
         made = _TrialOffload(self, call, self._polls_each)
         self._open = made
         return made
@@ -64,7 +66,9 @@ class _TrialOffload(Generic[T]):
         return self._polls < 0
 
     def result(self) -> T:
-        assert self._polls < 0, "it asked an offload for its result before done() was true; that would block the event loop"
+        assert self._polls < 0, (
+            "it asked an offload for its result before done() was true; that would block the event loop"
+        )
         if self._error is not None:
             raise self._error
         return self._value  # type: ignore[return-value]
@@ -129,7 +133,11 @@ class Trial:
     def _schedule(self) -> Iterator[tuple[str, Callable[..., bool], tuple[Any, ...]]]:
         processor = self._processor
         for priority in sorted(set(self._priorities)):
-            waiting = {ordinal: deque(self._inputs[ordinal]) for ordinal in range(len(self._inputs)) if self._priorities[ordinal] == priority}
+            waiting = {
+                ordinal: deque(self._inputs[ordinal])
+                for ordinal in range(len(self._inputs))
+                if self._priorities[ordinal] == priority
+            }
             turn = 0
             while waiting:
                 wanted = processor.wanted
@@ -156,12 +164,19 @@ class Trial:
             self.calls += 1
             if took_s > self.slowest_s:
                 self.slowest_s, self.slowest = took_s, doing
-            assert isinstance(answer, bool), f"{doing} returned {answer!r}; return True when it is dealt with, False to be called again"
+            assert isinstance(answer, bool), (
+                f"{doing} returned {answer!r}; return True when it is dealt with, False to be called again"
+            )
             if answer:
                 open_ = self.outbox.refused
                 assert open_ is None, (
-                    f"{doing} returned True although its offer of {open_ and open_[1].num_rows} rows was refused; return False and offer again"
+                    f"{doing} returned True although its offer of {open_ and open_[1].num_rows} rows was refused;"
+                    " return False and offer again"
                 )
                 return True
-            idle = 0 if (self.outbox.accepted, self._offloads.polls, self.outbox.refused is None) != before else idle + 1
-            assert idle <= _IDLE_CALLS_MAX, f"{doing} returned False {idle} times in a row and nothing came of it; what does it wait for?"
+            idle = (
+                0 if (self.outbox.accepted, self._offloads.polls, self.outbox.refused is None) != before else idle + 1
+            )
+            assert idle <= _IDLE_CALLS_MAX, (
+                f"{doing} returned False {idle} times in a row and nothing came of it; what does it wait for?"
+            )

@@ -17,13 +17,14 @@ class TrialOutbox:
     Args:
         edges: Outbound edges.
         refuse: For each offer whether it is refused.
-        cancel_after: Offers after which every further one raises ``JobCancelledError``, as the outbox of a processor with a thread does when the job has ended;
-            None for never.
+        cancel_after: Offers after which every further one raises ``JobCancelledError``, as the outbox of a processor
+            with a thread does when the job has ended; None for never.
 
     Attributes:
         received: The batches accepted, by edge.
         accepted: Offers accepted.
-        refused: The batch that was refused last and has not been accepted since, with its edge (None: all of them); None when nothing is open.
+        refused: The batch that was refused last and has not been accepted since, with its edge (None: all of them);
+            None when nothing is open.
     """
 
     def __init__(self, edges: int, refuse: Iterator[bool], *, cancel_after: int | None = None) -> None:
@@ -41,11 +42,15 @@ class TrialOutbox:
         return self._offered(None, batch)
 
     def offer_to(self, ordinal: int, batch: pa.RecordBatch) -> bool:
-        assert 0 <= ordinal < len(self.received), f"it offered a batch to output {ordinal}, but has {len(self.received)} outbound edges"
+        assert 0 <= ordinal < len(self.received), (
+            f"it offered a batch to output {ordinal}, but has {len(self.received)} outbound edges"
+        )
         return self._offered(ordinal, batch)
 
     def _offered(self, ordinal: int | None, batch: pa.RecordBatch) -> bool:
-        assert isinstance(batch, pa.RecordBatch), f"it offered a {type(batch).__name__}; processors exchange pyarrow.RecordBatch"
+        assert isinstance(batch, pa.RecordBatch), (
+            f"it offered a {type(batch).__name__}; processors exchange pyarrow.RecordBatch"
+        )
         if self._cancel_after is not None and self.accepted >= self._cancel_after:
             raise JobCancelledError("the job has ended while the processor was offering a batch")
         if self.refused is not None and self.refused[0] == ordinal:

@@ -16,7 +16,13 @@ import pyarrow as pa
 
 from secateur.dag.job_config import JobConfig
 from secateur.dag.processor import Params, Processor, ProcessorContext
-from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SupplierContext, meta_supplier_of
+from secateur.dag.supplier import (
+    MetaContext,
+    ProcessorMetaSupplier,
+    ProcessorSupplier,
+    SupplierContext,
+    meta_supplier_of,
+)
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import run
 from secateur.engine.runtime.gather_budget import GatherBudget
@@ -54,9 +60,10 @@ def verify_processor(
 ) -> None:
     """Put a processor through all that may happen to it in a job, and compare what it emits.
 
-    It is driven as the engine drives it, again and again: inputs in batches of one row, of random sizes, with empty batches between; an outbox that refuses
-    each batch once, often, at random; offloads that take their time; cancelled after each call, and closed before it was initialised. Every answer is checked
-    against the protocol of :class:`~secateur.dag.Processor`.
+    It is driven as the engine drives it, again and again: inputs in batches of one row, of random sizes, with empty
+    batches between; an outbox that refuses each batch once, often, at random; offloads that take their time; cancelled
+    after each call, and closed before it was initialised. Every answer is checked against the protocol of
+    :class:`~secateur.dag.Processor`.
 
     >>> import pyarrow as pa, pyarrow.compute as pc
     >>> from secateur.processors import filter_rows
@@ -72,16 +79,19 @@ def verify_processor(
     Args:
         source: Whatever makes the processor: a function without arguments, a supplier or a meta-supplier.
         inputs: The rows of each inbound edge, by ordinal; none for a source. Some ten rows show as much as thousands.
-        expected: The rows that each outbound edge has to get; a sequence when they differ by edge; None: only that every trial emits the same. An output
-            without any batch counts as an empty table.
-        ordered: Whether the order of the rows counts. Of several inputs, only if the processor does not depend on how they take turns.
+        expected: The rows that each outbound edge has to get; a sequence when they differ by edge; None: only that
+            every trial emits the same. An output without any batch counts as an empty table.
+        ordered: Whether the order of the rows counts. Of several inputs, only if the processor does not depend on how
+            they take turns.
         priorities: The priority of each inbound edge; None: all alike.
         edges: Outbound edges.
         params: The parameters of the job.
-        call_s_max: Bound in seconds on each call of a cooperative processor. The contract says about a millisecond; the default leaves room for a busy
-            machine, and the fastest trial counts.
-        services: What its supplier finds at the member beside or instead of the usual, by type, such as ``MemberServices`` with tables.
-        topology: Members and owners, for a source of tables; its first member runs the processor. None: one member, no table.
+        call_s_max: Bound in seconds on each call of a cooperative processor. The contract says about a millisecond; the
+            default leaves room for a busy machine, and the fastest trial counts.
+        services: What its supplier finds at the member beside or instead of the usual, by type, such as
+            ``MemberServices`` with tables.
+        topology: Members and owners, for a source of tables; its first member runs the processor. None: one member, no
+            table.
 
     Raises:
         AssertionError: It failed; the message says in which trial and how to run it again.
@@ -93,19 +103,24 @@ def verify_processor(
         base = MemberServices(store=MemberStore(), run_fragment=run, executor=executor, allow_code=True)
         bench = _Bench(source, params, {MemberServices: base, **(services or {})}, topology)
         wanted = None if expected is None else [expected] * edges if isinstance(expected, pa.Table) else list(expected)
-        assert wanted is None or len(wanted) == edges, f"{len(wanted or ())} expected tables were given for {edges} outbound edges"
+        assert wanted is None or len(wanted) == edges, (
+            f"{len(wanted or ())} expected tables were given for {edges} outbound edges"
+        )
         _close_before_init(bench)
         calls, fastest = 0, (math.inf, "")
         for scenario in SCENARIOS:
             trial, came = _tried(bench, scenario, batches, order, edges)
-            outputs = [_table(received, None if wanted is None else wanted[edge].schema) for edge, received in enumerate(came)]
+            outputs = [
+                _table(received, None if wanted is None else wanted[edge].schema) for edge, received in enumerate(came)
+            ]
             wanted = wanted if wanted is not None else outputs
             _compare(outputs, wanted, scenario, ordered=ordered)
             calls = max(calls, trial.calls)
             fastest = min(fastest, (trial.slowest_s, trial.slowest))
         assert fastest[0] <= call_s_max or not trial.is_cooperative, (
-            f"{fastest[1]} took {fastest[0]:.3f} s in the fastest of {len(SCENARIOS)} trials; a cooperative processor keeps the event loop for at most "
-            f"{call_s_max} s: offload the work (ProcessorContext.offload), do less in each call, or set cooperative = False"
+            f"{fastest[1]} took {fastest[0]:.3f} s in the fastest of {len(SCENARIOS)} trials; a cooperative processor"
+            f" keeps the event loop for at most {call_s_max} s: offload the work (ProcessorContext.offload), do less in"
+            " each call, or set cooperative = False"
         )
         for stop_after in range(0, calls, max(1, calls // _STOPS_MAX)):
             _tried(bench, replace(SCENARIOS[3], stop_after=stop_after), batches, order, edges)
@@ -131,16 +146,26 @@ class _Bench:
             meta.init(MetaContext("trial", "trial", self._member, JobConfig(), self._params, self._topology, table))
             meta.placement()
             suppliers = meta.get([self._member])
-            assert set(suppliers) == {self._member}, f"the meta-supplier was asked for a supplier for {self._member} and returned some for {sorted(suppliers)}"
+            assert set(suppliers) == {self._member}, (
+                f"the meta-supplier was asked for a supplier for {self._member} and returned some for"
+                f" {sorted(suppliers)}"
+            )
             supplier = copy(suppliers[self._member])
-            job = {Cancellation: Cancellation(), GatherBudget: GatherBudget(self._services[MemberServices].limits.gathered_bytes_max)}
-            supplier.init(SupplierContext("trial", "trial", self._member, count, count, self._params, {**job, **self._services}))
+            job = {
+                Cancellation: Cancellation(),
+                GatherBudget: GatherBudget(self._services[MemberServices].limits.gathered_bytes_max),
+            }
+            supplier.init(
+                SupplierContext("trial", "trial", self._member, count, count, self._params, {**job, **self._services})
+            )
             processors = supplier.get(count)
             assert len(processors) == len({id(p) for p in processors}) == count, (
                 f"the supplier was asked for {count} new processors and returned {processors!r}"
             )
             for processor in processors:
-                assert isinstance(processor, Processor), f"the supplier returned a {type(processor).__name__}, which is not a Processor"
+                assert isinstance(processor, Processor), (
+                    f"the supplier returned a {type(processor).__name__}, which is not a Processor"
+                )
                 then(processor)
         except BaseException as caught:
             error = caught
@@ -170,7 +195,9 @@ def _tried(
     try:
         bench.made(try_out)
     except Exception as error:
-        raise AssertionError(f"the processor failed with {scenario}:\n{error if isinstance(error, AssertionError) else repr(error)}") from error
+        raise AssertionError(
+            f"the processor failed with {scenario}:\n{error if isinstance(error, AssertionError) else repr(error)}"
+        ) from error
     return trials[0], trials[0].outbox.received
 
 
@@ -180,7 +207,9 @@ def _close_before_init(bench: _Bench) -> None:
     except AssertionError:
         raise
     except Exception as error:
-        raise AssertionError(f"close() of a processor that was never initialised raised {error!r}; it is called after a failed init too") from error
+        raise AssertionError(
+            f"close() of a processor that was never initialised raised {error!r}; it is called after a failed init too"
+        ) from error
 
 
 def _compare(outputs: Sequence[pa.Table], wanted: Sequence[pa.Table], scenario: Scenario, *, ordered: bool) -> None:
@@ -193,7 +222,9 @@ def _compare(outputs: Sequence[pa.Table], wanted: Sequence[pa.Table], scenario: 
 
 def _table(batches: Sequence[pa.RecordBatch], schema: pa.Schema | None) -> pa.Table:
     if batches:
-        return pa.Table.from_batches([pa.RecordBatch.from_arrays(batch.columns, names=batch.schema.names) for batch in batches])
+        return pa.Table.from_batches(
+            [pa.RecordBatch.from_arrays(batch.columns, names=batch.schema.names) for batch in batches]
+        )
     return empty_table(pa.schema([])) if schema is None else empty_table(schema)
 
 

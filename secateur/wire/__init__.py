@@ -1,4 +1,6 @@
-"""Frames between clients, members and the controller: values and tables as bytes, the listening side and the two calling sides."""
+"""Frames between clients, members and the controller: values and tables as bytes, the listening side and the two
+calling sides.
+"""
 
 from __future__ import annotations
 

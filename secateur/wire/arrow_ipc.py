@@ -1,8 +1,9 @@
 """Tables as payloads: Arrow IPC streams.
 
-Kernels trust what an array says about itself: an offset or a dictionary index that points out of its buffer ends the process. So no bytes that another
-process sent become a table but by :func:`decode_table`, which checks all of them. Checking costs less than writing the same bytes did (5 ms for a million rows
-of 32 MB, of which only texts are looked at one by one), so members that have proved themselves are checked as well, and nobody has to decide whom to trust.
+Kernels trust what an array says about itself: an offset or a dictionary index that points out of its buffer ends the
+process. So no bytes that another process sent become a table but by :func:`decode_table`, which checks all of them.
+Checking costs less than writing the same bytes did (5 ms for a million rows of 32 MB, of which only texts are looked at
+one by one), so members that have proved themselves are checked as well, and nobody has to decide whom to trust.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ _WRITE_OPTIONS: Final = pa.ipc.IpcWriteOptions()
 """Made once: pyarrow would look into the environment for defaults at every stream, for 10 us."""
 
 _METADATA_BYTES_MAX: Final = 16 << 20
-"""Of one message: names and types of columns, or places of buffers. Each field becomes an object of many times its size."""
+"""Of one message: names and types of columns, or places of buffers.
+
+Each field becomes an object of many times its size.
+"""
 _CONTINUATION: Final = 0xFFFFFFFF
 _U16, _I32, _U32, _I64 = (struct.Struct(f"<{code}") for code in "HiIq")
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
@@ -44,13 +48,14 @@ def encode_table(table: pa.Table | pa.RecordBatch) -> memoryview:
 def decode_table(data: bytes | memoryview, *, ranges: bool = True) -> pa.Table:
     """Read one Arrow IPC stream without copying: the table keeps ``data`` alive, and takes no more memory than that.
 
-    Everything by which a kernel finds its way is checked: lengths, offsets, indices of dictionaries, run ends, counts of NULLs, texts, at every depth.
-    Compressed buffers are refused before they are unpacked: 45 KB of them can be a gigabyte, and a sender on the same network gains nothing by them.
+    Everything by which a kernel finds its way is checked: lengths, offsets, indices of dictionaries, run ends, counts
+    of NULLs, texts, at every depth. Compressed buffers are refused before they are unpacked: 45 KB of them can be a
+    gigabyte, and a sender on the same network gains nothing by them.
 
     Args:
         data: What :func:`encode_table` wrote, or somebody else.
-        ranges: Whether values have to lie in the range of their type too, as rows that will be stored have to. Kernels make a few that do not, and which are
-            right: a HUGEINT of 39 digits, ``TIME '24:00:00'``.
+        ranges: Whether values have to lie in the range of their type too, as rows that will be stored have to. Kernels
+            make a few that do not, and which are right: a HUGEINT of 39 digits, ``TIME '24:00:00'``.
 
     Raises:
         ProtocolError: The bytes are not such a stream, or its arrays contradict themselves.
@@ -67,7 +72,9 @@ def decode_table(data: bytes | memoryview, *, ranges: bool = True) -> pa.Table:
         else:
             _validate_structure(table)
     except (pa.ArrowException, OSError, ValueError, IndexError, struct.error) as error:
-        raise ProtocolError(f"a payload of {len(data)} bytes should be an Arrow IPC stream and is not: {error}") from error
+        raise ProtocolError(
+            f"a payload of {len(data)} bytes should be an Arrow IPC stream and is not: {error}"
+        ) from error
     return table
 
 
@@ -101,7 +108,9 @@ def decode_schema(data: bytes | memoryview) -> pa.Schema:
 
 
 def _validate_structure(table: pa.Table) -> None:
-    """What full validation checks, but for the ranges of times and decimals: they are looked at as the bytes that they are."""
+    """What full validation checks, but for the ranges of times and decimals: they are looked at as the bytes that they
+    are.
+    """
     table.validate()
     for column in table.columns:
         bare = _without_range(column.type)
@@ -110,7 +119,9 @@ def _validate_structure(table: pa.Table) -> None:
 
 
 def _without_range(kind: pa.DataType) -> pa.DataType | None:
-    """A type of the same width that takes every value; None for types of which full validation looks at no range, or which are nested."""
+    """A type of the same width that takes every value; None for types of which full validation looks at no range, or
+    which are nested.
+    """
     if pa.types.is_decimal(kind):
         return pa.binary(kind.bit_width // 8)
     if pa.types.is_time(kind) or pa.types.is_date64(kind):
@@ -121,7 +132,8 @@ def _without_range(kind: pa.DataType) -> pa.DataType | None:
 def _check_messages(stream: memoryview) -> None:
     """Walk over the messages of a stream, without unpacking any.
 
-    Metadata are FlatBuffers that nobody has verified yet: what is read here may be nonsense, which Arrow refuses afterwards.
+    Metadata are FlatBuffers that nobody has verified yet: what is read here may be nonsense, which Arrow refuses
+    afterwards.
 
     Source: Arrow columnar format, "Encapsulated message format"; FlatBuffers internals.
 
@@ -152,7 +164,8 @@ def _check_messages(stream: memoryview) -> None:
                 batch = _table(metadata, batch, _DATA)
             if batch and _field(metadata, batch, _COMPRESSION):
                 raise LimitExceededError(
-                    "a payload carries compressed Arrow buffers, which a few bytes make as large as they like: write the stream without compression",
+                    "a payload carries compressed Arrow buffers, which a few bytes make as large as they like: write"
+                    " the stream without compression",
                     limit="compression",
                 )
         length = _field(metadata, root, _BODY_LENGTH)
@@ -179,4 +192,7 @@ def _table(metadata: memoryview, table: int, slot: int) -> int:
 
 
 def _too_much_metadata(size: int) -> LimitExceededError:
-    return LimitExceededError(f"an Arrow message has {size:,} bytes of metadata, {_METADATA_BYTES_MAX:,} are allowed: send fewer columns", limit="metadata")
+    return LimitExceededError(
+        f"an Arrow message has {size:,} bytes of metadata, {_METADATA_BYTES_MAX:,} are allowed: send fewer columns",
+        limit="metadata",
+    )

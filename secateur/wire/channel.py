@@ -10,7 +10,15 @@ import time
 from collections.abc import Iterator
 from typing import Any, Final
 
-from secateur.errors import AuthenticationError, DeadlineError, InterfaceError, MemberLostError, ProtocolError, UnreachableError, from_wire
+from secateur.errors import (
+    AuthenticationError,
+    DeadlineError,
+    InterfaceError,
+    MemberLostError,
+    ProtocolError,
+    UnreachableError,
+    from_wire,
+)
 from secateur.wire.call_control import CallControl
 from secateur.wire.frames import Frame, FrameDecoder, FrameKind, Payload, encode_frame
 from secateur.wire.handshake import HELLO, ClusterIdentity, Hello, peer_limits
@@ -23,11 +31,15 @@ _READ_BYTES: Final = 64 << 10
 _SEND_BYTES: Final = 1 << 20
 """A piece of a large payload: the silence of a peer that does not read is measured for each."""
 SILENCE_S: Final = 5.0
-"""How long a peer may say nothing while it owes an answer. A server that works says so every second; see :data:`~secateur.wire.frames.FrameKind.ALIVE`."""
+"""How long a peer may say nothing while it owes an answer.
+
+A server that works says so every second; see :data:`~secateur.wire.frames.FrameKind.ALIVE`.
+"""
 
 
 class Channel:
-    """One TCP connection to a :class:`~secateur.wire.server.FrameServer`, opened at the first request and again after it broke.
+    """One TCP connection to a :class:`~secateur.wire.server.FrameServer`, opened at the first request and again after
+    it broke.
 
     Thread-safe: one request at a time, others wait; while a stream is being read, others are refused.
     After an error that the server sent, the channel is usable; after a timeout or a broken connection it is
@@ -38,7 +50,8 @@ class Channel:
         port: Port.
         token: The secret of the cluster, if it has one.
         client: A name for the server's logs.
-        timeout_s: Seconds to wait for more of an answer unless the request says otherwise; None waits as long as the peer shows signs of life.
+        timeout_s: Seconds to wait for more of an answer unless the request says otherwise; None waits as long as the
+            peer shows signs of life.
         silence_s: Seconds after which a peer that shows none is taken for lost, also while the connection is made.
         limits: Bounds on frames, both ways; the server's, when tighter, are held too.
         identity: What to prove to be; None for a client.
@@ -91,7 +104,13 @@ class Channel:
             return self.hello
 
     def request(
-        self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"", *, timeout_s: float | None = None, control: CallControl | None = None
+        self,
+        op: str,
+        args: dict[str, Any] | None = None,
+        payload: Payload = b"",
+        *,
+        timeout_s: float | None = None,
+        control: CallControl | None = None,
     ) -> Answer:
         """Ask and wait for the whole answer.
 
@@ -99,13 +118,15 @@ class Channel:
             op: The operation.
             args: Its arguments, plain values.
             payload: Bytes to go with it.
-            timeout_s: Seconds to wait, once for the connection if it has to be made, and once for the answer; None takes the channel's.
+            timeout_s: Seconds to wait, once for the connection if it has to be made, and once for the answer; None
+                takes the channel's.
             control: By which the call may be ended.
 
         Raises:
             Error: Whatever the server answered, or why ``control`` ended the call.
             UnreachableError: Nobody answers there; nothing was sent.
-            MemberLostError: The connection broke, or the peer was silent; whether the request was carried out is unknown.
+            MemberLostError: The connection broke, or the peer was silent; whether the request was carried out is
+                unknown.
             DeadlineError: No answer in time; whether the request was carried out is unknown.
             LimitExceededError: The request is larger than the limits allow; nothing was sent.
             SerializationError: An argument does not travel; nothing was sent.
@@ -127,8 +148,12 @@ class Channel:
         header = {name: value for frame in frames for name, value in frame.header.items()}
         return Answer(header, tuple(frame.payload for frame in frames if frame.payload))
 
-    def stream(self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"", *, timeout_s: float | None = None) -> Iterator[Answer]:
-        """Ask and yield each piece of the answer as it arrives. The channel is taken until the iterator ends or is closed; leaving it early disconnects.
+    def stream(
+        self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"", *, timeout_s: float | None = None
+    ) -> Iterator[Answer]:
+        """Ask and yield each piece of the answer as it arrives.
+
+        The channel is taken until the iterator ends or is closed; leaving it early disconnects.
 
         Raises:
             Error: As :meth:`request`; ``timeout_s`` bounds the wait for each piece.
@@ -143,7 +168,9 @@ class Channel:
             self._streaming = False
 
     def abort(self) -> None:
-        """Hang up, from another thread than the one whose request waits: that fails, and the next request connects anew."""
+        """Hang up, from another thread than the one whose request waits: that fails, and the next request connects
+        anew.
+        """
         connected = self._socket
         if connected is not None:
             with contextlib.suppress(OSError):
@@ -164,16 +191,28 @@ class Channel:
         if self._closed:
             raise InterfaceError(f"the channel to {self.address} is closed")
         if self._streaming:
-            raise InterfaceError(f"a streamed answer from {self.address} is being read: read it to its end, close it, or use another channel")
+            raise InterfaceError(
+                f"a streamed answer from {self.address} is being read: read it to its end, close it, or use another"
+                " channel"
+            )
         if self._socket is not None:
             return False
         self._connect(timeout_s)
         return True
 
-    def _exchange(self, op: str, args: dict[str, Any] | None, payload: Payload, timeout_s: float | None, control: CallControl | None = None) -> Iterator[Frame]:
+    def _exchange(
+        self,
+        op: str,
+        args: dict[str, Any] | None,
+        payload: Payload,
+        timeout_s: float | None,
+        control: CallControl | None = None,
+    ) -> Iterator[Frame]:
         self._last_id += 1
         request_id = self._last_id
-        buffers = encode_frame(FrameKind.REQUEST, {**(args or {}), "id": request_id, "op": op}, payload, self._send_limits)
+        buffers = encode_frame(
+            FrameKind.REQUEST, {**(args or {}), "id": request_id, "op": op}, payload, self._send_limits
+        )
         whole = False  # unless an answer is read to its end, the next one on this connection would be mistaken for it
         wanted_s = self._timeout_s if timeout_s is None else timeout_s
         end_s = None if wanted_s is None else time.monotonic() + wanted_s
@@ -209,21 +248,26 @@ class Channel:
                 raise ended from error
             if wanted_s is not None and end_s is not None and time.monotonic() >= end_s:
                 raise DeadlineError(
-                    f"{self.address} did not answer {op!r} within {wanted_s:g} s, the timeout_s of this connection; it may still be carried out: ask again or "
-                    "pass a longer timeout_s",
+                    f"{self.address} did not answer {op!r} within {wanted_s:g} s, the timeout_s of this connection; it"
+                    " may still be carried out: ask again or pass a longer timeout_s",
                     address=self.address,
                 ) from error
             raise MemberLostError(
-                f"{self.address} has been silent for {self._silence_s:g} s while {op!r} was waiting for its answer: the process there hangs, or the network "
-                "to it; whether the request was carried out is not known",
+                f"{self.address} has been silent for {self._silence_s:g} s while {op!r} was waiting for its answer: the"
+                " process there hangs, or the network to it; whether the request was carried out is not known",
                 address=self.address,
             ) from error
         except OSError as error:
             if control is not None and (ended := control.error) is not None:
                 raise ended from error
             if self._closed:
-                raise InterfaceError(f"the channel to {self.address} was closed while {op!r} was waiting for its answer") from error
-            raise MemberLostError(f"the connection to {self.address} broke while {op!r} was waiting for its answer: {error}", address=self.address) from error
+                raise InterfaceError(
+                    f"the channel to {self.address} was closed while {op!r} was waiting for its answer"
+                ) from error
+            raise MemberLostError(
+                f"the connection to {self.address} broke while {op!r} was waiting for its answer: {error}",
+                address=self.address,
+            ) from error
         finally:
             if not whole:
                 self._disconnect()
@@ -241,7 +285,8 @@ class Channel:
             self._socket = socket.create_connection((self.host, self.port), timeout=wait_s)
         except OSError as error:
             raise UnreachableError(
-                f"nobody answers at {self.address} ({error}): check that the cluster runs and that this is the address it printed",
+                f"nobody answers at {self.address} ({error}): check that the cluster runs and that this is the address"
+                " it printed",
                 address=self.address,
                 refused=isinstance(error, ConnectionRefusedError),
                 silent=isinstance(error, TimeoutError),
@@ -258,7 +303,8 @@ class Channel:
             raise
         except (DeadlineError, MemberLostError) as error:
             raise UnreachableError(
-                f"{self.address} accepted the connection but did not answer our hello: the process there is stopped, overloaded or about to end",
+                f"{self.address} accepted the connection but did not answer our hello: the process there is stopped,"
+                " overloaded or about to end",
                 address=self.address,
                 silent=isinstance(error.__cause__, TimeoutError),
             ) from error

@@ -1,7 +1,8 @@
 """One accepted connection of a :class:`~secateur.wire.server.FrameServer`.
 
-**Invariant**: what waits is bounded. A peer that does not read is not read from: once ``write_buffer_bytes_max`` unsent bytes have piled up, its further
-requests stay in the socket (and at most one read's worth of them here) until it has caught up.
+**Invariant**: what waits is bounded. A peer that does not read is not read from: once ``write_buffer_bytes_max`` unsent
+bytes have piled up, its further requests stay in the socket (and at most one read's worth of them here) until it has
+caught up.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ class Handler(Protocol):
     def handle(self, request: Request) -> Reply | Awaitable[Reply] | AsyncIterator[Reply]:
         """Answer a request.
 
-        A Reply returned at once is sent before anything else happens: the fast path. An awaitable is awaited in a task of its own, also when the peer has gone
-        meanwhile. The replies of an async iterator are sent as they come, each when the peer has room for it; the iterator is closed early if the peer goes,
-        and cancelled where it waits.
+        A Reply returned at once is sent before anything else happens: the fast path. An awaitable is awaited in a task
+        of its own, also when the peer has gone meanwhile. The replies of an async iterator are sent as they come, each
+        when the peer has room for it; the iterator is closed early if the peer goes, and cancelled where it waits.
 
         The op ``"hello"`` arrives here too, once the token is proven; its reply is the answer to the peer's hello.
 
@@ -102,7 +103,8 @@ class ServerConnection(FrameReceiver):
         self._outbox = SendBuffer(self._transport, self._limits.write_buffer_bytes_max)
         connected = transport.get_extra_info("socket")
         if connected is not None and hasattr(socket, "TCP_USER_TIMEOUT"):
-            # A peer whose machine is gone says nothing, not even goodbye: what is sent to it, a sign of life at least, then fails in time.
+            # A peer whose machine is gone says nothing, not even goodbye: what is sent to it, a sign of life at least,
+            # then fails in time.
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNACKNOWLEDGED_MS)
         self._connections.add(self)
         self._unproven[self] = None
@@ -110,7 +112,11 @@ class ServerConnection(FrameReceiver):
             oldest = next(iter(self._unproven))
             del self._unproven[oldest]
             oldest._transport.abort()
-        self._timer = self._loop.call_later(self._limits.hello_timeout_s, self._refuse, ProtocolError(f"no hello within {self._limits.hello_timeout_s:g} s"))
+        self._timer = self._loop.call_later(
+            self._limits.hello_timeout_s,
+            self._refuse,
+            ProtocolError(f"no hello within {self._limits.hello_timeout_s:g} s"),
+        )
 
     def pause_writing(self) -> None:
         self._outbox.pause()
@@ -161,7 +167,10 @@ class ServerConnection(FrameReceiver):
         self._read_on()
 
     def give_way(self) -> None:
-        message = f"nothing has come of a frame for {self._limits.stalled_s:g} s, and others wait for the memory that it takes: send it again, with fewer bytes"
+        message = (
+            f"nothing has come of a frame for {self._limits.stalled_s:g} s, and others wait for the memory that it"
+            " takes: send it again, with fewer bytes"
+        )
         self._refuse(LimitExceededError(message, limit="held_bytes_max", retry_safe=True))
         self._transport.abort()
 
@@ -202,7 +211,9 @@ class ServerConnection(FrameReceiver):
         if frame.kind is FrameKind.REQUEST:
             request_id, op = frame.header.pop("id", None), frame.header.pop("op", None)
             if type(request_id) is not int or type(op) is not str:
-                self._refuse(ProtocolError(f"a request needs an integer id and a string op; got id {request_id!r}, op {op!r}"))
+                self._refuse(
+                    ProtocolError(f"a request needs an integer id and a string op; got id {request_id!r}, op {op!r}")
+                )
             elif self._peer is None:
                 self._greet(request_id, op, frame)
             else:
@@ -214,7 +225,9 @@ class ServerConnection(FrameReceiver):
         elif frame.kind is FrameKind.NOTIFY and self._peer is not None:
             self._notify(Request(str(frame.header.pop("op", None)), frame.header, frame.payload, self._peer))
         else:
-            self._refuse(ProtocolError(f"a client may not send {frame.kind.name}" + ("" if self._peer else " before its hello")))
+            self._refuse(
+                ProtocolError(f"a client may not send {frame.kind.name}" + ("" if self._peer else " before its hello"))
+            )
         if frame.payload and not is_kept:
             self._held.release(len(frame.payload))
 
@@ -226,7 +239,10 @@ class ServerConnection(FrameReceiver):
             return
         self._unproven.pop(self, None)
         if len(self._connections) - len(self._unproven) > self._limits.connections_max:
-            message = f"the server keeps at most {self._limits.connections_max} connections open: close some, or raise connections_max"
+            message = (
+                f"the server keeps at most {self._limits.connections_max} connections open: close some, or raise"
+                " connections_max"
+            )
             self._refuse(LimitExceededError(message, limit="connections_max", retry_safe=True), request_id)
             return
         if self._timer is not None:
@@ -240,7 +256,10 @@ class ServerConnection(FrameReceiver):
     def _answer(self, request_id: int, request: Request) -> bool:
         """Answer a request, now or in a task of its own; whether the latter, which then holds the payload."""
         if self._in_flight >= self._limits.requests_in_flight_max:
-            message = f"{self._in_flight} requests of this connection are in flight: wait for answers, open another connection, or raise requests_in_flight_max"
+            message = (
+                f"{self._in_flight} requests of this connection are in flight: wait for answers, open another"
+                " connection, or raise requests_in_flight_max"
+            )
             self._send_error(request_id, LimitExceededError(message, limit="requests_in_flight_max", retry_safe=True))
             return False
         try:
@@ -256,7 +275,9 @@ class ServerConnection(FrameReceiver):
         self._tasks.add(task)
         task.add_done_callback(self._finished)
         if isinstance(reply, Coroutine):
-            task.add_done_callback(lambda _: reply.close())  # of a task that is cancelled before it begins, it would never be awaited
+            task.add_done_callback(
+                lambda _: reply.close()
+            )  # of a task that is cancelled before it begins, it would never be awaited
         if request.op in self._abandonable_ops:
             self._abandonable[request_id] = task
             task.add_done_callback(lambda _: self._abandonable.pop(request_id, None))
@@ -301,7 +322,9 @@ class ServerConnection(FrameReceiver):
                 if self._transport.is_closing():
                     return
                 self._send_reply(FrameKind.PART, request_id, op, reply)
-                await asyncio.sleep(0)  # neither a ready iterator nor a full socket suspends: others get their turn here
+                await asyncio.sleep(
+                    0
+                )  # neither a ready iterator nor a full socket suspends: others get their turn here
         finally:
             closing = getattr(replies, "aclose", None)
             if closing is not None:
@@ -310,7 +333,10 @@ class ServerConnection(FrameReceiver):
     def _send_reply(self, kind: FrameKind, request_id: int, op: str, reply: Reply) -> None:
         header: dict[str, Any] = {"id": request_id, **reply.header}
         if op == HELLO:
-            header["limits"] = {"frame_bytes_max": self._limits.frame_bytes_max, "header_bytes_max": self._limits.header_bytes_max}
+            header["limits"] = {
+                "frame_bytes_max": self._limits.frame_bytes_max,
+                "header_bytes_max": self._limits.header_bytes_max,
+            }
         try:
             self._write(kind, header, reply.payload)
         except Error as error:
@@ -324,7 +350,14 @@ class ServerConnection(FrameReceiver):
         except Error as unsendable:
             self._write(
                 FrameKind.ERROR,
-                {"id": request_id, **to_wire(InternalError(f"an error could not be sent: {unsendable.message}; it was: {str(error)[:10_000]}"))},
+                {
+                    "id": request_id,
+                    **to_wire(
+                        InternalError(
+                            f"an error could not be sent: {unsendable.message}; it was: {str(error)[:10_000]}"
+                        )
+                    ),
+                },
                 b"",
             )
 
@@ -336,7 +369,8 @@ class ServerConnection(FrameReceiver):
     def _refuse(self, error: Error, request_id: int = _NO_REQUEST) -> None:
         """Say why and hang up.
 
-        What the peer still sends is read and dropped for a moment: closing on unread bytes would reset the connection and lose the reason.
+        What the peer still sends is read and dropped for a moment: closing on unread bytes would reset the connection
+        and lose the reason.
         """
         if self._refused:
             return

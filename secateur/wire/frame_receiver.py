@@ -1,4 +1,6 @@
-"""Frames out of a socket: small ones are cut out of what a read brought, a large payload is read straight into the memory where it stays."""
+"""Frames out of a socket: small ones are cut out of what a read brought, a large payload is read straight into the
+memory where it stays.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,14 @@ _FIRST_READ_BYTES: Final = 2 << 10
 class FrameReceiver(asyncio.BufferedProtocol):
     """The receiving half of a connection; what happens to frames is up to the subclass.
 
-    The event loop asks where to put the next bytes instead of handing them over: of a payload of megabytes nothing is copied, which halves the time it takes.
-    Once a frame was the last one wanted, or was none, what still arrives is dropped.
+    The event loop asks where to put the next bytes instead of handing them over: of a payload of megabytes nothing is
+    copied, which halves the time it takes. Once a frame was the last one wanted, or was none, what still arrives is
+    dropped.
 
     Args:
         limits: The bounds of the first frames.
-        is_stranger: Whether nobody knows yet who is at the other end: it is then read in small pieces, until :meth:`read_more`.
+        is_stranger: Whether nobody knows yet who is at the other end: it is then read in small pieces, until
+            :meth:`read_more`.
     """
 
     def __init__(self, limits: Limits, *, is_stranger: bool = False) -> None:

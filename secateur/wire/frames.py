@@ -46,7 +46,10 @@ class FrameKind(IntEnum):
     PART = 5
     """A piece of an answer, of which more follows; the last one is a RESPONSE."""
     ALIVE = 6
-    """The server still works on what this connection has asked for. Sent every second, so that silence means that it does not work any more."""
+    """The server still works on what this connection has asked for.
+
+    Sent every second, so that silence means that it does not work any more.
+    """
     CANCEL = 7
     """Nobody waits for the answer to request ``id`` any more: the server may give it up."""
 
@@ -60,7 +63,8 @@ class Frame(NamedTuple):
     Attributes:
         kind: What it is.
         header: Its msgpack map, fresh: the receiver may take it apart.
-        payload: Its bytes; empty when there are none. Read-only by convention; owned by this frame, so tables decoded from it may keep it.
+        payload: Its bytes; empty when there are none. Read-only by convention; owned by this frame, so tables decoded
+            from it may keep it.
     """
 
     kind: FrameKind
@@ -68,7 +72,9 @@ class Frame(NamedTuple):
     payload: memoryview
 
 
-def encode_frame(kind: FrameKind, header: dict[str, Any], payload: Payload = b"", limits: Limits | None = None) -> list[bytes | memoryview]:
+def encode_frame(
+    kind: FrameKind, header: dict[str, Any], payload: Payload = b"", limits: Limits | None = None
+) -> list[bytes | memoryview]:
     """Turn a frame into buffers to write in order: one for a small frame, else the header and the payload uncopied.
 
     Raises:
@@ -122,7 +128,8 @@ class FrameDecoder:
         """Take in bytes and yield the frames that they complete; the iterator has to be exhausted before the next call.
 
         Raises:
-            ProtocolError: The bytes are not frames; frames in front of them have been yielded. The decoder is of no further use.
+            ProtocolError: The bytes are not frames; frames in front of them have been yielded. The decoder is of no
+                further use.
             LimitExceededError: A frame announces more than the limits allow. The decoder is of no further use.
         """
         position = 0
@@ -149,7 +156,10 @@ class FrameDecoder:
                 raise _too_large(header_bytes, payload_bytes, self.limits)
             kind = _KINDS.get(code)
             if kind is None:
-                raise ProtocolError(f"frame of kind {code}; kinds are {', '.join(f'{k.value} {k.name}' for k in FrameKind)}: is the peer of a newer version?")
+                raise ProtocolError(
+                    f"frame of kind {code}; kinds are {', '.join(f'{k.value} {k.name}' for k in FrameKind)}: is the"
+                    " peer of a newer version?"
+                )
             payload_start = position + _HEAD.size + header_bytes
             if payload_start > len(data):
                 self._wanted = _HEAD.size + header_bytes
@@ -157,7 +167,9 @@ class FrameDecoder:
                 return
             header = unpack(data[position + _HEAD.size : payload_start])
             if type(header) is not dict:
-                raise ProtocolError(f"the header of a {kind.name} frame is a {type(header).__name__}; it has to be a map")
+                raise ProtocolError(
+                    f"the header of a {kind.name} frame is a {type(header).__name__}; it has to be a map"
+                )
             position = payload_start + payload_bytes
             if position > len(data):
                 self._begin(kind, header, payload_bytes, data[payload_start:])
@@ -169,7 +181,9 @@ class FrameDecoder:
             _check_prefix(self._partial)
 
     def target(self) -> memoryview | None:
-        """Where the rest of a payload belongs while one is being collected: a socket may read straight into it and call :meth:`filled`."""
+        """Where the rest of a payload belongs while one is being collected: a socket may read straight into it and call
+        :meth:`filled`.
+        """
         return None if self._payload is None else self._payload[self._filled :]
 
     def filled(self, count: int) -> Frame | None:
@@ -177,7 +191,8 @@ class FrameDecoder:
         return self._advance(count)
 
     def _begin(self, kind: FrameKind, header: dict[str, Any], payload_bytes: int, arrived: bytes) -> None:
-        # Arrow's allocator: aligned for its kernels, and pages are not touched before bytes arrive, so a peer cannot cost us memory by announcing a lot
+        # Arrow's allocator: aligned for its kernels, and pages are not touched before bytes arrive, so a peer cannot
+        # cost us memory by announcing a lot
         payload = memoryview(pa.allocate_buffer(payload_bytes)).cast("B")
         payload[: len(arrived)] = arrived
         self._kind, self._header, self._payload, self._filled = kind, header, payload, len(arrived)
@@ -198,18 +213,25 @@ def _check_prefix(start: bytes | bytearray) -> None:
         return
     if start[:2] == _MAGIC:
         raise ProtocolError(
-            f"the peer speaks protocol version {start[2]}, this side {PROTOCOL_VERSION}: install the same version of secateur on both sides", version=start[2]
+            f"the peer speaks protocol version {start[2]}, this side {PROTOCOL_VERSION}: install the same version of"
+            " secateur on both sides",
+            version=start[2],
         )
-    raise ProtocolError(f"expected a secateur frame, got bytes that start with {bytes(start[:8])!r}: does the address belong to another service?")
+    raise ProtocolError(
+        f"expected a secateur frame, got bytes that start with {bytes(start[:8])!r}: does the address belong to another"
+        " service?"
+    )
 
 
 def _too_large(header_bytes: int, payload_bytes: int, limits: Limits) -> LimitExceededError:
     if header_bytes > limits.header_bytes_max:
         return LimitExceededError(
-            f"a frame header of {header_bytes} bytes exceeds the limit of {limits.header_bytes_max}: shorten the statement or raise header_bytes_max",
+            f"a frame header of {header_bytes} bytes exceeds the limit of {limits.header_bytes_max}: shorten the"
+            " statement or raise header_bytes_max",
             limit="header_bytes_max",
         )
     return LimitExceededError(
-        f"a frame payload of {payload_bytes} bytes exceeds the limit of {limits.frame_bytes_max}: send or ask for less at a time, or raise frame_bytes_max",
+        f"a frame payload of {payload_bytes} bytes exceeds the limit of {limits.frame_bytes_max}: send or ask for less"
+        " at a time, or raise frame_bytes_max",
         limit="frame_bytes_max",
     )

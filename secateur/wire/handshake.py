@@ -1,7 +1,7 @@
 """The hello: the first request on every connection, which proves the token before anything else is read.
 
-The token is the users' secret. Beside it each cluster has a secret of its own, made at its start and never given to a client: by it members and the controller
-recognise each other, and refuse to clients what only they may ask.
+The token is the users' secret. Beside it each cluster has a secret of its own, made at its start and never given to a
+client: by it members and the controller recognise each other, and refuse to clients what only they may ask.
 """
 
 from __future__ import annotations
@@ -53,7 +53,11 @@ class Hello:
 
     def args(self) -> dict[str, Any]:
         args: dict[str, Any] = {"token": self.token, "protocol": PROTOCOL_VERSION, "client": self.client}
-        return args if self.identity is None else {**args, "role": self.identity.role.value, "secret": self.identity.secret}
+        return (
+            args
+            if self.identity is None
+            else {**args, "role": self.identity.role.value, "secret": self.identity.secret}
+        )
 
     @classmethod
     def check(cls, op: str, args: dict[str, Any], token: str | None, secret: str | None = None) -> Hello:
@@ -66,19 +70,22 @@ class Hello:
             secret: What a process of the cluster has to know; None where there are no such processes.
 
         Raises:
-            AuthenticationError: It is no hello, its token is not ``token``, or it claims to be part of the cluster without knowing ``secret``.
+            AuthenticationError: It is no hello, its token is not ``token``, or it claims to be part of the cluster
+                without knowing ``secret``.
             ProtocolError: Its protocol version is not ours.
         """
         if op != HELLO:
             raise AuthenticationError(f"the first request of a connection has to be {HELLO!r}, got {op!r}")
         if args.get("protocol") != PROTOCOL_VERSION:
-            raise ProtocolError(f"the hello asks for protocol version {args.get('protocol')!r}, this side speaks {PROTOCOL_VERSION}")
+            raise ProtocolError(
+                f"the hello asks for protocol version {args.get('protocol')!r}, this side speaks {PROTOCOL_VERSION}"
+            )
         given = args.get("token")
         if token is not None:
             if given is None:
                 raise AuthenticationError(
-                    "this cluster asks for a token and none was given: pass token=... to connect, or set SECATEUR_TOKEN; "
-                    "it is cluster.token in the process that started it"
+                    "this cluster asks for a token and none was given: pass token=... to connect, or set"
+                    " SECATEUR_TOKEN; it is cluster.token in the process that started it"
                 )
             if not hmac.compare_digest(str(given).encode(errors="surrogatepass"), token.encode()):
                 raise AuthenticationError("the token is wrong: use the one that the cluster was started with")
@@ -91,7 +98,10 @@ def _identity(args: dict[str, Any], secret: str | None) -> ClusterIdentity | Non
         return None
     is_known = secret is not None and hmac.compare_digest(str(given).encode(errors="surrogatepass"), secret.encode())
     if not is_known or role not in (Role.MEMBER, Role.CONTROLLER):
-        raise AuthenticationError(f"the hello claims to come from a {str(role)[:40]!r} of this cluster and does not prove it: connect as a client")
+        raise AuthenticationError(
+            f"the hello claims to come from a {str(role)[:40]!r} of this cluster and does not prove it: connect as a"
+            " client"
+        )
     return ClusterIdentity(Role(role), "")
 
 

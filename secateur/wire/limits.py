@@ -16,9 +16,11 @@ class Limits:
         header_bytes_max: Largest header of one frame; SQL text and parameters travel in headers.
         connections_max: Connections that one server keeps open, of those that have said hello.
         unproven_max: Connections that one server keeps open which have not; of more the oldest is dropped.
-        held_bytes_max: Bytes of payloads that one server holds while they arrive and while their requests are worked on, of all connections together. Above it,
-            connections in the middle of a frame are not read from until there is room; what is stored or queued counts there, not here.
-        stalled_s: Seconds without a byte after which a connection in the middle of a frame is dropped, when others wait for room.
+        held_bytes_max: Bytes of payloads that one server holds while they arrive and while their requests are worked
+            on, of all connections together. Above it, connections in the middle of a frame are not read from until
+            there is room; what is stored or queued counts there, not here.
+        stalled_s: Seconds without a byte after which a connection in the middle of a frame is dropped, when others wait
+            for room.
         requests_in_flight_max: Requests of one connection that may be waiting for their answers.
         write_buffer_bytes_max: Unsent bytes of one connection above which its requests wait until the peer has read.
         hello_timeout_s: Seconds that a new connection may take to say hello.

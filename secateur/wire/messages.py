@@ -14,7 +14,10 @@ _EMPTY = memoryview(b"")
 
 
 class Role(StrEnum):
-    """What the other end of a connection is to the cluster. Everything but a client has proved that it is part of it."""
+    """What the other end of a connection is to the cluster.
+
+    Everything but a client has proved that it is part of it.
+    """
 
     CLIENT = "client"
     MEMBER = "member"

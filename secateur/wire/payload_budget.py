@@ -1,10 +1,12 @@
 """How much payload a server holds at one moment, over all its connections.
 
-Bytes count from the moment that they arrive until the request that they belong to has been worked on. What a peer only announces costs nothing, so it does not
-count. When there is too much, connections in the middle of a frame are not read from until something has been worked on.
+Bytes count from the moment that they arrive until the request that they belong to has been worked on. What a peer only
+announces costs nothing, so it does not count. When there is too much, connections in the middle of a frame are not read
+from until something has been worked on.
 
-**Invariant**: of the connections in the middle of a frame, the one whose frame began first is always read from, so that frames which wait for each other cannot
-wait for ever; it alone may pass the bound. If it falls silent while others wait, it is dropped.
+**Invariant**: of the connections in the middle of a frame, the one whose frame began first is always read from, so that
+frames which wait for each other cannot wait for ever; it alone may pass the bound. If it falls silent while others
+wait, it is dropped.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ class PayloadBudget:
         self.held = 0
         self._bytes_max = bytes_max
         self._stalled_s = stalled_s
-        self._arriving: dict[PausableConnection, float] = {}  # when the last byte came, in the order in which the frames began
+        self._arriving: dict[
+            PausableConnection, float
+        ] = {}  # when the last byte came, in the order in which the frames began
         self._held_up: set[PausableConnection] = set()
         self._look: asyncio.TimerHandle | None = None
 

@@ -6,7 +6,16 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, Final, cast
 
-from secateur.errors import DeadlineError, Error, InterfaceError, LimitExceededError, MemberLostError, ProtocolError, UnreachableError, from_wire
+from secateur.errors import (
+    DeadlineError,
+    Error,
+    InterfaceError,
+    LimitExceededError,
+    MemberLostError,
+    ProtocolError,
+    UnreachableError,
+    from_wire,
+)
 from secateur.wire.frame_receiver import FrameReceiver
 from secateur.wire.frames import Frame, FrameKind, Payload, encode_frame
 from secateur.wire.handshake import HELLO, ClusterIdentity, Hello, peer_limits
@@ -20,17 +29,20 @@ _PARTS_WAITING_MAX: Final = 16
 
 
 class Peer:
-    """A connection to a :class:`~secateur.wire.server.FrameServer`, opened at the first request and again after it broke.
+    """A connection to a :class:`~secateur.wire.server.FrameServer`, opened at the first request and again after it
+    broke.
 
-    To be used on one event loop. Requests are answered in any order; notifications arrive in the order sent. It never repeats a request by itself.
+    To be used on one event loop. Requests are answered in any order; notifications arrive in the order sent. It never
+    repeats a request by itself.
 
     Args:
         host: Host name or address.
         port: Port.
         token: The secret of the cluster, if it has one.
         client: A name for the server's logs, such as a member id.
-        timeout_s: Seconds without a sign of life after which the peer is taken for silent, while it owes an answer and while the connection is made; None waits
-            for ever. A request with a time-out of its own waits for that long at most, whatever signs there are.
+        timeout_s: Seconds without a sign of life after which the peer is taken for silent, while it owes an answer and
+            while the connection is made; None waits for ever. A request with a time-out of its own waits for that long
+            at most, whatever signs there are.
         limits: Bounds on frames, both ways.
         identity: What to prove to be; None for a client.
     """
@@ -69,14 +81,17 @@ class Peer:
         """
         return (await self._connected()).hello
 
-    async def request(self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"", *, timeout_s: float | None = None) -> Answer:
+    async def request(
+        self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"", *, timeout_s: float | None = None
+    ) -> Answer:
         """Ask and wait for the whole answer.
 
         Raises:
             Error: Whatever the server answered.
             UnreachableError: Nobody answers there; nothing was sent.
             MemberLostError: The connection broke; whether the request was carried out is unknown.
-            DeadlineError: No answer in time; whether the request was carried out is unknown. The peer is told that nobody waits any more.
+            DeadlineError: No answer in time; whether the request was carried out is unknown. The peer is told that
+                nobody waits any more.
             LimitExceededError: The request is larger than the limits allow; nothing was sent.
             SerializationError: An argument does not travel; nothing was sent.
         """
@@ -98,7 +113,9 @@ class Peer:
         finally:
             link.forget(request_id)
 
-    async def stream(self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"", *, timeout_s: float | None = None) -> AsyncIterator[Answer]:
+    async def stream(
+        self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"", *, timeout_s: float | None = None
+    ) -> AsyncIterator[Answer]:
         """Ask and yield each piece of the answer as it arrives.
 
         Pieces that are not taken stop the whole connection after a few: use a Peer of its own for long streams.
@@ -151,7 +168,10 @@ class Peer:
                 if timeout_s is None and link.heard_s > since_s:
                     since_s = link.heard_s
                     continue
-                raise DeadlineError(f"{self.address} did not answer {op!r} within {waited:g} s; it may still be carried out", address=self.address) from error
+                raise DeadlineError(
+                    f"{self.address} did not answer {op!r} within {waited:g} s; it may still be carried out",
+                    address=self.address,
+                ) from error
 
     async def _connected(self) -> _Link:
         link = self._link
@@ -194,7 +214,8 @@ class Peer:
         except (TimeoutError, MemberLostError) as error:
             await link.close(ProtocolError("no hello"))
             raise UnreachableError(
-                f"{self.address} accepted the connection but did not answer our hello: the process there is stopped, overloaded or about to end",
+                f"{self.address} accepted the connection but did not answer our hello: the process there is stopped,"
+                " overloaded or about to end",
                 address=self.address,
             ) from error
         except BaseException:
@@ -243,7 +264,11 @@ class _Link(FrameReceiver):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone.set()
-        self._fail(MemberLostError(f"the connection to {self._address} broke: {exc or 'the peer closed it'}", address=self._address))
+        self._fail(
+            MemberLostError(
+                f"the connection to {self._address} broke: {exc or 'the peer closed it'}", address=self._address
+            )
+        )
 
     def greeted(self, frame: Frame) -> None:
         self.hello = Answer(frame.header, (frame.payload,) if frame.payload else ())
@@ -253,7 +278,8 @@ class _Link(FrameReceiver):
         """Send a request; its answers are awaited with :meth:`answer` and dropped with :meth:`forget`."""
         if len(self._answers) >= self._limits.requests_in_flight_max:
             raise LimitExceededError(
-                f"{len(self._answers)} requests to {self._address} are in flight: wait for answers or raise requests_in_flight_max",
+                f"{len(self._answers)} requests to {self._address} are in flight: wait for answers or raise"
+                " requests_in_flight_max",
                 limit="requests_in_flight_max",
                 retry_safe=True,
             )
@@ -316,7 +342,11 @@ class _Link(FrameReceiver):
                         self._crowded.add(request_id)
                         self._transport.pause_reading()
             case kind:
-                self._fail(ProtocolError(f"{self._address} sent a {kind.name} frame to the side that asks", address=self._address))
+                self._fail(
+                    ProtocolError(
+                        f"{self._address} sent a {kind.name} frame to the side that asks", address=self._address
+                    )
+                )
 
     def _make_room(self, request_id: int) -> None:
         if request_id in self._crowded:

@@ -15,11 +15,12 @@ _PIECE_BYTES: Final = 1 << 20
 class SendBuffer:
     """Feeds a transport in pieces, in order, as fast as the peer reads.
 
-    A transport copies what it cannot send at once (always on Python 3.11), so handing it a large payload whole would hold the payload twice. Here at most
-    ``buffer_bytes_max`` plus one piece are copied; the rest waits uncopied.
+    A transport copies what it cannot send at once (always on Python 3.11), so handing it a large payload whole would
+    hold the payload twice. Here at most ``buffer_bytes_max`` plus one piece are copied; the rest waits uncopied.
 
     Attributes:
-        clear: Set while everything has been handed to the transport and the transport accepts more. Whoever can wait should, before writing.
+        clear: Set while everything has been handed to the transport and the transport accepts more. Whoever can wait
+            should, before writing.
     """
 
     __slots__ = ("_paused", "_transport", "_waiting", "clear")

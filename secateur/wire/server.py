@@ -28,8 +28,8 @@ class FrameServer:
         secret: What a peer has to prove to be taken for a process of the cluster; None takes all for clients.
         limits: Bounds of every connection.
         on_gone: Told of every peer that had said hello and is gone.
-        abandonable_ops: The operations that are cancelled where they wait when nobody waits for their answer any more: those that change nothing, or only what
-            is dropped again.
+        abandonable_ops: The operations that are cancelled where they wait when nobody waits for their answer any more:
+            those that change nothing, or only what is dropped again.
         alive_s: Seconds between two signs of life to those that wait for an answer.
     """
 
@@ -81,12 +81,17 @@ class FrameServer:
         try:
             self._server = await loop.create_server(self._connection, self.host, self.port, backlog=_BACKLOG)
         except OSError as error:
-            raise OperationalError(f"cannot listen on {self.host}:{self.port}: {error}; choose another port, or 0 for any free one") from error
+            raise OperationalError(
+                f"cannot listen on {self.host}:{self.port}: {error}; choose another port, or 0 for any free one"
+            ) from error
         self.port = self._server.sockets[0].getsockname()[1]
         self._tick()
 
     async def stop(self) -> None:
-        """Stop listening, cancel what runs, and drop every connection. Nothing is left on the loop afterwards. May be called twice."""
+        """Stop listening, cancel what runs, and drop every connection.
+
+        Nothing is left on the loop afterwards. May be called twice.
+        """
         server, self._server = self._server, None
         if server is None:
             return
@@ -103,7 +108,10 @@ class FrameServer:
         await server.wait_closed()
 
     def _tick(self) -> None:
-        """Tell all that wait that this process is at work. For all connections at once, so that requests that are answered quickly cost nothing."""
+        """Tell all that wait that this process is at work.
+
+        For all connections at once, so that requests that are answered quickly cost nothing.
+        """
         self._ticking = asyncio.get_running_loop().call_later(self._alive_s, self._tick)
         for connection in self._connections:
             connection.tell_alive()

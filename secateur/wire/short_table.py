@@ -1,8 +1,9 @@
 """Results of a few rows as plain values, which travel in the header of an answer.
 
-An Arrow stream costs some ten microseconds to write, as many to read, and more to become Python values, whatever it holds. The answer of a key lookup or of
-one customer's aggregate is a handful of values that its receiver wants as Python values: as msgpack they cost one microsecond. Arrow stays the form of
-everything else, and a short table becomes an Arrow table when it is asked for one.
+An Arrow stream costs some ten microseconds to write, as many to read, and more to become Python values, whatever it
+holds. The answer of a key lookup or of one customer's aggregate is a handful of values that its receiver wants as
+Python values: as msgpack they cost one microsecond. Arrow stays the form of everything else, and a short table becomes
+an Arrow table when it is asked for one.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class ShortTable(NamedTuple):
     """A table as plain values.
 
     Attributes:
-        columns: The values of each column as Python has them: int for HUGEINT, naive and UTC datetimes, Decimal, uuid.UUID, None for NULL.
+        columns: The values of each column as Python has them: int for HUGEINT, naive and UTC datetimes, Decimal,
+            uuid.UUID, None for NULL.
         num_rows: The length of each.
     """
 
@@ -48,14 +50,17 @@ def travels_short(types: Sequence[SqlType]) -> bool:
 
 
 def shorten(arrays: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[SqlType], num_rows: int) -> ShortTable | None:
-    """The short form of columns, or None when their texts are long or Python has no object for a value, such as a date after the year 9999.
+    """The short form of columns, or None when their texts are long or Python has no object for a value, such as a date
+    after the year 9999.
 
     Args:
         arrays: The columns, of types that :func:`travels_short`.
         types: Their types.
         num_rows: Their length, at most :data:`SHORT_ROWS_MAX`.
     """
-    if any(kind.kind in _LONG_KINDS and array.nbytes > _CHARACTERS_MAX for array, kind in zip(arrays, types, strict=True)):
+    if any(
+        kind.kind in _LONG_KINDS and array.nbytes > _CHARACTERS_MAX for array, kind in zip(arrays, types, strict=True)
+    ):
         return None
     try:
         return ShortTable([_values(array, kind) for array, kind in zip(arrays, types, strict=True)], num_rows)
@@ -70,11 +75,15 @@ def is_short(columns: Sequence[list[Any]], types: Sequence[SqlType]) -> bool:
 
 
 def _values(array: pa.Array | pa.ChunkedArray, kind: SqlType) -> list[Any]:
-    values: list[Any] = (array.chunk(0) if isinstance(array, pa.ChunkedArray) and array.num_chunks == 1 else array).to_pylist()
+    values: list[Any] = (
+        array.chunk(0) if isinstance(array, pa.ChunkedArray) and array.num_chunks == 1 else array
+    ).to_pylist()
     return values if kind.kind is not TypeKind.HUGEINT else [None if value is None else int(value) for value in values]
 
 
 def _array(values: list[Any], kind: SqlType) -> pa.Array:
     if kind.kind is TypeKind.UUID:
-        return pa.ExtensionArray.from_storage(kind.arrow, pa.array([None if value is None else value.bytes for value in values], kind.arrow.storage_type))
+        return pa.ExtensionArray.from_storage(
+            kind.arrow, pa.array([None if value is None else value.bytes for value in values], kind.arrow.storage_type)
+        )
     return pa.array(values, kind.arrow)

@@ -1,7 +1,8 @@
 """Plain values as bytes: msgpack, with extension types for the SQL values that msgpack does not know.
 
-None, bool, int, float, str, bytes, list and dict are msgpack's own. Tuples become lists. Timestamps with a zone become UTC: only the instant travels.
-Nothing here can build an object of another class, so bytes from a stranger are safe to read.
+None, bool, int, float, str, bytes, list and dict are msgpack's own. Tuples become lists. Timestamps with a zone become
+UTC: only the instant travels. Nothing here can build an object of another class, so bytes from a stranger are safe to
+read.
 """
 
 from __future__ import annotations
@@ -45,10 +46,21 @@ _PACK_ERRORS: Final = (TypeError, ValueError, OverflowError)
 _UNCOUNTED_BYTES_MAX: Final = 64 << 10
 """Of so few bytes the worst becomes five megabytes, and counting would cost every small frame."""
 _OBJECTS_MAX: Final = 1_000_000
-"""Lists, maps and values of extension types in one message: each is up to a hundred times as large as its bytes. A scheme of 100,000 ranges has half."""
+"""Lists, maps and values of extension types in one message: each is up to a hundred times as large as its bytes.
+
+A scheme of 100,000 ranges has half.
+"""
 _ELEMENTS_MAX: Final = 8_000_000
 """Elements of all lists and maps of one message."""
-_UNPACK_ERRORS: Final = (ValueError, TypeError, OverflowError, RecursionError, DecimalException, struct.error, msgpack.UnpackException)
+_UNPACK_ERRORS: Final = (
+    ValueError,
+    TypeError,
+    OverflowError,
+    RecursionError,
+    DecimalException,
+    struct.error,
+    msgpack.UnpackException,
+)
 
 
 def pack(value: Any) -> bytes:
@@ -61,7 +73,8 @@ def pack(value: Any) -> bytes:
         packed: bytes = _packers.packer.pack(value)
     except _PACK_ERRORS as error:
         raise SerializationError(
-            f"cannot send a value: {error}; send None, bool, int, float, str, bytes, date, time, datetime, timedelta, Decimal, UUID, or lists and dicts of them"
+            f"cannot send a value: {error}; send None, bool, int, float, str, bytes, date, time, datetime, timedelta,"
+            " Decimal, UUID, or lists and dicts of them"
         ) from error
     return packed
 
@@ -80,7 +93,9 @@ def unpack(data: bytes | memoryview) -> Any:
             return msgpack.unpackb(data, ext_hook=_from_ext, strict_map_key=False)
         return _unpack_counted(data)
     except _UNPACK_ERRORS as error:
-        raise ProtocolError(f"{len(data)} bytes that should be one msgpack value are not: {type(error).__name__}: {error}") from error
+        raise ProtocolError(
+            f"{len(data)} bytes that should be one msgpack value are not: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _unpack_counted(data: bytes | memoryview) -> Any:
@@ -108,7 +123,9 @@ def _unpack_counted(data: bytes | memoryview) -> Any:
 
     bounds = {"max_array_len": _ELEMENTS_MAX, "max_map_len": _ELEMENTS_MAX}
     try:
-        return msgpack.unpackb(data, ext_hook=ext_hook, list_hook=list_hook, object_hook=object_hook, strict_map_key=False, **bounds)
+        return msgpack.unpackb(
+            data, ext_hook=ext_hook, list_hook=list_hook, object_hook=object_hook, strict_map_key=False, **bounds
+        )
     except ValueError as error:
         if any(bound in str(error) for bound in bounds):
             raise _too_many(data, f"{_ELEMENTS_MAX:,} elements of lists and maps") from error
@@ -116,7 +133,9 @@ def _unpack_counted(data: bytes | memoryview) -> Any:
 
 
 def _too_many(data: bytes | memoryview, what: str) -> LimitExceededError:
-    return LimitExceededError(f"a message of {len(data):,} bytes has more than {what}: send fewer values at a time", limit="message_objects")
+    return LimitExceededError(
+        f"a message of {len(data):,} bytes has more than {what}: send fewer values at a time", limit="message_objects"
+    )
 
 
 def _to_ext(value: Any) -> Any:
@@ -131,7 +150,10 @@ def _to_ext(value: Any) -> Any:
         case time():
             if value.tzinfo is not None:
                 raise TypeError(f"a time of day with a zone ({value!r}) has no SQL type")
-            return msgpack.ExtType(_Ext.TIME, _INT64.pack(((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond))
+            return msgpack.ExtType(
+                _Ext.TIME,
+                _INT64.pack(((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond),
+            )
         case timedelta():
             return msgpack.ExtType(_Ext.INTERVAL, (value // _MICROSECOND).to_bytes(_SPAN_BYTES, "little", signed=True))
         case Decimal():
@@ -181,7 +203,9 @@ def _from_ext(code: int, data: bytes) -> Any:
 
 
 class _Packers(threading.local):
-    """One packer a thread: a packer is reused because making one costs more than packing a header, and it is not thread-safe."""
+    """One packer a thread: a packer is reused because making one costs more than packing a header, and it is not
+    thread-safe.
+    """
 
     def __init__(self) -> None:
         self.packer = msgpack.Packer(default=_to_ext)

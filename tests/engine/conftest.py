@@ -46,4 +46,10 @@ def table_of() -> Callable[[pa.Table, str], TableDef]:
 def order_rows() -> pa.Table:
     """200 customers with 5 orders each; amounts are whole, so that their sums are exact in any order."""
     customers = [f"C{i // 5}" for i in range(1000)]
-    return pa.table({"customer": customers, "number": pa.array([i % 5 for i in range(1000)], pa.int64()), "amount": [float(i) for i in range(1000)]})
+    return pa.table(
+        {
+            "customer": customers,
+            "number": pa.array([i % 5 for i in range(1000)], pa.int64()),
+            "amount": [float(i) for i in range(1000)],
+        }
+    )

@@ -9,7 +9,18 @@ import pyarrow as pa
 
 from secateur.connectors.collect import collect
 from secateur.connectors.table import table_source
-from secateur.dag import DAG, Edge, EdgeConfig, Emitter, OnMembers, Placement, Processor, ProcessorMetaSupplier, ProcessorSupplier, between
+from secateur.dag import (
+    DAG,
+    Edge,
+    EdgeConfig,
+    Emitter,
+    OnMembers,
+    Placement,
+    Processor,
+    ProcessorMetaSupplier,
+    ProcessorSupplier,
+    between,
+)
 from secateur.dag.supplier import FactorySupplier
 from secateur.engine.processors import filter_rows
 from secateur.partitioning.schemes.build import build_scheme
@@ -21,7 +32,9 @@ from secateur.partitioning.types.column_type import parse_type, type_of_arrow
 def orders_table() -> TableDef:
     """16 partitions by customer."""
     types = {"customer": parse_type("VARCHAR"), "number": parse_type("BIGINT"), "amount": parse_type("DOUBLE")}
-    scheme = build_scheme(hashes=[HashComponent(("customer",), 16)], types=types, primary_key=("customer", "number"), table="orders")
+    scheme = build_scheme(
+        hashes=[HashComponent(("customer",), 16)], types=types, primary_key=("customer", "number"), table="orders"
+    )
     columns = tuple(Column(name, sql_type, nullable=name == "amount") for name, sql_type in types.items())
     return TableDef("orders", 1, columns, ("customer", "number"), scheme, backups=0)
 
@@ -30,7 +43,14 @@ def table_of(rows: pa.Table, key: str) -> TableDef:
     """A table ``rows`` with the columns of some rows, by its primary key: 7 partitions."""
     types = {field.name: type_of_arrow(field.type) for field in rows.schema}
     scheme = build_scheme(hashes=[HashComponent((key,), 7)], types=types, primary_key=(key,), table="rows")
-    return TableDef("rows", 1, tuple(Column(name, kind, nullable=name != key) for name, kind in types.items()), (key,), scheme, backups=0)
+    return TableDef(
+        "rows",
+        1,
+        tuple(Column(name, kind, nullable=name != key) for name, kind in types.items()),
+        (key,),
+        scheme,
+        backups=0,
+    )
 
 
 class Numbers(Processor):
@@ -44,7 +64,9 @@ class Numbers(Processor):
     def _batches(self) -> Iterator[pa.RecordBatch]:
         for start in range(0, self._count, self._rows):
             xs = range(start, min(start + self._rows, self._count))
-            yield pa.record_batch({"x": pa.array(xs, pa.int64()), "made": [f"{self.context.member}.{self.context.local_index}"] * len(xs)})
+            yield pa.record_batch(
+                {"x": pa.array(xs, pa.int64()), "made": [f"{self.context.member}.{self.context.local_index}"] * len(xs)}
+            )
 
     def complete(self) -> bool:
         self._emitter = self._emitter or Emitter(self.outbox, self._batches())

@@ -105,7 +105,9 @@ def test_in_a_job_on_three_members_as_duckdb_does(
     connection = duckdb.connect()
     connection.register("rows", rows)
     selected = ", ".join([*by, *(f"{sql} AS {name}" for name, (_, sql) in ORACLE.items())])
-    expected = connection.sql(f"SELECT {selected} FROM rows" + (f" GROUP BY {', '.join(by)}" if by else "")).to_arrow_table()
+    expected = connection.sql(
+        f"SELECT {selected} FROM rows" + (f" GROUP BY {', '.join(by)}" if by else "")
+    ).to_arrow_table()
     actual = run(main())
     assert actual.num_rows == expected.num_rows
     problem = difference(actual, expected.cast(actual.schema), ordered=False)
@@ -114,7 +116,9 @@ def test_in_a_job_on_three_members_as_duckdb_does(
 
 @pytest.mark.parametrize("aggregates", [{"m": sum_of("v")}, {"m": MEDIAN}], ids=["kernel", "operation"])
 @pytest.mark.parametrize("schema", [None, pa.schema({"k": pa.string(), "v": pa.float64()})], ids=["unknown", "known"])
-def test_an_answer_without_rows_has_columns_when_the_schema_is_known(run: RunTest, aggregates: dict[str, Any], schema: pa.Schema | None) -> None:
+def test_an_answer_without_rows_has_columns_when_the_schema_is_known(
+    run: RunTest, aggregates: dict[str, Any], schema: pa.Schema | None
+) -> None:
     dag = DAG()
     dag.new_vertex("rows", batch_source(pa.table({"k": pa.array([], pa.string()), "v": pa.array([], pa.float64())})))
     dag.new_vertex("nothing", map_batches(lambda batch: []))
@@ -122,7 +126,9 @@ def test_an_answer_without_rows_has_columns_when_the_schema_is_known(run: RunTes
     dag.new_vertex("second", combine(["k"], aggregates, schema=schema))
     dag.new_vertex("result", collect())
     dag.edge(between("rows", "nothing")).edge(between("nothing", "first"))
-    dag.edge(between("first", "second").partitioned("k").distributed()).edge(between("second", "result").all_to_one().distributed())
+    dag.edge(between("first", "second").partitioned("k").distributed()).edge(
+        between("second", "result").all_to_one().distributed()
+    )
 
     async def main() -> dict[str, pa.Table]:
         async with LocalCluster(2) as cluster:

@@ -18,7 +18,9 @@ from small_jobs import Numbers, Place, pipeline
 RunTest = Callable[[Any], Any]
 
 
-def deliveries(run: RunTest, edge: Callable[[Edge], Edge], *, count: int = 12, sources: tuple[str, ...] = ("m1", "m2")) -> list[dict[str, Any]]:
+def deliveries(
+    run: RunTest, edge: Callable[[Edge], Edge], *, count: int = 12, sources: tuple[str, ...] = ("m1", "m2")
+) -> list[dict[str, Any]]:
     async def main() -> list[dict[str, Any]]:
         async with LocalCluster(3) as cluster:
             result = await cluster.run(pipeline(Place(lambda: Numbers(count), *sources), edge))
@@ -58,7 +60,9 @@ def test_distributed_partitioned_brings_equal_keys_together(run: RunTest) -> Non
 
 def test_local_partitioned_brings_equal_keys_of_a_member_together(run: RunTest) -> None:
     rows = deliveries(run, lambda e: e.partitioned("x"), count=40)
-    assert Counter((row["x"], row["seen"].split(".")[0]) for row in rows) == {(x, m): 2 for x in range(40) for m in ("m1", "m2")}
+    assert Counter((row["x"], row["seen"].split(".")[0]) for row in rows) == {
+        (x, m): 2 for x in range(40) for m in ("m1", "m2")
+    }
     assert len({(row["x"], row["seen"]) for row in rows}) == 80
 
 

@@ -39,7 +39,14 @@ def test_data_that_arrive_before_the_start_are_kept_and_delivered(run: RunTest) 
             cluster.network.hold(lambda message: message.op == "job_start" and message.receiver == "m3")
             dag = pipeline(Place(lambda: Numbers(50), "m2"), lambda e: e.distribute_to("m3"))
             job = await cluster.runtimes["m1"].start_job(dag, JobConfig(), (), cluster.topology)
-            await until(lambda: bool(any(message.receiver == "m3" and message.op == "exchange" and message.header["last"] for message in cluster.network.sent)))
+            await until(
+                lambda: bool(
+                    any(
+                        message.receiver == "m3" and message.op == "exchange" and message.header["last"]
+                        for message in cluster.network.sent
+                    )
+                )
+            )
             await asyncio.sleep(0)
             assert not job.done
             cluster.network.release()
@@ -52,9 +59,13 @@ def test_early_data_are_bounded(run: RunTest) -> None:
     async def main() -> None:
         async with LocalCluster(3, limits=EngineLimits(early_bytes_max=100, cancel_wait_s=0.05)) as cluster:
             cluster.network.hold(lambda message: message.op == "job_start" and message.receiver == "m3")
-            await cluster.run(pipeline(Place(lambda: Numbers(50), "m2"), lambda e: e.distribute_to("m3")), JobConfig(timeout_s=10))
+            await cluster.run(
+                pipeline(Place(lambda: Numbers(50), "m2"), lambda e: e.distribute_to("m3")), JobConfig(timeout_s=10)
+            )
 
-    with pytest.raises(LimitExceededError, match="member m3 holds more than 100 bytes of rows for jobs that have not started"):
+    with pytest.raises(
+        LimitExceededError, match="member m3 holds more than 100 bytes of rows for jobs that have not started"
+    ):
         run(main())
 
 
@@ -65,7 +76,11 @@ def test_a_slow_consumer_on_another_member_bounds_what_is_sent(run: RunTest) -> 
     dag = DAG()
     dag.new_vertex("source", Place(lambda: Numbers(5_000, rows=10), "m1"))
     dag.new_vertex("slow", Place(Gated, "m2"))
-    dag.edge(between("source", "slow").distribute_to("m2").with_config(EdgeConfig(queue_batches_max=2, window_bytes_max=window)))
+    dag.edge(
+        between("source", "slow")
+        .distribute_to("m2")
+        .with_config(EdgeConfig(queue_batches_max=2, window_bytes_max=window))
+    )
 
     async def main() -> None:
         async with LocalCluster(2) as cluster:
@@ -73,7 +88,9 @@ def test_a_slow_consumer_on_another_member_bounds_what_is_sent(run: RunTest) -> 
             await until(lambda: bool(Gated.waiting.is_set()))
             for _ in range(300):
                 await asyncio.sleep(0)
-            sent = sum(size for m in cluster.network.sent if m.op == "exchange" for _, _, size in m.header.get("pieces", ()))
+            sent = sum(
+                size for m in cluster.network.sent if m.op == "exchange" for _, _, size in m.header.get("pieces", ())
+            )
             assert 0 < sent <= window
             Gated.latch.set()
             result = await job.result()
@@ -86,7 +103,10 @@ def test_a_slow_consumer_on_another_member_bounds_what_is_sent(run: RunTest) -> 
 def test_results_are_bounded(run: RunTest) -> None:
     async def main() -> None:
         async with LocalCluster(2) as cluster:
-            await cluster.run(pipeline(Place(Forever, "m1", "m2"), lambda e: e, map_batches(lambda b: b)), JobConfig(result_bytes_max=1000))
+            await cluster.run(
+                pipeline(Place(Forever, "m1", "m2"), lambda e: e, map_batches(lambda b: b)),
+                JobConfig(result_bytes_max=1000),
+            )
 
     with pytest.raises(LimitExceededError, match=r"larger than 1,000 bytes.*\(vertex 'out' on member m1\)"):
         run(main())
@@ -95,7 +115,9 @@ def test_results_are_bounded(run: RunTest) -> None:
 def test_a_member_runs_only_so_many_jobs(run: RunTest) -> None:
     async def main() -> None:
         async with LocalCluster(3, limits=EngineLimits(executions_max=1)) as cluster:
-            first = await cluster.runtimes["m1"].start_job(pipeline(Place(Forever, "m2"), lambda e: e), JobConfig(), (), cluster.topology)
+            first = await cluster.runtimes["m1"].start_job(
+                pipeline(Place(Forever, "m2"), lambda e: e), JobConfig(), (), cluster.topology
+            )
             await until(lambda: bool(cluster.runtimes["m2"].running_executions))
             for coordinator, full in (("m3", "m2"), ("m1", "m1")):
                 with pytest.raises(LimitExceededError, match=f"member {full} already runs 1 jobs"):

@@ -45,15 +45,21 @@ def test_in_a_job_on_three_members_as_duckdb_does(
         pytest.skip("a broadcast build side has no processor that sees all partners of a row")
     monkeypatch.setattr(hash_join_module, "_BLOCK_ROWS", 32)
     rng = np.random.default_rng(seed)
-    probe = pa.table({"id": pa.array(range(400)), "j": pa.array(rng.integers(0, 60, 400), pa.int32(), mask=rng.random(400) < 0.1)})
-    build = pa.table({"j": pa.array(rng.integers(0, 80, 60), mask=rng.random(60) < 0.1), "name": [f"n{i}" for i in range(60)]})
+    probe = pa.table(
+        {"id": pa.array(range(400)), "j": pa.array(rng.integers(0, 60, 400), pa.int32(), mask=rng.random(400) < 0.1)}
+    )
+    build = pa.table(
+        {"j": pa.array(rng.integers(0, 80, 60), mask=rng.random(60) < 0.1), "name": [f"n{i}" for i in range(60)]}
+    )
     dag = DAG()
     dag.new_vertex("probe", table_source("rows"))
     dag.new_vertex("build", batch_source(build.to_batches(max_chunksize=7)))
     dag.new_vertex("join", hash_join(["j"], how, build_schema=build.schema, probe_schema=probe.schema), 2)
     dag.new_vertex("result", collect())
     if is_broadcast:
-        dag.edge(from_("probe").to("join", 0)).edge(from_("build").to("join", 1).broadcast().distributed().with_priority(-1))
+        dag.edge(from_("probe").to("join", 0)).edge(
+            from_("build").to("join", 1).broadcast().distributed().with_priority(-1)
+        )
     else:
         dag.edge(from_("probe").to("join", 0).partitioned("j").distributed())
         dag.edge(from_("build").to("join", 1).partitioned("j").distributed().with_priority(-1))
@@ -73,7 +79,9 @@ def test_in_a_job_on_three_members_as_duckdb_does(
 
 
 def test_a_processor_that_saw_no_build_side_does_not_guess_its_columns(run: RunTest, table_of: TableOf) -> None:
-    """An inner join by key, of which one processor of six has all of the build side: the others know only half of the columns."""
+    """An inner join by key, of which one processor of six has all of the build side: the others know only half of the
+    columns.
+    """
     probe = pa.table({"id": pa.array(range(200)), "j": pa.array([n % 20 for n in range(200)])})
     dag = DAG()
     dag.new_vertex("probe", table_source("rows"))

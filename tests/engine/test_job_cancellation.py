@@ -22,7 +22,9 @@ RunTest = Callable[[Any], Any]
 def test_cancel_ends_a_source_that_never_ends(run: RunTest) -> None:
     async def main() -> float:
         async with LocalCluster(3) as cluster:
-            job = await cluster.runtimes["m1"].start_job(pipeline(Place(Forever, "m1", "m2", "m3"), lambda e: e), JobConfig(), (), cluster.topology)
+            job = await cluster.runtimes["m1"].start_job(
+                pipeline(Place(Forever, "m1", "m2", "m3"), lambda e: e), JobConfig(), (), cluster.topology
+            )
             await until(lambda: bool(all(runtime.running_executions for runtime in cluster.runtimes.values())))
             begun = time.perf_counter()
             job.cancel("enough")
@@ -73,7 +75,9 @@ def test_cancel_does_not_wait_for_a_call_that_does_not_return(run: RunTest) -> N
 def test_a_waiter_that_goes_away_takes_its_job_with_it(run: RunTest) -> None:
     async def main() -> None:
         async with LocalCluster(2) as cluster:
-            waiter = asyncio.get_running_loop().create_task(cluster.run(pipeline(Place(Forever, "m1", "m2"), lambda e: e)))
+            waiter = asyncio.get_running_loop().create_task(
+                cluster.run(pipeline(Place(Forever, "m1", "m2"), lambda e: e))
+            )
             await until(lambda: bool(cluster.runtimes["m2"].running_executions))
             waiter.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -86,7 +90,9 @@ def test_a_waiter_that_goes_away_takes_its_job_with_it(run: RunTest) -> None:
 def test_a_deadline_says_who_was_still_running(run: RunTest) -> None:
     async def main() -> None:
         async with LocalCluster(2) as cluster:
-            with pytest.raises(DeadlineError, match=r"took longer than its deadline of 0.05 s; still running on m1, m2"):
+            with pytest.raises(
+                DeadlineError, match=r"took longer than its deadline of 0.05 s; still running on m1, m2"
+            ):
                 await cluster.run(pipeline(Place(Forever, "m2"), lambda e: e), JobConfig(timeout_s=0.05))
             assert cluster.runtimes["m2"].running_executions == 0
 
@@ -107,7 +113,9 @@ def test_a_participant_that_never_answers_a_cancel_is_given_up(run: RunTest) -> 
 def test_closing_a_member_ends_its_jobs_and_starts_no_more(run: RunTest) -> None:
     async def main() -> None:
         async with LocalCluster(2) as cluster:
-            job = await cluster.runtimes["m1"].start_job(pipeline(Place(Forever, "m1", "m2"), lambda e: e), JobConfig(), (), cluster.topology)
+            job = await cluster.runtimes["m1"].start_job(
+                pipeline(Place(Forever, "m1", "m2"), lambda e: e), JobConfig(), (), cluster.topology
+            )
             await cluster.runtimes["m1"].close()
             with pytest.raises(MemberLostError, match="member m1 is shutting down"):
                 await job.result()
@@ -134,7 +142,9 @@ def test_cancel_during_a_slow_start(run: RunTest) -> None:
 
     async def main() -> None:
         async with LocalCluster(1) as cluster:
-            job = await cluster.runtimes["m1"].start_job(pipeline(Model(), lambda e: e), JobConfig(), (), cluster.topology)
+            job = await cluster.runtimes["m1"].start_job(
+                pipeline(Model(), lambda e: e), JobConfig(), (), cluster.topology
+            )
             job.cancel()
             with pytest.raises(JobCancelledError):
                 await job.result()

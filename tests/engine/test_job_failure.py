@@ -13,7 +13,16 @@ from secateur.connectors.collect import collect
 from secateur.connectors.table import table_source
 from secateur.dag import DAG, JobConfig, Processor, ProcessorSupplier, between
 from secateur.engine.runtime.services import EngineLimits
-from secateur.errors import DagError, DataError, JobFailedError, MemberLostError, ProtocolError, SerializationError, TopologyChangedError, UnknownTableError
+from secateur.errors import (
+    DagError,
+    DataError,
+    JobFailedError,
+    MemberLostError,
+    ProtocolError,
+    SerializationError,
+    TopologyChangedError,
+    UnknownTableError,
+)
 from secateur.partitioning.tables.table import TableDef
 from secateur.testing.local_cluster import LocalCluster, until
 from small_jobs import Forever, Numbers, Place, pipeline, read_by_key
@@ -32,7 +41,10 @@ def test_a_failing_processor_ends_the_job_everywhere(run: RunTest) -> None:
             dag.new_vertex("source", Place(Forever, "m1", "m2"))
             dag.new_vertex("bad", Place(Bad, "m3"))
             dag.edge(between("source", "bad").distribute_to("m3"))
-            with pytest.raises(JobFailedError, match=r"vertex 'bad' on member m3 failed in process\(ordinal 0, 1 rows\): ValueError: no such thing") as caught:
+            with pytest.raises(
+                JobFailedError,
+                match=r"vertex 'bad' on member m3 failed in process\(ordinal 0, 1 rows\): ValueError: no such thing",
+            ) as caught:
                 await cluster.run(dag)
             assert caught.value.details["vertex"] == "bad"
             assert caught.value.details["member"] == "m3"
@@ -68,7 +80,9 @@ def test_a_lost_member_fails_the_job_and_is_named(run: RunTest, when: str) -> No
         async with LocalCluster(3) as cluster:
             if when == "start":
                 cluster.network.lose("m3")
-            job = await cluster.runtimes["m1"].start_job(pipeline(Place(Forever, "m2", "m3"), lambda e: e), JobConfig(), (), cluster.topology)
+            job = await cluster.runtimes["m1"].start_job(
+                pipeline(Place(Forever, "m2", "m3"), lambda e: e), JobConfig(), (), cluster.topology
+            )
             if when == "running":
                 await until(lambda: bool(cluster.runtimes["m3"].running_executions))
                 cluster.network.lose("m3")
@@ -114,13 +128,17 @@ def test_a_message_that_is_lost_without_a_word_is_noticed(run: RunTest) -> None:
             dag.new_vertex("source", Place(lambda: Numbers(100, rows=50), "m2"))
             dag.new_vertex("out", collect())
             dag.edge(between("source", "out").distributed())
-            with pytest.raises(ProtocolError, match="message 1 arrived where message 0 was expected; one was lost or repeated"):
+            with pytest.raises(
+                ProtocolError, match="message 1 arrived where message 0 was expected; one was lost or repeated"
+            ):
                 await cluster.run(dag)
 
     run(main())
 
 
-def test_a_partition_that_has_moved_fails_with_an_error_that_may_be_retried(run: RunTest, orders: TableDef, order_rows: pa.Table) -> None:
+def test_a_partition_that_has_moved_fails_with_an_error_that_may_be_retried(
+    run: RunTest, orders: TableDef, order_rows: pa.Table
+) -> None:
     async def main() -> None:
         async with LocalCluster(3) as cluster:
             cluster.create_table(orders, order_rows)

@@ -25,11 +25,15 @@ PATIENT = EngineLimits(slice_s=5.0)
 
 
 @pytest.mark.parametrize("members", [2, 5, 16])
-def test_a_pruned_job_sends_the_same_messages_whatever_the_size_of_the_cluster(run: RunTest, orders: TableDef, order_rows: pa.Table, members: int) -> None:
+def test_a_pruned_job_sends_the_same_messages_whatever_the_size_of_the_cluster(
+    run: RunTest, orders: TableDef, order_rows: pa.Table, members: int
+) -> None:
     async def main() -> None:
         async with LocalCluster(members, limits=PATIENT) as cluster:
             cluster.create_table(orders, order_rows)
-            owner = cluster.topology.ownership(orders.scheme.affinity_group()).primary(orders.scheme.partition_of({"customer": "C7"}))
+            owner = cluster.topology.ownership(orders.scheme.affinity_group()).primary(
+                orders.scheme.partition_of({"customer": "C7"})
+            )
             other = next(member for member in cluster.runtimes if member != owner)
             result = await cluster.run(read_by_key(), coordinator=other)
             assert result.table().column("amount").to_pylist() == [37.0, 38.0, 39.0]
@@ -47,7 +51,9 @@ def test_a_job_that_one_member_can_run_sends_nothing(run: RunTest, orders: Table
     async def main() -> None:
         async with LocalCluster(3) as cluster:
             cluster.create_table(orders, order_rows)
-            owner = cluster.topology.ownership(orders.scheme.affinity_group()).primary(orders.scheme.partition_of({"customer": "C7"}))
+            owner = cluster.topology.ownership(orders.scheme.affinity_group()).primary(
+                orders.scheme.partition_of({"customer": "C7"})
+            )
             result = await cluster.run(read_by_key(), coordinator=owner)
             assert (result.table().num_rows, result.members_touched, cluster.network.sent) == (3, (owner,), [])
 
@@ -80,18 +86,24 @@ def test_a_dag_runs_many_times_and_at_once(run: RunTest, orders: TableDef, order
     async def main() -> list[set[str]]:
         async with LocalCluster(3) as cluster:
             cluster.create_table(orders, order_rows)
-            results = await asyncio.gather(*(cluster.run(dag, params={"c": f"C{i}"}, coordinator=f"m{1 + i % 3}") for i in range(200)))
+            results = await asyncio.gather(
+                *(cluster.run(dag, params={"c": f"C{i}"}, coordinator=f"m{1 + i % 3}") for i in range(200))
+            )
             assert all(runtime.running_executions == 0 and not runtime.jobs for runtime in cluster.runtimes.values())
             return [set(result.table().column("customer").to_pylist()) for result in results]
 
     assert run(main()) == [{f"C{i}"} for i in range(200)]
 
 
-def test_a_pruned_member_that_is_lost_does_not_disturb_the_job(run: RunTest, orders: TableDef, order_rows: pa.Table) -> None:
+def test_a_pruned_member_that_is_lost_does_not_disturb_the_job(
+    run: RunTest, orders: TableDef, order_rows: pa.Table
+) -> None:
     async def main() -> None:
         async with LocalCluster(3) as cluster:
             cluster.create_table(orders, order_rows)
-            owner = cluster.topology.ownership(orders.scheme.affinity_group()).primary(orders.scheme.partition_of({"customer": "C7"}))
+            owner = cluster.topology.ownership(orders.scheme.affinity_group()).primary(
+                orders.scheme.partition_of({"customer": "C7"})
+            )
             coordinator, pruned = [member for member in cluster.runtimes if member != owner]
             cluster.network.lose(pruned)
             job = await cluster.runtimes[coordinator].start_job(read_by_key(), JobConfig(), (), cluster.topology)

@@ -29,7 +29,11 @@ from secateur.testing.local_cluster import LocalCluster, until
 BIGINT = parse_type("BIGINT")
 COUNT = 1_500_000
 HASHED = PartitionScheme((HashComponent(("a",), 9),), None, (("a", BIGINT),))
-THIRDS = (RangePartition(0, None, (COUNT // 3,)), RangePartition(1, (COUNT // 3,), (2 * COUNT // 3,)), RangePartition(2, (2 * COUNT // 3,), None))
+THIRDS = (
+    RangePartition(0, None, (COUNT // 3,)),
+    RangePartition(1, (COUNT // 3,), (2 * COUNT // 3,)),
+    RangePartition(2, (2 * COUNT // 3,), None),
+)
 RANGED = PartitionScheme((), RangeComponent(("a",), THIRDS), (("a", BIGINT),))
 
 
@@ -45,12 +49,22 @@ def plan(scheme: PartitionScheme, order_by: str, *order: SortKey) -> SelectPlan:
     """``SELECT 2a AS b, ..., a FROM numbers ORDER BY ...``, 48 bytes a row."""
     columns = tuple((name, "BIGINT") for name in ("a", "b", "c", "d", "e", "f"))
     first = QueryStage(
-        "scan", Fragment(f"SELECT a, 2 * a AS b, a AS c, a AS d, a AS e, a AS f FROM s0 ORDER BY {order_by}", ("s0",), columns), (0,), order=order
+        "scan",
+        Fragment(f"SELECT a, 2 * a AS b, a AS c, a AS d, a AS e, a AS f FROM s0 ORDER BY {order_by}", ("s0",), columns),
+        (0,),
+        order=order,
     )
-    last = QueryStage("final", Fragment("SELECT f, e, d, c, b, a FROM x0", ("x0",), columns[::-1], is_pipelineable=True), inputs=(0,), at_coordinator=True)
+    last = QueryStage(
+        "final",
+        Fragment("SELECT f, e, d, c, b, a FROM x0", ("x0",), columns[::-1], is_pipelineable=True),
+        inputs=(0,),
+        at_coordinator=True,
+    )
     tree = PartitionTree("numbers", scheme, All(), scheme.partition_count, 100)
     scan = ScanPlan("s0", 1, "numbers", "numbers", ("a",), tree, scheme.affinity_group(), False)
-    return SelectPlan("plan", (scan,), last.fragment, (first, last), Strategy.TWO_STAGE, None, columns[::-1], 0, (), None, True, 1)
+    return SelectPlan(
+        "plan", (scan,), last.fragment, (first, last), Strategy.TWO_STAGE, None, columns[::-1], 0, (), None, True, 1
+    )
 
 
 def merged(members: int, count: int, made: SelectPlan, partitions: range = range(9)) -> pa.Table:
@@ -94,7 +108,8 @@ def test_a_member_that_is_ahead_waits() -> None:
             for _ in range(200):
                 await asyncio.sleep(0.001)
             sent = sum(len(message.payload) for message in cluster.network.sent)
-            # Of each of the two other members, which have 24 MB: a step that waits to be merged, and a window on its way.
+            # Of each of the two other members, which have 24 MB: a step that waits to be merged, and a window on its
+            # way.
             assert sent < 2 * (12 << 20)
             assert stream.held_bytes <= 3 << 20
             while not stream.is_done:
@@ -117,7 +132,12 @@ def test_only_one_edge_and_one_processor_hear_members_apart() -> None:
             dag.edge(between("read", "merge").all_to_one(apart=True).distributed())
             dag.edge(from_("also").to("merge", 1).all_to_one().distributed())
             dag.edge(between("merge", "result"))
-            with pytest.raises(DagError, match="keeps members apart: it has to be the only one into 'merge', of which a member runs one processor"):
+            with pytest.raises(
+                DagError,
+                match=(
+                    "keeps members apart: it has to be the only one into 'merge', of which a member runs one processor"
+                ),
+            ):
                 await cluster.run(dag.freeze(), JobConfig(), [])
 
     asyncio.run(scenario())

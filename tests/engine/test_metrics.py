@@ -52,7 +52,10 @@ def test_processors_vertices_and_edges_are_counted(run: RunTest) -> None:
             return list((await cluster.run(dag_of(Three, collect()))).metrics)
 
     read, take = run(main())
-    assert [(t.index, t.batches_out, t.rows_out, t.bytes_out) for t in read.tasklets] == [(0, 3, 30, 3 * SIZE), (1, 3, 30, 3 * SIZE)]
+    assert [(t.index, t.batches_out, t.rows_out, t.bytes_out) for t in read.tasklets] == [
+        (0, 3, 30, 3 * SIZE),
+        (1, 3, 30, 3 * SIZE),
+    ]
     assert read.outputs == (OutputMetrics(EDGE, 6, 60, 6 * SIZE),)
     assert read.inputs == ()
     assert take.inputs == (InputMetrics(EDGE, 6, 60, 6 * SIZE, 0, 0, 0.0),)
@@ -65,7 +68,9 @@ def test_a_full_queue_is_seen_while_the_job_runs(run: RunTest) -> None:
     async def main() -> None:
         async with LocalCluster(1) as cluster:
             runtime = cluster.runtimes["m1"]
-            job = await runtime.start_job(dag_of(Three, Deaf, EdgeConfig(queue_batches_max=2)), JobConfig(), [], cluster.topology)
+            job = await runtime.start_job(
+                dag_of(Three, Deaf, EdgeConfig(queue_batches_max=2)), JobConfig(), [], cluster.topology
+            )
 
             def stuck() -> bool:
                 metrics = {entry.vertex: entry for entry in runtime.metrics(job.job_id)}
@@ -84,5 +89,20 @@ def test_a_full_queue_is_seen_while_the_job_runs(run: RunTest) -> None:
 
 
 def test_metrics_travel() -> None:
-    metrics = VertexMetrics("v", "m1", 1, 2, 3, 4, 5, 6, 0.5, 7, 0.25, (TaskletMetrics(0, 2, 3, 7, 4, 5, 6, 0.5, 0.25),), (), (OutputMetrics("f", 4, 5, 6),))
+    metrics = VertexMetrics(
+        "v",
+        "m1",
+        1,
+        2,
+        3,
+        4,
+        5,
+        6,
+        0.5,
+        7,
+        0.25,
+        (TaskletMetrics(0, 2, 3, 7, 4, 5, 6, 0.5, 0.25),),
+        (),
+        (OutputMetrics("f", 4, 5, 6),),
+    )
     assert VertexMetrics.from_wire(metrics.to_wire()) == metrics

@@ -1,4 +1,7 @@
-"""The calls that a processor may rely on: which, in what order, with what in between. Runs on whole jobs, cooperative and not."""
+"""The calls that a processor may rely on: which, in what order, with what in between.
+
+Runs on whole jobs, cooperative and not.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,19 @@ import pytest
 
 from secateur.connectors.batches import batch_source
 from secateur.connectors.collect import collect
-from secateur.dag import DAG, EdgeConfig, Emitter, JobConfig, Outbox, Processor, ProcessorContext, ProcessorSupplier, SupplierContext, between, from_
+from secateur.dag import (
+    DAG,
+    EdgeConfig,
+    Emitter,
+    JobConfig,
+    Outbox,
+    Processor,
+    ProcessorContext,
+    ProcessorSupplier,
+    SupplierContext,
+    between,
+    from_,
+)
 from secateur.errors import DagError, JobCancelledError, JobFailedError
 from secateur.testing.local_cluster import LocalCluster, until
 
@@ -59,7 +74,9 @@ def test_order_of_calls(run: RunTest, cooperative: bool) -> None:
     dag.new_vertex("second", batch_source([batch(3)]))
     dag.new_vertex("work", lambda: Logging(log, cooperative=cooperative))
     dag.new_vertex("out", collect())
-    dag.edge(from_("first").to("work", 1).with_priority(5)).edge(from_("second").to("work", 0).with_priority(7)).edge(between("work", "out"))
+    dag.edge(from_("first").to("work", 1).with_priority(5)).edge(from_("second").to("work", 0).with_priority(7)).edge(
+        between("work", "out")
+    )
 
     async def main() -> list[int]:
         async with LocalCluster(1) as cluster:
@@ -94,7 +111,9 @@ class CountingSource(Processor):
 @pytest.mark.parametrize("source_cooperative", [True, False])
 @pytest.mark.parametrize("sink_cooperative", [True, False])
 @pytest.mark.parametrize("queue", [1, 3, 16])
-def test_every_batch_arrives_once_and_in_order_through_queues_of_any_size(run: RunTest, source_cooperative: bool, sink_cooperative: bool, queue: int) -> None:
+def test_every_batch_arrives_once_and_in_order_through_queues_of_any_size(
+    run: RunTest, source_cooperative: bool, sink_cooperative: bool, queue: int
+) -> None:
     log: list[str] = []
     dag = DAG()
     dag.new_vertex("source", lambda: CountingSource(100, cooperative=source_cooperative), 1)
@@ -155,7 +174,9 @@ def test_inputs_of_one_priority_take_turns(run: RunTest) -> None:
 
 
 def test_a_slow_consumer_bounds_what_its_producer_makes(run: RunTest) -> None:
-    """The source may be ahead by the queue, one batch held back and one in the consumer's hands, however long the consumer waits."""
+    """The source may be ahead by the queue, one batch held back and one in the consumer's hands, however long the
+    consumer waits.
+    """
     source = CountingSource(1000)
     latch = threading.Event()
     waiting = threading.Event()
@@ -203,7 +224,9 @@ def test_an_offload_runs_in_a_thread_and_wakes_the_processor(run: RunTest) -> No
         def complete(self) -> bool:
             calls.append(1)
             if self._offload is None:
-                self._offload = self.context.offload(lambda: threads.append(threading.current_thread().name) or batch(42))
+                self._offload = self.context.offload(
+                    lambda: threads.append(threading.current_thread().name) or batch(42)
+                )
             if not self._offload.done():
                 return False
             return self.outbox.offer(self._offload.result())
@@ -297,7 +320,9 @@ class _Breaking(Processor):
         pytest.param("close", ["processor close", "close NoneType"], id="supplier close"),
     ],
 )
-def test_everything_that_was_begun_is_closed_whatever_breaks(run: RunTest, cooperative: bool, breaks: str, expected: list[str]) -> None:
+def test_everything_that_was_begun_is_closed_whatever_breaks(
+    run: RunTest, cooperative: bool, breaks: str, expected: list[str]
+) -> None:
     log: list[str] = []
     dag = DAG()
     dag.new_vertex("v", Recording(log, breaks, cooperative=cooperative))
@@ -310,7 +335,10 @@ def test_everything_that_was_begun_is_closed_whatever_breaks(run: RunTest, coope
     if breaks:
         with pytest.raises(JobFailedError, match=r"vertex 'v' on member m1 failed in .*ZeroDivisionError") as caught:
             run(main())
-        assert f'ZeroDivisionError("{breaks}")' in caught.value.details["traceback"] or f"ZeroDivisionError: {breaks}" in caught.value.details["traceback"]
+        assert (
+            f'ZeroDivisionError("{breaks}")' in caught.value.details["traceback"]
+            or f"ZeroDivisionError: {breaks}" in caught.value.details["traceback"]
+        )
     else:
         run(main())
     assert log == [f"init m1 {cooperative}", *expected]
@@ -328,7 +356,9 @@ class Silent(Processor):
     ("source", "message"),
     [
         pytest.param(Silent, r"complete\(\) returned None; return True when it is dealt with", id="forgotten return"),
-        pytest.param(lambda: 5, r"the supplier of vertex 'v' returned a int, which is not a Processor", id="no processor"),
+        pytest.param(
+            lambda: 5, r"the supplier of vertex 'v' returned a int, which is not a Processor", id="no processor"
+        ),
         pytest.param(lambda: ONE, "returned 2 processors; 2 different ones were asked for", id="one processor twice"),
     ],
 )
@@ -365,7 +395,10 @@ def test_a_failure_names_vertex_member_and_batch_and_keeps_the_traceback(run: Ru
 
     with pytest.raises(JobFailedError) as caught:
         run(main())
-    assert str(caught.value) == "vertex 'bad' on member m1 failed in process(ordinal 0, 3 rows): ValueError: cannot take 3 rows"
+    assert (
+        str(caught.value)
+        == "vertex 'bad' on member m1 failed in process(ordinal 0, 3 rows): ValueError: cannot take 3 rows"
+    )
     assert "in explode" in caught.value.details["traceback"]
     assert isinstance(caught.value.__cause__, ValueError)
 

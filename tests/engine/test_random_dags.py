@@ -1,4 +1,6 @@
-"""Random DAGs under random bounds and random misfortune: no row is lost or doubled, nothing hangs, nothing is left behind."""
+"""Random DAGs under random bounds and random misfortune: no row is lost or doubled, nothing hangs, nothing is left
+behind.
+"""
 
 from __future__ import annotations
 
@@ -68,14 +70,21 @@ class Pass(Processor):
 
 def random_edge(chance: random.Random, edge: Edge) -> Edge:
     """Routings that neither drop nor double rows."""
-    edge = chance.choice([edge.unicast, lambda: edge.partitioned("x"), lambda: edge.all_to_one(chance.choice("abc")), edge.isolated])()
+    edge = chance.choice(
+        [edge.unicast, lambda: edge.partitioned("x"), lambda: edge.all_to_one(chance.choice("abc")), edge.isolated]
+    )()
     if edge.routing != edge.isolated().routing and chance.random() < 0.6:
         edge = chance.choice([edge.distributed, lambda: edge.distribute_to(f"m{chance.randint(1, MEMBERS)}")])()
-    return edge.with_config(EdgeConfig(chance.randint(1, 4), chance.choice([1, 200, 1 << 20]), chance.choice([1, 100, 1 << 20])))
+    return edge.with_config(
+        EdgeConfig(chance.randint(1, 4), chance.choice([1, 200, 1 << 20]), chance.choice([1, 100, 1 << 20]))
+    )
 
 
 def random_dag(seed: int, count: int) -> tuple[DAG, Counter[int]]:
-    """A DAG of sources, passing vertices and one sink, with what must arrive there. Everything that is made on one member reaches the sink."""
+    """A DAG of sources, passing vertices and one sink, with what must arrive there.
+
+    Everything that is made on one member reaches the sink.
+    """
     chance = random.Random(seed)
     dag = DAG()
     rows_of: dict[str, int] = {}
@@ -92,8 +101,9 @@ def random_dag(seed: int, count: int) -> tuple[DAG, Counter[int]]:
         dag.new_vertex(name, partial(Pass, chance.getrandbits(32), cooperative), chance.randint(1, 3))
         feeders = chance.sample(sorted(rows_of), chance.randint(1, min(2, len(rows_of))))
         for ordinal, feeder in enumerate(feeders):
-            # On every member where the feeder runs the follower has to run too, or the edge has to be distributed: all but local edges after a
-            # vertex that is not everywhere are tried, so the edge is made distributed to be safe.
+            # On every member where the feeder runs the follower has to run too, or the edge has to be distributed: all
+            # but local edges after a vertex that is not everywhere are tried, so the edge is made distributed to be
+            # safe.
             dag.edge(_reaching(random_edge(chance, from_(feeder, outputs[feeder]).to(name, ordinal))))
             outputs[feeder] += 1
         rows_of[name] = sum(rows_of[feeder] for feeder in feeders)
@@ -115,7 +125,9 @@ def test_every_row_arrives_exactly_as_often_as_it_should(run: RunTest, seed: int
     dag, expected = random_dag(seed, count=60)
 
     async def main() -> Counter[int]:
-        async with LocalCluster(MEMBERS, limits=EngineLimits(frame_bytes_max=random.Random(seed).choice([1, 100, 1 << 20]))) as cluster:
+        async with LocalCluster(
+            MEMBERS, limits=EngineLimits(frame_bytes_max=random.Random(seed).choice([1, 100, 1 << 20]))
+        ) as cluster:
             result = await cluster.run(dag, JobConfig(timeout_s=15), coordinator=f"m{1 + seed % MEMBERS}")
             assert [runtime.running_executions for runtime in cluster.runtimes.values()] == [0, 0, 0]
             return Counter(result.table().column("x").to_pylist())
@@ -150,6 +162,8 @@ def test_whatever_befalls_a_job_it_ends_and_leaves_nothing(run: RunTest, seed: i
                 pass
             else:
                 assert Counter(result.table().column("x").to_pylist()) == expected
-            await until(lambda: not any(runtime.running_executions or runtime.jobs for runtime in cluster.runtimes.values()))
+            await until(
+                lambda: not any(runtime.running_executions or runtime.jobs for runtime in cluster.runtimes.values())
+            )
 
     run(main())

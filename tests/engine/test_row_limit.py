@@ -58,9 +58,26 @@ def test_what_is_left_of_batches(limit: RowLimit, expected: list[int]) -> None:
 def plan(limit: RowLimit) -> SelectPlan:
     columns = (("a", "BIGINT"),)
     first = QueryStage("scan", Fragment("SELECT a FROM s0", ("s0",), columns), (0,))
-    last = QueryStage("final", Fragment("SELECT a FROM x0", ("x0",), columns, is_pipelineable=True), inputs=(0,), at_coordinator=True, limit=limit)
-    scan = ScanPlan("s0", 1, "numbers", "numbers", ("a",), PartitionTree("numbers", SCHEME, All(), 9, 100), SCHEME.affinity_group(), False)
-    return SelectPlan("plan", (scan,), last.fragment, (first, last), Strategy.TWO_STAGE, None, columns, 0, (), None, True, 1)
+    last = QueryStage(
+        "final",
+        Fragment("SELECT a FROM x0", ("x0",), columns, is_pipelineable=True),
+        inputs=(0,),
+        at_coordinator=True,
+        limit=limit,
+    )
+    scan = ScanPlan(
+        "s0",
+        1,
+        "numbers",
+        "numbers",
+        ("a",),
+        PartitionTree("numbers", SCHEME, All(), 9, 100),
+        SCHEME.affinity_group(),
+        False,
+    )
+    return SelectPlan(
+        "plan", (scan,), last.fragment, (first, last), Strategy.TWO_STAGE, None, columns, 0, (), None, True, 1
+    )
 
 
 async def cluster_of(cluster: LocalCluster, then: Any) -> None:

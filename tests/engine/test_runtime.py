@@ -1,4 +1,7 @@
-"""The engine of a member: messages that are not ours or come too late, metrics, starts that take time. All in memory, on one loop."""
+"""The engine of a member: messages that are not ours or come too late, metrics, starts that take time.
+
+All in memory, on one loop.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,9 @@ RunTest = Callable[[Any], Any]
 def test_messages_that_are_not_ours_harm_no_job(run: RunTest, header: dict[str, Any]) -> None:
     async def main() -> None:
         async with LocalCluster(2) as cluster:
-            job = await cluster.runtimes["m1"].start_job(pipeline(Place(Forever, "m1"), lambda e: e), JobConfig(), (), cluster.topology)
+            job = await cluster.runtimes["m1"].start_job(
+                pipeline(Place(Forever, "m1"), lambda e: e), JobConfig(), (), cluster.topology
+            )
             with pytest.raises(ProtocolError):
                 cluster.runtimes["m1"].on_message(header, b"")
             assert not job.done
@@ -38,14 +43,25 @@ def test_messages_that_are_not_ours_harm_no_job(run: RunTest, header: dict[str, 
     run(main())
 
 
-@pytest.mark.parametrize("plan", [pytest.param(b"", id="nothing"), pytest.param(b"\x93\x01\x02\x03", id="numbers"), pytest.param(b"\xc1", id="no msgpack")])
+@pytest.mark.parametrize(
+    "plan",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"\x93\x01\x02\x03", id="numbers"),
+        pytest.param(b"\xc1", id="no msgpack"),
+    ],
+)
 def test_a_start_that_cannot_be_read_is_answered(run: RunTest, plan: bytes) -> None:
     async def main() -> None:
         async with LocalCluster(2) as cluster:
             cluster.runtimes["m2"].on_message({"op": "job_start", "job": "j", "from": "m1"}, plan)
             await until(lambda: bool(cluster.network.sent))
             (answer,) = cluster.network.sent
-            assert (answer.receiver, answer.op, answer.header["failure"]["error"]) == ("m1", "job_done", "ProtocolError")
+            assert (answer.receiver, answer.op, answer.header["failure"]["error"]) == (
+                "m1",
+                "job_done",
+                "ProtocolError",
+            )
 
     run(main())
 
@@ -53,9 +69,16 @@ def test_a_start_that_cannot_be_read_is_answered(run: RunTest, plan: bytes) -> N
 def test_rows_for_an_edge_that_does_not_lead_here_fail_the_job(run: RunTest) -> None:
     async def main() -> None:
         async with LocalCluster(2) as cluster:
-            job = await cluster.runtimes["m1"].start_job(pipeline(Place(Forever, "m1"), lambda e: e), JobConfig(), (), cluster.topology)
-            cluster.runtimes["m1"].on_message({"op": "exchange", "job": job.job_id, "from": "m2", "edge": 0, "seq": 0, "pieces": [], "last": True}, b"")
-            with pytest.raises(ProtocolError, match="member m2 sent rows of edge 0, which does not lead from there to m1"):
+            job = await cluster.runtimes["m1"].start_job(
+                pipeline(Place(Forever, "m1"), lambda e: e), JobConfig(), (), cluster.topology
+            )
+            cluster.runtimes["m1"].on_message(
+                {"op": "exchange", "job": job.job_id, "from": "m2", "edge": 0, "seq": 0, "pieces": [], "last": True},
+                b"",
+            )
+            with pytest.raises(
+                ProtocolError, match="member m2 sent rows of edge 0, which does not lead from there to m1"
+            ):
                 await job.result()
 
     run(main())
@@ -66,9 +89,22 @@ def test_stragglers_of_a_job_that_has_ended_are_dropped(run: RunTest) -> None:
         async with LocalCluster(2) as cluster:
             result = await cluster.run(pipeline(Place(lambda: Numbers(1), "m1"), lambda e: e))
             runtime = cluster.runtimes["m1"]
-            runtime.on_message({"op": "exchange", "job": result.job_id, "from": "m2", "edge": 0, "seq": 0, "pieces": [], "last": True}, b"")
-            runtime.on_message({"op": "job_done", "job": result.job_id, "from": "m2", "failure": None, "metrics": []}, b"")
-            runtime.on_message({"op": "job_cancel", "job": result.job_id, "from": "m2", "failure": {"error": "DataError", "message": "x", "details": {}}}, b"")
+            runtime.on_message(
+                {"op": "exchange", "job": result.job_id, "from": "m2", "edge": 0, "seq": 0, "pieces": [], "last": True},
+                b"",
+            )
+            runtime.on_message(
+                {"op": "job_done", "job": result.job_id, "from": "m2", "failure": None, "metrics": []}, b""
+            )
+            runtime.on_message(
+                {
+                    "op": "job_cancel",
+                    "job": result.job_id,
+                    "from": "m2",
+                    "failure": {"error": "DataError", "message": "x", "details": {}},
+                },
+                b"",
+            )
             assert runtime.running_executions == 0
 
     run(main())
@@ -77,12 +113,17 @@ def test_stragglers_of_a_job_that_has_ended_are_dropped(run: RunTest) -> None:
 def test_metrics_count_what_went_in_and_out(run: RunTest) -> None:
     async def main() -> dict[tuple[str, str], tuple[int, ...]]:
         async with LocalCluster(2) as cluster:
-            result = await cluster.run(pipeline(Place(lambda: Numbers(30, rows=10), "m1", "m2"), lambda e: e, parallelism=1))
+            result = await cluster.run(
+                pipeline(Place(lambda: Numbers(30, rows=10), "m1", "m2"), lambda e: e, parallelism=1)
+            )
             assert replace(result, tables={}).table().shape == (0, 0)
             with pytest.raises(InterfaceError, match=r"has 2 results \(a, b\)"):
                 replace(result, tables={"a": pa.table({}), "b": pa.table({})}).table()
             assert all(m.busy_s > 0 for m in result.metrics)
-            return {(m.vertex, m.member): (m.processors, m.batches_in, m.rows_in, m.batches_out, m.rows_out) for m in result.metrics}
+            return {
+                (m.vertex, m.member): (m.processors, m.batches_in, m.rows_in, m.batches_out, m.rows_out)
+                for m in result.metrics
+            }
 
     assert run(main()) == {
         ("source", "m1"): (1, 0, 0, 3, 30),
@@ -107,7 +148,9 @@ def test_slow_starts_do_not_hold_the_loop(run: RunTest) -> None:
     async def main() -> int:
         nonlocal beats
         async with LocalCluster(1) as cluster:
-            job = await cluster.runtimes["m1"].start_job(pipeline(Model(), lambda e: e, parallelism=1), JobConfig(), (), cluster.topology)
+            job = await cluster.runtimes["m1"].start_job(
+                pipeline(Model(), lambda e: e, parallelism=1), JobConfig(), (), cluster.topology
+            )
             for _ in range(50):
                 await asyncio.sleep(0)
                 beats += 1
@@ -142,7 +185,10 @@ def test_resolving_starts_and_sends_nothing(run: RunTest, cooperative: bool) -> 
             assert log == ["init source", "close None"]
             with pytest.raises(DagError, match="goes to member m2, but 'middle' does not run there"):
                 await cluster.runtimes["m1"].resolve(
-                    pipeline(Noted(Forever, "m3"), lambda e: e.distribute_to("m2"), Place(Forever, "m1")), JobConfig(), (), cluster.topology
+                    pipeline(Noted(Forever, "m3"), lambda e: e.distribute_to("m2"), Place(Forever, "m1")),
+                    JobConfig(),
+                    (),
+                    cluster.topology,
                 )
             assert log[2:] == ["init source", "close None"]
 

@@ -1,4 +1,6 @@
-"""A SELECT over several members: the answer of DuckDB on the whole data, from the members that own the kept partitions, and no other."""
+"""A SELECT over several members: the answer of DuckDB on the whole data, from the members that own the kept partitions,
+and no other.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +42,21 @@ COUNTRY_ROWS = pa.table({"code": pa.array(range(5), pa.int64()), "name": ["a", "
 NOTHING_KNOWN = KeySearch()
 
 
-def scan(tdef: TableDef, relation: str, columns: Sequence[str], alias: str | None = None, keys: KeySearch = NOTHING_KNOWN) -> ScanPlan:
+def scan(
+    tdef: TableDef, relation: str, columns: Sequence[str], alias: str | None = None, keys: KeySearch = NOTHING_KNOWN
+) -> ScanPlan:
     tree = PartitionTree(tdef.name, tdef.scheme, All(), tdef.partition_count, 100)
-    return ScanPlan(relation, tdef.table_id, tdef.name, alias or tdef.name, tuple(columns), tree, tdef.scheme.affinity_group(), tdef.replicated, keys)
+    return ScanPlan(
+        relation,
+        tdef.table_id,
+        tdef.name,
+        alias or tdef.name,
+        tuple(columns),
+        tree,
+        tdef.scheme.affinity_group(),
+        tdef.replicated,
+        keys,
+    )
 
 
 def select(scans: Sequence[ScanPlan], partials: Sequence[Fragment], final: Fragment) -> SelectPlan:
@@ -51,12 +65,16 @@ def select(scans: Sequence[ScanPlan], partials: Sequence[Fragment], final: Fragm
         for index, (s, partial) in enumerate(zip(scans, partials, strict=True))
     ]
     stages.append(QueryStage("final", final, inputs=tuple(range(len(scans))), at_coordinator=True))
-    return SelectPlan("plan", tuple(scans), final, tuple(stages), Strategy.TWO_STAGE, None, final.columns, 0, (), None, True, 1)
+    return SelectPlan(
+        "plan", tuple(scans), final, tuple(stages), Strategy.TWO_STAGE, None, final.columns, 0, (), None, True, 1
+    )
 
 
 def totals(orders: TableDef, keys: KeySearch = NOTHING_KNOWN, where: str = "") -> SelectPlan:
     partial = Fragment(
-        f"SELECT number, sum(amount) AS s, count(*) AS c FROM s0 {where} GROUP BY number", ("s0",), (("number", "BIGINT"), ("s", "DOUBLE"), ("c", "BIGINT"))
+        f"SELECT number, sum(amount) AS s, count(*) AS c FROM s0 {where} GROUP BY number",
+        ("s0",),
+        (("number", "BIGINT"), ("s", "DOUBLE"), ("c", "BIGINT")),
     )
     final = Fragment(
         "SELECT number, sum(s) AS total, sum(c)::BIGINT AS orders FROM x0 GROUP BY number ORDER BY number", ("x0",),
@@ -66,14 +84,18 @@ def totals(orders: TableDef, keys: KeySearch = NOTHING_KNOWN, where: str = "") -
 
 
 @pytest.mark.parametrize("members", [1, 2, 3])
-def test_two_stage_aggregation_answers_as_duckdb(run: RunTest, orders: TableDef, order_rows: pa.Table, members: int) -> None:
+def test_two_stage_aggregation_answers_as_duckdb(
+    run: RunTest, orders: TableDef, order_rows: pa.Table, members: int
+) -> None:
     async def main() -> pa.Table:
         async with LocalCluster(members) as cluster:
             cluster.create_table(orders, order_rows)
             dag, config = select_dag(totals(orders), [range(16)])
             return (await cluster.run(dag, config, [])).table()
 
-    expected = duckdb.sql("SELECT number, sum(amount) AS total, count(*) AS orders FROM order_rows GROUP BY number ORDER BY number").to_arrow_table()
+    expected = duckdb.sql(
+        "SELECT number, sum(amount) AS total, count(*) AS orders FROM order_rows GROUP BY number ORDER BY number"
+    ).to_arrow_table()
     assert run(main()).to_pydict() == expected.to_pydict()
 
 
@@ -85,7 +107,9 @@ def test_only_owners_of_kept_partitions_work(run: RunTest, orders: TableDef, ord
             kept = [ownership.partitions_of("m1")[0], *ownership.partitions_of("m3")[:2]]
             dag, config = select_dag(totals(orders), [kept])
             result = await cluster.run(dag, config, [])
-            inside = [orders.scheme.partition_of({"customer": c}) in kept for c in order_rows.column("customer").to_pylist()]
+            inside = [
+                orders.scheme.partition_of({"customer": c}) in kept for c in order_rows.column("customer").to_pylist()
+            ]
             assert sum(result.table().column("orders").to_pylist()) == sum(inside)
             assert result.members_touched == ("m1", "m3")
             assert cluster.received() == {"m1": 2, "m2": 0, "m3": 1}
@@ -101,7 +125,9 @@ def test_sort_and_limit_at_both_stages(run: RunTest, orders: TableDef, order_row
     async def main() -> list[float]:
         async with LocalCluster(3) as cluster:
             cluster.create_table(orders, order_rows)
-            dag, config = select_dag(select([scan(orders, "s0", ["customer", "amount"])], [partial], final), [range(16)])
+            dag, config = select_dag(
+                select([scan(orders, "s0", ["customer", "amount"])], [partial], final), [range(16)]
+            )
             result = await cluster.run(dag, config, [])
             assert all(m.rows_in <= 21 for m in result.metrics if m.vertex == "final")
             return result.table().column("amount").to_pylist()
@@ -110,7 +136,11 @@ def test_sort_and_limit_at_both_stages(run: RunTest, orders: TableDef, order_row
 
 
 def test_parameters_and_the_key_search_reach_the_members(run: RunTest, orders: TableDef, order_rows: pa.Table) -> None:
-    plan = totals(orders, KeySearch(direct=DirectSearch((KeyOperand(Parameter(0), parse_type("VARCHAR")),))), "WHERE customer = $1")
+    plan = totals(
+        orders,
+        KeySearch(direct=DirectSearch((KeyOperand(Parameter(0), parse_type("VARCHAR")),))),
+        "WHERE customer = $1",
+    )
 
     async def main() -> None:
         async with LocalCluster(3) as cluster:
@@ -118,10 +148,16 @@ def test_parameters_and_the_key_search_reach_the_members(run: RunTest, orders: T
             for search_keys, rows_read in ((True, 5), (False, None)):
                 seen: list[int] = []
                 for runtime in cluster.runtimes.values():
-                    runtime.services = replace(runtime.services, open_answer=_counting(runtime.services.open_answer, seen))
+                    runtime.services = replace(
+                        runtime.services, open_answer=_counting(runtime.services.open_answer, seen)
+                    )
                 dag, config = select_dag(plan, [range(16)], search_keys=search_keys)
                 result = await cluster.run(dag, config, ["C7"])
-                assert result.table().to_pydict() == {"number": [0, 1, 2, 3, 4], "total": [35.0, 36.0, 37.0, 38.0, 39.0], "orders": [1] * 5}
+                assert result.table().to_pydict() == {
+                    "number": [0, 1, 2, 3, 4],
+                    "total": [35.0, 36.0, 37.0, 38.0, 39.0],
+                    "orders": [1] * 5,
+                }
                 assert sum(seen) == (rows_read or order_rows.num_rows)
 
     run(main())
@@ -136,7 +172,9 @@ def _counting(open_answer: Any, seen: list[int]) -> Any:
     return counting
 
 
-def test_no_partition_at_all_still_has_an_answer_with_the_right_schema(run: RunTest, orders: TableDef, order_rows: pa.Table) -> None:
+def test_no_partition_at_all_still_has_an_answer_with_the_right_schema(
+    run: RunTest, orders: TableDef, order_rows: pa.Table
+) -> None:
     async def main() -> pa.Table:
         async with LocalCluster(3) as cluster:
             cluster.create_table(orders, order_rows)
@@ -146,7 +184,10 @@ def test_no_partition_at_all_still_has_an_answer_with_the_right_schema(run: RunT
             return result.table()
 
     table = run(main())
-    assert (table.num_rows, table.schema) == (0, pa.schema([("number", pa.int64()), ("total", pa.float64()), ("orders", pa.int64())]))
+    assert (table.num_rows, table.schema) == (
+        0,
+        pa.schema([("number", pa.int64()), ("total", pa.float64()), ("orders", pa.int64())]),
+    )
 
 
 def joined(orders: TableDef) -> SelectPlan:
@@ -164,7 +205,9 @@ def joined(orders: TableDef) -> SelectPlan:
     )  # fmt: skip
 
 
-def test_a_gathered_join_of_three_scans_one_of_them_replicated(run: RunTest, orders: TableDef, order_rows: pa.Table) -> None:
+def test_a_gathered_join_of_three_scans_one_of_them_replicated(
+    run: RunTest, orders: TableDef, order_rows: pa.Table
+) -> None:
     async def main() -> pa.Table:
         async with LocalCluster(3) as cluster:
             cluster.create_table(orders, order_rows)
@@ -174,13 +217,15 @@ def test_a_gathered_join_of_three_scans_one_of_them_replicated(run: RunTest, ord
             return (await cluster.run(dag, config, [], coordinator="m2")).table()
 
     expected = duckdb.sql(
-        "SELECT name, count(*) AS n, sum(r.amount) AS a FROM order_rows l JOIN order_rows r USING (customer) JOIN COUNTRY_ROWS ON l.number = code "
-        "WHERE r.amount < 30 GROUP BY name ORDER BY name"
+        "SELECT name, count(*) AS n, sum(r.amount) AS a FROM order_rows l JOIN order_rows r USING (customer) JOIN"
+        " COUNTRY_ROWS ON l.number = code WHERE r.amount < 30 GROUP BY name ORDER BY name"
     ).to_arrow_table()
     assert run(main()).to_pydict() == expected.to_pydict()
 
 
-def test_a_replicated_table_is_read_at_the_coordinator_only(run: RunTest, orders: TableDef, order_rows: pa.Table) -> None:
+def test_a_replicated_table_is_read_at_the_coordinator_only(
+    run: RunTest, orders: TableDef, order_rows: pa.Table
+) -> None:
     async def main() -> dict[str, Any]:
         async with LocalCluster(3) as cluster:
             cluster.create_table(orders, order_rows)
@@ -200,7 +245,9 @@ def test_a_replicated_table_is_read_at_the_coordinator_only(run: RunTest, orders
     assert described["edges"][-1] == {"from": "final", "to": "result", "kind": "unicast", "distributed": False}
 
 
-def test_an_error_of_a_kernel_names_vertex_and_member_and_keeps_its_class(run: RunTest, orders: TableDef, order_rows: pa.Table) -> None:
+def test_an_error_of_a_kernel_names_vertex_and_member_and_keeps_its_class(
+    run: RunTest, orders: TableDef, order_rows: pa.Table
+) -> None:
     partial = Fragment("SELECT (number + 100)::TINYINT AS n FROM s0", ("s0",), (("n", "TINYINT"),))
     bad = Fragment("SELECT (number + 1000)::TINYINT AS n FROM s0", ("s0",), (("n", "TINYINT"),))
     final = Fragment("SELECT n FROM x0", ("x0",), (("n", "TINYINT"),))
@@ -209,7 +256,9 @@ def test_an_error_of_a_kernel_names_vertex_and_member_and_keeps_its_class(run: R
         async with LocalCluster(3) as cluster:
             cluster.create_table(orders, order_rows)
             ownership = cluster.topology.ownership(orders.scheme.affinity_group())
-            dag, config = select_dag(select([scan(orders, "s0", ["number"])], [fragment], final), [ownership.partitions_of("m2")])
+            dag, config = select_dag(
+                select([scan(orders, "s0", ["number"])], [fragment], final), [ownership.partitions_of("m2")]
+            )
             try:
                 return (await cluster.run(dag, config, [])).table()
             finally:
@@ -220,7 +269,9 @@ def test_an_error_of_a_kernel_names_vertex_and_member_and_keeps_its_class(run: R
         run(main(bad))
 
 
-def test_a_partition_that_is_not_there_any_more_may_be_retried(run: RunTest, orders: TableDef, order_rows: pa.Table) -> None:
+def test_a_partition_that_is_not_there_any_more_may_be_retried(
+    run: RunTest, orders: TableDef, order_rows: pa.Table
+) -> None:
     async def main() -> None:
         async with LocalCluster(2) as cluster:
             cluster.create_table(orders, order_rows)
@@ -241,7 +292,9 @@ def test_a_deadline_stops_a_kernel(run: RunTest, orders: TableDef, order_rows: p
     async def main() -> float:
         async with LocalCluster(2) as cluster:
             cluster.create_table(orders, order_rows)
-            dag, config = select_dag(select([scan(orders, "s0", ["number"])], [slow], final), [range(16)], timeout_s=0.2)
+            dag, config = select_dag(
+                select([scan(orders, "s0", ["number"])], [slow], final), [range(16)], timeout_s=0.2
+            )
             begun = asyncio.get_running_loop().time()
             with pytest.raises(Exception, match=r"took longer than its deadline of 0.2 s"):
                 await cluster.run(dag, config, [])
@@ -255,7 +308,11 @@ def test_many_statements_at_once(run: RunTest, orders: TableDef, order_rows: pa.
     async def main() -> list[float]:
         async with LocalCluster(3) as cluster:
             cluster.create_table(orders, order_rows)
-            plan = totals(orders, KeySearch(direct=DirectSearch((KeyOperand(Parameter(0), parse_type("VARCHAR")),))), "WHERE customer = $1")
+            plan = totals(
+                orders,
+                KeySearch(direct=DirectSearch((KeyOperand(Parameter(0), parse_type("VARCHAR")),))),
+                "WHERE customer = $1",
+            )
 
             async def one(number: int) -> float:
                 dag, config = select_dag(plan, [range(16)])
@@ -267,7 +324,9 @@ def test_many_statements_at_once(run: RunTest, orders: TableDef, order_rows: pa.
     assert run(main()) == [float(sum(range(5 * n, 5 * n + 5))) for n in range(statements)]
 
 
-def test_members_that_have_published_different_loads_do_not_answer_together(run: RunTest, orders: TableDef, order_rows: pa.Table) -> None:
+def test_members_that_have_published_different_loads_do_not_answer_together(
+    run: RunTest, orders: TableDef, order_rows: pa.Table
+) -> None:
     async def main() -> None:
         async with LocalCluster(2) as cluster:
             cluster.create_table(orders, order_rows)

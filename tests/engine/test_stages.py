@@ -1,4 +1,6 @@
-"""Statements of several stages, on one member and on three: the answer of DuckDB on the whole data, whatever the exchanges and whoever is pruned."""
+"""Statements of several stages, on one member and on three: the answer of DuckDB on the whole data, whatever the
+exchanges and whoever is pruned.
+"""
 
 from __future__ import annotations
 
@@ -49,13 +51,23 @@ BANDS = TableDef(
 )  # fmt: skip
 
 TABLES = {
-    "customers": (CUSTOMERS, pa.table({"name": [f"C{i}" for i in range(150)], "country": pa.array([None if i % 7 == 0 else i % 9 for i in range(150)])})),
+    "customers": (
+        CUSTOMERS,
+        pa.table(
+            {
+                "name": [f"C{i}" for i in range(150)],
+                "country": pa.array([None if i % 7 == 0 else i % 9 for i in range(150)]),
+            }
+        ),
+    ),
     "items": (
         ITEMS,
         pa.table(
             {
                 "id": pa.array(range(400), pa.int64()),
-                "customer": [None if i % 11 == 0 else f"C{i * 7 % 180}" for i in range(400)],  # some have no customer, some one that is not there
+                "customer": [
+                    None if i % 11 == 0 else f"C{i * 7 % 180}" for i in range(400)
+                ],  # some have no customer, some one that is not there
                 "price": pa.array([None if i % 13 == 0 else i % 70 for i in range(400)], pa.int64()),
             }
         ),
@@ -68,12 +80,25 @@ TABLES = {
 def scan(table: str, relation: str) -> ScanPlan:
     tdef, _ = TABLES[table]
     tree = PartitionTree(tdef.name, tdef.scheme, All(), tdef.partition_count, 100)
-    return ScanPlan(relation, tdef.table_id, table, table, tuple(c.name for c in tdef.columns), tree, tdef.scheme.affinity_group(), tdef.replicated)
+    return ScanPlan(
+        relation,
+        tdef.table_id,
+        table,
+        table,
+        tuple(c.name for c in tdef.columns),
+        tree,
+        tdef.scheme.affinity_group(),
+        tdef.replicated,
+    )
 
 
 def stage(name: str, sql: str, output: str, /, **options: Any) -> QueryStage:
-    """A stage; its fragment sees ``s<n>`` and ``x<n>`` for its scans and inputs, and ``output`` is written as in CREATE TABLE."""
-    relations = [f"s{number}" for number in options.get("scans", ())] + [f"x{number}" for number in options.get("inputs", ())]
+    """A stage; its fragment sees ``s<n>`` and ``x<n>`` for its scans and inputs, and ``output`` is written as in CREATE
+    TABLE.
+    """
+    relations = [f"s{number}" for number in options.get("scans", ())] + [
+        f"x{number}" for number in options.get("inputs", ())
+    ]
     typed = tuple((name, text) for name, text in (column.rsplit(" ", 1) for column in output.split(", ")))
     return QueryStage(name, Fragment(sql, tuple(relations), typed), **options)
 
@@ -96,7 +121,9 @@ class Case:
     def plan(self) -> SelectPlan:
         last = self.stages[-1].fragment
         scans = tuple(scan(table, f"s{number}") for number, table in enumerate(self.tables))
-        made = SelectPlan("plan", scans, last, tuple(self.stages), Strategy.GATHER, None, last.columns, 0, (), None, True, 1)
+        made = SelectPlan(
+            "plan", scans, last, tuple(self.stages), Strategy.GATHER, None, last.columns, 0, (), None, True, 1
+        )
         return SelectPlan.from_wire(made.named().to_wire())
 
     def partitions(self) -> list[list[int]]:
@@ -139,8 +166,20 @@ JOINED = "name VARCHAR, id BIGINT, price BIGINT"
 BROADCAST_JOIN = Case(
     ["customers", "items"],
     [
-        stage("few", "SELECT name, country FROM s0 WHERE country < 3", "name VARCHAR, country BIGINT", scans=(0,), exchange=ExchangeKind.BROADCAST),
-        stage("join", "SELECT x0.name, id, price FROM s1 JOIN x0 ON s1.customer = x0.name", JOINED, scans=(1,), inputs=(0,)),
+        stage(
+            "few",
+            "SELECT name, country FROM s0 WHERE country < 3",
+            "name VARCHAR, country BIGINT",
+            scans=(0,),
+            exchange=ExchangeKind.BROADCAST,
+        ),
+        stage(
+            "join",
+            "SELECT x0.name, id, price FROM s1 JOIN x0 ON s1.customer = x0.name",
+            JOINED,
+            scans=(1,),
+            inputs=(0,),
+        ),
         final("SELECT * FROM x1", JOINED, 1),
     ],
     "SELECT name, id, price FROM {s0} JOIN {s1} ON customer = name WHERE country < 3",
@@ -171,8 +210,18 @@ ROUTED_OUTER_JOIN = Case(
 ROUTED_BY_RANGE = Case(
     ["bands", "items"],
     [
-        stage("items", "SELECT price, id FROM s1", "price BIGINT, id BIGINT", scans=(1,), exchange=ExchangeKind.ROUTE, columns=("price",), route=0),
-        stage("join", "SELECT band, id FROM s0 JOIN x0 ON price = low", "band VARCHAR, id BIGINT", scans=(0,), inputs=(0,)),
+        stage(
+            "items",
+            "SELECT price, id FROM s1",
+            "price BIGINT, id BIGINT",
+            scans=(1,),
+            exchange=ExchangeKind.ROUTE,
+            columns=("price",),
+            route=0,
+        ),
+        stage(
+            "join", "SELECT band, id FROM s0 JOIN x0 ON price = low", "band VARCHAR, id BIGINT", scans=(0,), inputs=(0,)
+        ),
         final("SELECT * FROM x1", "band VARCHAR, id BIGINT", 1),
     ],
     "SELECT band, id FROM {s0} JOIN {s1} ON price = low",
@@ -192,9 +241,28 @@ ROUTED_BY_RANGE_OUTER = Case(
 SHUFFLED_FULL_JOIN = Case(
     ["customers", "items"],
     [
-        stage("customers", "SELECT country FROM s0", "country BIGINT", scans=(0,), exchange=ExchangeKind.SHUFFLE, columns=("country",)),
-        stage("items", "SELECT price, id FROM s1", "price BIGINT, id BIGINT", scans=(1,), exchange=ExchangeKind.SHUFFLE, columns=("price",)),
-        stage("join", "SELECT country, id FROM x0 FULL JOIN x1 ON country = price", "country BIGINT, id BIGINT", inputs=(0, 1)),
+        stage(
+            "customers",
+            "SELECT country FROM s0",
+            "country BIGINT",
+            scans=(0,),
+            exchange=ExchangeKind.SHUFFLE,
+            columns=("country",),
+        ),
+        stage(
+            "items",
+            "SELECT price, id FROM s1",
+            "price BIGINT, id BIGINT",
+            scans=(1,),
+            exchange=ExchangeKind.SHUFFLE,
+            columns=("price",),
+        ),
+        stage(
+            "join",
+            "SELECT country, id FROM x0 FULL JOIN x1 ON country = price",
+            "country BIGINT, id BIGINT",
+            inputs=(0, 1),
+        ),
         final("SELECT * FROM x2", "country BIGINT, id BIGINT", 2),
     ],
     "SELECT country, id FROM {s0} FULL JOIN {s1} ON country = price",
@@ -214,8 +282,18 @@ SHUFFLED_DISTINCT_COUNT = Case(
 REPLICATED = Case(
     ["customers", "countries"],
     [
-        stage("join", "SELECT label, count(*) AS n FROM s0 JOIN s1 ON country = code GROUP BY label", "label VARCHAR, n BIGINT", scans=(0, 1)),
-        final("SELECT label, sum(n)::BIGINT AS n, (SELECT count(*) FROM s1) AS c FROM x0 GROUP BY label", "label VARCHAR, n BIGINT, c BIGINT", 0, scans=(1,)),
+        stage(
+            "join",
+            "SELECT label, count(*) AS n FROM s0 JOIN s1 ON country = code GROUP BY label",
+            "label VARCHAR, n BIGINT",
+            scans=(0, 1),
+        ),
+        final(
+            "SELECT label, sum(n)::BIGINT AS n, (SELECT count(*) FROM s1) AS c FROM x0 GROUP BY label",
+            "label VARCHAR, n BIGINT, c BIGINT",
+            0,
+            scans=(1,),
+        ),
     ],
     "SELECT label, count(*), (SELECT count(*) FROM {s1}) FROM {s0} JOIN {s1} ON country = code GROUP BY label",
 )
@@ -224,8 +302,21 @@ THERE_AND_BACK = Case(
     ["items"],
     [
         stage("sums", "SELECT sum(price)::BIGINT AS s, count(price) AS n FROM s0", "s BIGINT, n BIGINT", scans=(0,)),
-        stage("mean", "SELECT sum(s) / sum(n) AS m FROM x0", "m DOUBLE", inputs=(0,), at_coordinator=True, exchange=ExchangeKind.BROADCAST),
-        stage("above", "SELECT id, price FROM s0 WHERE price > (SELECT m FROM x1)", "id BIGINT, price BIGINT", scans=(0,), inputs=(1,)),
+        stage(
+            "mean",
+            "SELECT sum(s) / sum(n) AS m FROM x0",
+            "m DOUBLE",
+            inputs=(0,),
+            at_coordinator=True,
+            exchange=ExchangeKind.BROADCAST,
+        ),
+        stage(
+            "above",
+            "SELECT id, price FROM s0 WHERE price > (SELECT m FROM x1)",
+            "id BIGINT, price BIGINT",
+            scans=(0,),
+            inputs=(1,),
+        ),
         final("SELECT id, price FROM x2", "id BIGINT, price BIGINT", 2),
     ],
     "SELECT id, price FROM {s0} WHERE price > (SELECT avg(price) FROM {s0})",
@@ -234,9 +325,26 @@ THERE_AND_BACK = Case(
 TWO_CONSUMERS = Case(
     ["customers", "items"],
     [
-        stage("few", "SELECT name, country FROM s0 WHERE country < 3", "name VARCHAR, country BIGINT", scans=(0,), exchange=ExchangeKind.BROADCAST),
-        stage("join", "SELECT name, id FROM s1 JOIN x0 ON customer = name", "name VARCHAR, id BIGINT", scans=(1,), inputs=(0,)),
-        final("SELECT name, id, country FROM x0 LEFT JOIN x1 USING (name)", "name VARCHAR, id BIGINT, country BIGINT", 0, 1),
+        stage(
+            "few",
+            "SELECT name, country FROM s0 WHERE country < 3",
+            "name VARCHAR, country BIGINT",
+            scans=(0,),
+            exchange=ExchangeKind.BROADCAST,
+        ),
+        stage(
+            "join",
+            "SELECT name, id FROM s1 JOIN x0 ON customer = name",
+            "name VARCHAR, id BIGINT",
+            scans=(1,),
+            inputs=(0,),
+        ),
+        final(
+            "SELECT name, id, country FROM x0 LEFT JOIN x1 USING (name)",
+            "name VARCHAR, id BIGINT, country BIGINT",
+            0,
+            1,
+        ),
     ],
     "SELECT name, id, country FROM {s0} LEFT JOIN {s1} ON customer = name WHERE country < 3",
 )
@@ -244,7 +352,12 @@ TWO_CONSUMERS = Case(
 CO_LOCATED = Case(
     ["customers", "customers"],
     [
-        stage("join", "SELECT a.name, a.country FROM s0 a JOIN s1 b USING (name)", "name VARCHAR, country BIGINT", scans=(0, 1)),
+        stage(
+            "join",
+            "SELECT a.name, a.country FROM s0 a JOIN s1 b USING (name)",
+            "name VARCHAR, country BIGINT",
+            scans=(0, 1),
+        ),
         final("SELECT * FROM x0", "name VARCHAR, country BIGINT", 0),
     ],
     "SELECT a.name, a.country FROM {s0} a JOIN {s1} b USING (name)",
@@ -288,14 +401,18 @@ PRUNED = [
 @pytest.mark.parametrize("members", [1, 3])
 @pytest.mark.parametrize("kept", PRUNED)
 @pytest.mark.parametrize("case", CASES)
-def test_stages_answer_as_duckdb(run: RunTest, case: Case, kept: dict[int, Callable[[int], bool]], members: int) -> None:
+def test_stages_answer_as_duckdb(
+    run: RunTest, case: Case, kept: dict[int, Callable[[int], bool]], members: int
+) -> None:
     pruned = Case(case.tables, case.stages, case.oracle, kept)
     result = run(run_case(pruned, members, coordinator=f"m{members}"))
     assert rows_of(result.table()) == pruned.expected()
     assert result.table().schema == case.stages[-1].fragment.schema
 
 
-def placed(case: Case, kept: dict[int, Callable[[int], bool]], run: RunTest) -> tuple[dict[str, list[str]], list[tuple[str, str, str]]]:
+def placed(
+    case: Case, kept: dict[int, Callable[[int], bool]], run: RunTest
+) -> tuple[dict[str, list[str]], list[tuple[str, str, str]]]:
     async def main() -> dict[str, Any]:
         async with LocalCluster(3) as cluster:
             create_tables(cluster)
@@ -303,23 +420,50 @@ def placed(case: Case, kept: dict[int, Callable[[int], bool]], run: RunTest) -> 
             return describe_select(pruned.plan, pruned.partitions(), [], cluster.topology, "m2")
 
     described = run(main())
-    return {v["name"]: v["members"] for v in described["vertices"]}, [(e["from"], e["to"], e["kind"]) for e in described["edges"]]
+    return {v["name"]: v["members"] for v in described["vertices"]}, [
+        (e["from"], e["to"], e["kind"]) for e in described["edges"]
+    ]
 
 
 def test_explain_shows_where_stages_run_and_how_rows_travel(run: RunTest) -> None:
     members, edges = placed(TWO_CONSUMERS, {}, run)
     assert members == {"few": ["m1", "m2", "m3"], "join": ["m1", "m2", "m3"], "final": ["m2"], "result": ["m2"]}
-    assert edges == [("few", "join", "broadcast"), ("few", "final", "all-to-one"), ("join", "final", "all-to-one"), ("final", "result", "unicast")]
+    assert edges == [
+        ("few", "join", "broadcast"),
+        ("few", "final", "all-to-one"),
+        ("join", "final", "all-to-one"),
+        ("final", "result", "unicast"),
+    ]
     assert placed(ROUTED_JOIN, {}, run)[1][0] == ("items", "join", "partitioned")
 
 
 def test_who_has_nothing_to_read_or_nobody_to_hear_it_does_not_run(run: RunTest) -> None:
     everywhere, nowhere = ["m1", "m2", "m3"], []
     items_gone, customers_gone = {1: lambda p: False}, {0: lambda p: False}
-    assert placed(BROADCAST_JOIN, items_gone, run)[0] == {"few": nowhere, "join": nowhere, "final": ["m2"], "result": ["m2"]}
-    assert placed(TWO_CONSUMERS, items_gone, run)[0] == {"few": everywhere, "join": nowhere, "final": ["m2"], "result": ["m2"]}
-    assert placed(ROUTED_JOIN, customers_gone, run)[0] == {"items": nowhere, "join": nowhere, "final": ["m2"], "result": ["m2"]}
-    assert placed(ROUTED_OUTER_JOIN, customers_gone, run)[0] == {"items": everywhere, "join": everywhere, "final": ["m2"], "result": ["m2"]}
+    assert placed(BROADCAST_JOIN, items_gone, run)[0] == {
+        "few": nowhere,
+        "join": nowhere,
+        "final": ["m2"],
+        "result": ["m2"],
+    }
+    assert placed(TWO_CONSUMERS, items_gone, run)[0] == {
+        "few": everywhere,
+        "join": nowhere,
+        "final": ["m2"],
+        "result": ["m2"],
+    }
+    assert placed(ROUTED_JOIN, customers_gone, run)[0] == {
+        "items": nowhere,
+        "join": nowhere,
+        "final": ["m2"],
+        "result": ["m2"],
+    }
+    assert placed(ROUTED_OUTER_JOIN, customers_gone, run)[0] == {
+        "items": everywhere,
+        "join": everywhere,
+        "final": ["m2"],
+        "result": ["m2"],
+    }
     assert placed(SHUFFLED_FULL_JOIN, items_gone, run)[0] == {
         "customers": everywhere, "items": nowhere, "join": everywhere, "final": ["m2"], "result": ["m2"],
     }  # fmt: skip
@@ -332,12 +476,18 @@ def test_rows_that_the_consumer_cannot_match_do_not_travel(run: RunTest) -> None
         assert rows_of(result.table()) == case.expected()
         return Counter({m.vertex: m.rows_in for m in result.metrics if m.vertex == "join"})
 
-    in_partition = [c for c in TABLES["items"][1]["customer"].to_pylist() if c is not None and CUSTOMERS.scheme.partition_of({"name": c}) == 3]
+    in_partition = [
+        c
+        for c in TABLES["items"][1]["customer"].to_pylist()
+        if c is not None and CUSTOMERS.scheme.partition_of({"name": c}) == 3
+    ]
     assert run(main()) == {"join": len(in_partition)}
 
 
 def test_two_stages_read_the_same_rows_though_somebody_writes(run: RunTest) -> None:
-    """The means of the first stage and the rows of the third are of one moment: a scan is read when the job starts, not when its stage has its turn."""
+    """The means of the first stage and the rows of the third are of one moment: a scan is read when the job starts, not
+    when its stage has its turn.
+    """
 
     async def main() -> None:
         async with LocalCluster(1) as cluster:
@@ -352,7 +502,13 @@ def test_two_stages_read_the_same_rows_though_somebody_writes(run: RunTest) -> N
 
 
 def test_an_error_in_a_stage_ends_the_others(run: RunTest) -> None:
-    bad = stage("join", "SELECT (price + 1000)::TINYINT AS p FROM s1 JOIN x0 ON customer = name", "p TINYINT", scans=(1,), inputs=(0,))
+    bad = stage(
+        "join",
+        "SELECT (price + 1000)::TINYINT AS p FROM s1 JOIN x0 ON customer = name",
+        "p TINYINT",
+        scans=(1,),
+        inputs=(0,),
+    )
     case = Case(BROADCAST_JOIN.tables, [BROADCAST_JOIN.stages[0], bad, final("SELECT * FROM x1", "p TINYINT", 1)], "")
 
     async def main() -> None:
@@ -371,8 +527,20 @@ def test_a_deadline_stops_any_stage(run: RunTest, slow: int) -> None:
     """Whichever stage computes for ever; the others have ended or wait for it."""
     endless = "(SELECT count(*) FROM range(1000000) a, range(1000000) b) > 0"
     stages = [
-        stage("few", f"SELECT name FROM s0 WHERE {endless if slow == 0 else 'true'}", "name VARCHAR", scans=(0,), exchange=ExchangeKind.BROADCAST),
-        stage("join", f"SELECT id FROM s1 JOIN x0 ON customer = name WHERE {endless if slow == 1 else 'true'}", "id BIGINT", scans=(1,), inputs=(0,)),
+        stage(
+            "few",
+            f"SELECT name FROM s0 WHERE {endless if slow == 0 else 'true'}",
+            "name VARCHAR",
+            scans=(0,),
+            exchange=ExchangeKind.BROADCAST,
+        ),
+        stage(
+            "join",
+            f"SELECT id FROM s1 JOIN x0 ON customer = name WHERE {endless if slow == 1 else 'true'}",
+            "id BIGINT",
+            scans=(1,),
+            inputs=(0,),
+        ),
         final(f"SELECT id FROM x1 WHERE {endless if slow == 2 else 'true'}", "id BIGINT", 1),
     ]
 
@@ -392,9 +560,17 @@ def test_a_stage_that_gathers_too_much_fails_and_the_member_lives(run: RunTest) 
         async with LocalCluster(3, limits=EngineLimits(gathered_bytes_max=500)) as cluster:
             create_tables(cluster)
             dag, config = select_dag(BROADCAST_JOIN.plan, BROADCAST_JOIN.partitions())
-            with pytest.raises(LimitExceededError, match=r"the limit is 500; select fewer columns.*\(vertex '(few|join|final)' on member m[123]\)"):
+            with pytest.raises(
+                LimitExceededError,
+                match=r"the limit is 500; select fewer columns.*\(vertex '(few|join|final)' on member m[123]\)",
+            ):
                 await cluster.run(dag, config, [])
-            small = Case(BROADCAST_JOIN.tables, BROADCAST_JOIN.stages, BROADCAST_JOIN.oracle, {0: lambda p: p < 2, 1: lambda p: p < 1})
+            small = Case(
+                BROADCAST_JOIN.tables,
+                BROADCAST_JOIN.stages,
+                BROADCAST_JOIN.oracle,
+                {0: lambda p: p < 2, 1: lambda p: p < 1},
+            )
             dag, config = select_dag(small.plan, small.partitions())
             assert rows_of((await cluster.run(dag, config, [])).table()) == small.expected()
 
@@ -403,14 +579,21 @@ def test_a_stage_that_gathers_too_much_fails_and_the_member_lives(run: RunTest) 
 
 def test_a_join_that_no_machine_holds_fails_and_the_member_lives(run: RunTest) -> None:
     """Each member makes 10**10 rows for each of its own, and whoever gathers them says when it is too much."""
-    product = stage("join", "SELECT id, a.i, b.i AS j FROM s1, range(100000) AS a(i), range(100000) AS b(i)", "id BIGINT, i BIGINT, j BIGINT", scans=(1,))
+    product = stage(
+        "join",
+        "SELECT id, a.i, b.i AS j FROM s1, range(100000) AS a(i), range(100000) AS b(i)",
+        "id BIGINT, i BIGINT, j BIGINT",
+        scans=(1,),
+    )
     case = Case(BROADCAST_JOIN.tables, [product, final("SELECT count(*) AS n FROM x0", "n BIGINT", 0)], "")
 
     async def main() -> None:
         async with LocalCluster(3, limits=EngineLimits(gathered_bytes_max=16 << 20)) as cluster:
             create_tables(cluster)
             dag, config = select_dag(case.plan, case.partitions())
-            with pytest.raises(LimitExceededError, match=r"the limit is 16,777,216.*\(vertex '(join|final)' on member m[123]\)"):
+            with pytest.raises(
+                LimitExceededError, match=r"the limit is 16,777,216.*\(vertex '(join|final)' on member m[123]\)"
+            ):
                 await cluster.run(dag, config, [])
             dag, config = select_dag(BROADCAST_JOIN.plan, BROADCAST_JOIN.partitions())
             assert rows_of((await cluster.run(dag, config, [])).table()) == BROADCAST_JOIN.expected()
@@ -420,7 +603,9 @@ def test_a_join_that_no_machine_holds_fails_and_the_member_lives(run: RunTest) -
 
 def test_what_each_stage_cost_comes_with_the_result(run: RunTest) -> None:
     result = run(run_case(BROADCAST_JOIN, 3))
-    few = sum(count for (_, country), count in rows_of(TABLES["customers"][1]).items() if country is not None and country < 3)
+    few = sum(
+        count for (_, country), count in rows_of(TABLES["customers"][1]).items() if country is not None and country < 3
+    )
     by_stage = {(m.vertex, m.member): m for m in result.metrics}
     assert sum(m.rows_out for (vertex, _), m in by_stage.items() if vertex == "few") == few
     assert [by_stage["join", member].rows_in for member in ("m1", "m2", "m3")] == [few] * 3

@@ -1,7 +1,8 @@
-"""What clients of different processes wrote and had acknowledged, in memory that they share, so that a stale read is seen at once.
+"""What clients of different processes wrote and had acknowledged, in memory that they share, so that a stale read is
+seen at once.
 
-Each key has one writer, whose values only grow. So a read is right exactly if its value is at least what had been acknowledged when the read began, and at
-most what had been tried when it ended: a linearizable register.
+Each key has one writer, whose values only grow. So a read is right exactly if its value is at least what had been
+acknowledged when the read began, and at most what had been tried when it ended: a linearizable register.
 """
 
 from __future__ import annotations

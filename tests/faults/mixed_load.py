@@ -1,10 +1,13 @@
-"""Four clients under load while members are killed and frozen, connections are reset and the controller is killed, at random, with a seed.
+"""Four clients under load while members are killed and frozen, connections are reset and the controller is killed, at
+random, with a seed.
 
-``python tests/faults/mixed_load.py --seconds 180 --seed 7`` prints each fault as it happens, then what the clients met, and ends with ``N passed, N failed``.
+``python tests/faults/mixed_load.py --seconds 180 --seed 7`` prints each fault as it happens, then what the clients met,
+and ends with ``N passed, N failed``.
 
-Members are Ray actors in processes of their own: they are killed with SIGKILL and frozen with SIGSTOP, and connections are reset in the kernel (``ss -K``,
-which needs root on Linux; without it that fault is left out, and the report says so). No more members are lost than the tables have backups, so at every
-moment a healthy copy of each row exists: a call may be slow while a loss is noticed, but none may take longer than ``CALL_S_MAX``, and none may be wrong.
+Members are Ray actors in processes of their own: they are killed with SIGKILL and frozen with SIGSTOP, and connections
+are reset in the kernel (``ss -K``, which needs root on Linux; without it that fault is left out, and the report says
+so). No more members are lost than the tables have backups, so at every moment a healthy copy of each row exists: a call
+may be slow while a loss is noticed, but none may take longer than ``CALL_S_MAX``, and none may be wrong.
 """
 
 from __future__ import annotations
@@ -72,7 +75,9 @@ class Faults:
 
     def __init__(self, cluster: Cluster, seed: int) -> None:
         self._members = {member.id: _process_of(member.address) for member in cluster.members()}
-        self._ports = [member.address.rsplit(":", 1)[1] for member in cluster.members()] + [cluster.address.rsplit(":", 1)[1]]
+        self._ports = [member.address.rsplit(":", 1)[1] for member in cluster.members()] + [
+            cluster.address.rsplit(":", 1)[1]
+        ]
         self._controller = _process_of(cluster.address)
         self._random = random.Random(f"{seed} faults")
         self._losses_left = BACKUPS
@@ -139,9 +144,10 @@ def run(seconds: float, seed: int, *, with_controller: bool) -> Outcome:
 
     Args:
         seconds: How long the clients ask; they then read everything back.
-        seed: Chooses faults, their moments, and the calls of each client. Times are real, so a run is similar, not equal.
-        with_controller: Whether the controller is killed in the last quarter. After that, new texts, loads and changes of several partitions may fail, and are
-            not counted as slow.
+        seed: Chooses faults, their moments, and the calls of each client. Times are real, so a run is similar, not
+            equal.
+        with_controller: Whether the controller is killed in the last quarter. After that, new texts, loads and changes
+            of several partitions may fail, and are not counted as slow.
     """
     folder = Path(tempfile.mkdtemp(prefix="secateur-faults-"))
     try:
@@ -168,21 +174,35 @@ def _create_tables(cluster: Cluster) -> None:
             ("batches", "batch BIGINT, n BIGINT", "batch, n", "n"),
             ("fixed", "id BIGINT", "id", "id"),
         ):
-            conn.execute(f"CREATE TABLE {name} ({columns}, PRIMARY KEY ({key})) PARTITION BY HASH ({hashed}) PARTITIONS {PARTITIONS} BACKUPS {BACKUPS}")
+            conn.execute(
+                f"CREATE TABLE {name} ({columns}, PRIMARY KEY ({key})) PARTITION BY HASH ({hashed}) PARTITIONS"
+                f" {PARTITIONS} BACKUPS {BACKUPS}"
+            )
         conn.table("counter").load(pa.table({"id": range(COUNTERS), "n": [0] * COUNTERS}))
         conn.table("account").load(pa.table({"id": range(ACCOUNTS), "amount": [BALANCE] * ACCOUNTS}))
         conn.table("fixed").load(pa.table({"id": range(FIXED_ROWS)}))
 
 
 def _start_clients(cluster: Cluster, folder: Path, seconds: float, seed: int) -> list[subprocess.Popen[bytes]]:
-    environment = os.environ | {"SECATEUR_ADDRESS": cluster.address, "SECATEUR_TOKEN": getattr(cluster, "token", None) or ""}
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(secateur.__file__).parents[1]), environment.get("PYTHONPATH", "")]))
+    environment = os.environ | {
+        "SECATEUR_ADDRESS": cluster.address,
+        "SECATEUR_TOKEN": getattr(cluster, "token", None) or "",
+    }
+    environment["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [str(Path(secateur.__file__).parents[1]), environment.get("PYTHONPATH", "")])
+    )
     program = str(Path(__file__).with_name("workload.py"))
-    return [subprocess.Popen([sys.executable, program, str(folder), str(number), str(seconds), str(seed)], env=environment) for number in range(CLIENTS)]
+    return [
+        subprocess.Popen([sys.executable, program, str(folder), str(number), str(seconds), str(seed)], env=environment)
+        for number in range(CLIENTS)
+    ]
 
 
 def _hurt(faults: Faults, seconds: float, *, with_controller: bool) -> None:
-    """Faults at random moments, the first after a calm beginning, none in the last tenth. In a minute there is one of each kind."""
+    """Faults at random moments, the first after a calm beginning, none in the last tenth.
+
+    In a minute there is one of each kind.
+    """
     kinds = [faults.kill_member, faults.freeze_member, faults.reset_connections, faults.reset_connections]
     if shutil.which("ss") is None or os.geteuid() != 0:
         print("connections are not reset: that needs root and ss", flush=True)
@@ -226,7 +246,11 @@ def _outcome(folder: Path, faults: Faults, unfinished: int) -> Outcome:
     def told(call: Call) -> str:
         return f"{call.kind} at {call.began_s - epoch_s:.1f} s took {call.took_s:.1f} s {call.error}".rstrip()
 
-    slow = [told(call) for call in calls if call.took_s > CALL_S_MAX and not (call.kind in free and call.began_s + call.took_s - epoch_s > killed_s)]
+    slow = [
+        told(call)
+        for call in calls
+        if call.took_s > CALL_S_MAX and not (call.kind in free and call.began_s + call.took_s - epoch_s > killed_s)
+    ]
     return Outcome(
         calls=len(calls),
         wrong=[sentence for report in reports for sentence in report["wrong"]],
@@ -240,7 +264,11 @@ def _outcome(folder: Path, faults: Faults, unfinished: int) -> Outcome:
 
 def _process_of(address: str) -> int:
     port = int(address.rsplit(":", 1)[1])
-    return next(connection.pid for connection in psutil.net_connections("tcp") if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port)
+    return next(
+        connection.pid
+        for connection in psutil.net_connections("tcp")
+        if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
+    )
 
 
 def main() -> None:

@@ -1,8 +1,10 @@
-"""One client of the mixed load, a process of its own: it writes, changes, reads and loads, and checks every answer while members fail.
+"""One client of the mixed load, a process of its own: it writes, changes, reads and loads, and checks every answer
+while members fail.
 
 What it asks for is what a lost, repeated, stale or partial change would show in:
 
-- ``register``: upserts of growing values, one writer a key; every client reads every key and holds the answer against the shared ledger,
+- ``register``: upserts of growing values, one writer a key; every client reads every key and holds the answer against
+  the shared ledger,
 - ``counter``: ``n = n + 1``, so a change that is made twice, or acknowledged and lost, shows,
 - ``account``: changes of two rows that keep the sum, which every client asks for,
 - ``batches``: loads of 500 rows, of which every count sees all or none,
@@ -49,7 +51,9 @@ COUNT_FIXED = "SELECT count(*), sum(id) FROM fixed"
 
 @dataclass
 class Call:
-    """One call of the client's library: when it began (seconds since the epoch), how long it took, and how it failed if it did."""
+    """One call of the client's library: when it began (seconds since the epoch), how long it took, and how it failed if
+    it did.
+    """
 
     kind: str
     began_s: float
@@ -78,7 +82,9 @@ class Client:
         self._batches = 0
         self._loaded: set[int] = set()
         self.report = Report()
-        self._conn.execute(READ_COUNTER, [0]).fetchall()  # its plan is known from now on, and needs no controller when it is read back
+        self._conn.execute(
+            READ_COUNTER, [0]
+        ).fetchall()  # its plan is known from now on, and needs no controller when it is read back
 
     def run(self, seconds: float) -> None:
         kinds: list[tuple[Callable[[], None], int]] = [
@@ -112,7 +118,9 @@ class Client:
 
     def _read_text(self) -> None:
         key = self._random.randrange(KEYS)
-        self._check_register(key, "new text", f"SELECT v FROM register WHERE id = {key} AND v >= {-self._random.randrange(1 << 40)}")
+        self._check_register(
+            key, "new text", f"SELECT v FROM register WHERE id = {key} AND v >= {-self._random.randrange(1 << 40)}"
+        )
 
     def _check_register(self, key: int, kind: str, text: str | None = None) -> None:
         at_least = int(self._registers.acknowledged[key])
@@ -121,7 +129,10 @@ class Client:
             found = rows[0][0] if rows else 0
             at_most = int(self._registers.tried[key])
             if not at_least <= found <= at_most:
-                self._wrong(f"{kind} of key {key} gave {found}: {at_least} was acknowledged before, {at_most} is the last value tried")
+                self._wrong(
+                    f"{kind} of key {key} gave {found}: {at_least} was acknowledged before, {at_most} is the last value"
+                    " tried"
+                )
 
     def _upsert(self) -> None:
         key = self._random.choice(self._own_keys())
@@ -152,7 +163,9 @@ class Client:
     def _load(self) -> None:
         batch = self._number * 1_000_000 + self._batches
         self._batches += 1
-        rows = pa.table({"batch": pa.repeat(pa.scalar(batch, pa.int64()), BATCH_ROWS), "n": pa.array(range(BATCH_ROWS), pa.int64())})
+        rows = pa.table(
+            {"batch": pa.repeat(pa.scalar(batch, pa.int64()), BATCH_ROWS), "n": pa.array(range(BATCH_ROWS), pa.int64())}
+        )
         with self._timed("load"):
             self._conn.table("batches").load(rows)
             self._loaded.add(batch)

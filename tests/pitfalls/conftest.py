@@ -1,4 +1,6 @@
-"""One world of small tables with awkward keys for every test of this folder: the planner and the kernels are real, members are played."""
+"""One world of small tables with awkward keys for every test of this folder: the planner and the kernels are real,
+members are played.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Where planning or fan-out blew up in real systems: bounded here, by counts where there is something to count, by generous times where there is not."""
+"""Where planning or fan-out blew up in real systems: bounded here, by counts where there is something to count, by
+generous times where there is not.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,15 @@ from worlds import World
 
 
 def test_the_product_of_three_in_lists_is_not_built() -> None:
-    """KUDU-3455: cross product of IN lists built in memory, 600 MB; hash depth first and stop when all buckets are hit."""
+    """KUDU-3455: cross product of IN lists built in memory, 600 MB; hash depth first and stop when all buckets are
+    hit.
+    """
     world = World()
-    world.fill("CREATE TABLE t (a BIGINT, b BIGINT, c BIGINT, PRIMARY KEY (a, b, c)) PARTITION BY HASH (a, b, c) PARTITIONS 64", "SELECT 1, 1, 1")
+    world.fill(
+        "CREATE TABLE t (a BIGINT, b BIGINT, c BIGINT, PRIMARY KEY (a, b, c)) PARTITION BY HASH (a, b, c)"
+        " PARTITIONS 64",
+        "SELECT 1, 1, 1",
+    )
     values = ", ".join(map(str, range(300)))
     tracemalloc.start()
     started = time.process_time()
@@ -48,7 +56,9 @@ def test_a_point_predicate_costs_the_same_with_a_hundred_times_the_partitions() 
 
 
 def test_a_known_statement_is_planned_and_sent_once(conn: secateur.Connection, table_name: str) -> None:
-    """hazelcast #21032, #17592, hazelcast-jet #1500: the plan was serialised again at each call, start-up cost dominated."""
+    """hazelcast #21032, #17592, hazelcast-jet #1500: the plan was serialised again at each call, start-up cost
+    dominated.
+    """
     conn.execute(f"CREATE TABLE {table_name} (k BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (k) PARTITIONS 31")
     conn.table(table_name).load(pa.table({"k": range(100), "v": range(100)}))
     cached = []
@@ -60,9 +70,17 @@ def test_a_known_statement_is_planned_and_sent_once(conn: secateur.Connection, t
     assert cached == [False, True, True]
 
 
-def test_the_query_of_one_tenant_reaches_one_member_and_no_other_coordinates(cluster: Cluster, conn: secateur.Connection, table_name: str) -> None:
-    """druid #15149, pinot #18201: 92 of 94 nodes for one tenant. Hazelcast #24813: the coordinator took part although it held no data."""
-    conn.execute(f"CREATE TABLE {table_name} (tenant VARCHAR, n BIGINT, PRIMARY KEY (tenant, n)) PARTITION BY HASH (tenant) PARTITIONS 31")
+def test_the_query_of_one_tenant_reaches_one_member_and_no_other_coordinates(
+    cluster: Cluster, conn: secateur.Connection, table_name: str
+) -> None:
+    """druid #15149, pinot #18201: 92 of 94 nodes for one tenant.
+
+    Hazelcast #24813: the coordinator took part although it held no data.
+    """
+    conn.execute(
+        f"CREATE TABLE {table_name} (tenant VARCHAR, n BIGINT, PRIMARY KEY (tenant, n)) PARTITION BY HASH (tenant)"
+        " PARTITIONS 31"
+    )
     table = conn.table(table_name)
     table.load(pa.table({"tenant": [f"T{i % 20}" for i in range(400)], "n": range(400)}))
     sql = f"SELECT count(*), sum(n) FROM {table_name} WHERE tenant = ?"
@@ -72,12 +90,17 @@ def test_the_query_of_one_tenant_reaches_one_member_and_no_other_coordinates(clu
         cur = conn.execute(sql, [tenant])
         after = {member.id: member.frames_received for member in cluster.members()}
         assert cur.fetchall()[0][0] == 20
-        assert {member for member in after if after[member] > before[member]} == {table.owner_of(table.partition_of({"tenant": tenant}))}
+        assert {member for member in after if after[member] > before[member]} == {
+            table.owner_of(table.partition_of({"tenant": tenant}))
+        }
 
 
 def test_a_large_result_stays_on_the_way_of_a_small_one(conn: secateur.Connection, table_name: str) -> None:
     """ray #58351: results over 100 KiB left the fast path."""
-    conn.execute(f"CREATE TABLE {table_name} (tenant BIGINT, id BIGINT, text VARCHAR, PRIMARY KEY (tenant, id)) PARTITION BY HASH (tenant) PARTITIONS 16")
+    conn.execute(
+        f"CREATE TABLE {table_name} (tenant BIGINT, id BIGINT, text VARCHAR, PRIMARY KEY (tenant, id)) PARTITION BY"
+        " HASH (tenant) PARTITIONS 16"
+    )
     conn.table(table_name).load(pa.table({"tenant": [7] * 5000, "id": range(5000), "text": ["x" * 100] * 5000}))
     for limit in (1, 5000):
         cur = conn.execute(f"SELECT id, text FROM {table_name} WHERE tenant = 7 LIMIT {limit}")

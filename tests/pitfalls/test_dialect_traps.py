@@ -1,4 +1,5 @@
-"""Statements whose answer hangs on a fine point of the dialect: each was wrong once, here or elsewhere, or is one step beside one that was.
+"""Statements whose answer hangs on a fine point of the dialect: each was wrong once, here or elsewhere, or is one step
+beside one that was.
 
 Every statement is planned, pruned, executed whole and in parts, and compared with DuckDB over all rows.
 """
@@ -41,7 +42,9 @@ def test_a_collation_on_either_side_of_a_comparison_prunes_nothing(world: World,
 @pytest.mark.parametrize(
     "source",
     [
-        pytest.param("t JOIN u USING (a) WHERE a = '1'", id="the right side is of another type and matches '01' as well"),
+        pytest.param(
+            "t JOIN u USING (a) WHERE a = '1'", id="the right side is of another type and matches '01' as well"
+        ),
         pytest.param("u JOIN t USING (a) WHERE a = '1'", id="the left side is the text"),
         pytest.param("t JOIN t y USING (a, b) WHERE a = 1 AND b = 'a'", id="equal types"),
         pytest.param("t x JOIN t y USING (a) JOIN t z USING (a) WHERE a = 1", id="three of equal types"),
@@ -64,7 +67,9 @@ def test_a_column_merged_by_using_of_equal_types_prunes_both_sides(world: World)
     assert kept(world, "SELECT count(*) FROM t JOIN t y USING (a, b) WHERE a = 1 AND b = 'a'") == [1, 1]
 
 
-@pytest.mark.parametrize("sql", ["SELECT count(*) FROM t WHERE a IN ($1,$2)", "SELECT count(*) FROM t WHERE a IN ($2,$1) AND b <> '$1,$2'"])
+@pytest.mark.parametrize(
+    "sql", ["SELECT count(*) FROM t WHERE a IN ($1,$2)", "SELECT count(*) FROM t WHERE a IN ($2,$1) AND b <> '$1,$2'"]
+)
 def test_numbered_parameters_without_a_space_between(world: World, sql: str) -> None:
     assert check(world, sql, (1, 2), random.Random(1))
     assert kept(world, sql, (1, 2)) == [10]

@@ -22,11 +22,19 @@ def test_a_member_that_left_is_named_and_nothing_hangs() -> None:
             conn.execute("SELECT count(*) FROM t").fetchall()
 
 
-def test_a_client_that_knows_a_statement_sees_ranges_that_come_and_go(conn: secateur.Connection, table_name: str) -> None:
+def test_a_client_that_knows_a_statement_sees_ranges_that_come_and_go(
+    conn: secateur.Connection, table_name: str
+) -> None:
     """Kudu's meta cache: a stale client entry for a dropped or added range lived for minutes."""
-    conn.execute(f"CREATE TABLE {table_name} (k BIGINT PRIMARY KEY) PARTITION BY RANGE (k) (PARTITION 0 <= VALUES < 10)")
+    conn.execute(
+        f"CREATE TABLE {table_name} (k BIGINT PRIMARY KEY) PARTITION BY RANGE (k) (PARTITION 0 <= VALUES < 10)"
+    )
     conn.table(table_name).load(pa.table({"k": range(10)}))
-    statements = [f"SELECT count(*) FROM {table_name}", f"SELECT count(*) FROM {table_name} WHERE k >= 5", f"SELECT count(*) FROM {table_name} WHERE k = ?"]
+    statements = [
+        f"SELECT count(*) FROM {table_name}",
+        f"SELECT count(*) FROM {table_name} WHERE k >= 5",
+        f"SELECT count(*) FROM {table_name} WHERE k = ?",
+    ]
     counts = lambda: [conn.execute(sql, [15] if "?" in sql else []).fetchall()[0][0] for sql in statements]  # noqa: E731
     assert counts() == [10, 5, 0]
     conn.execute(f"ALTER TABLE {table_name} ADD PARTITION 10 <= VALUES < 20")

@@ -1,4 +1,6 @@
-"""The statements of ``hostile/*.sql`` once more, as a user's: through client, planner, trees bound at the client, key searches and members of a cluster."""
+"""The statements of ``hostile/*.sql`` once more, as a user's: through client, planner, trees bound at the client, key
+searches and members of a cluster.
+"""
 
 from __future__ import annotations
 
@@ -20,4 +22,6 @@ def test_a_cluster_answers_as_duckdb(world: World, awkward_tables: list[str], pa
             conn.execute(ddl)
             conn.table(name).load(world.duck.sql(f'SELECT * FROM "{name}"').to_arrow_table())
         for sql in path.read_text().splitlines():
-            assert sorted_rows(rows_as_tuples(conn.execute(sql).fetch_arrow_table())) == sorted_rows(world.oracle(sql, ())), sql
+            assert sorted_rows(rows_as_tuples(conn.execute(sql).fetch_arrow_table())) == sorted_rows(
+                world.oracle(sql, ())
+            ), sql

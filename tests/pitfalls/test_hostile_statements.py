@@ -1,9 +1,11 @@
-"""Every statement of ``hostile/*.sql`` and condition of ``hostile/conditions.txt``, one a line, over the tables of ``conftest.py``.
+"""Every statement of ``hostile/*.sql`` and condition of ``hostile/conditions.txt``, one a line, over the tables of
+``conftest.py``.
 
 Each is planned, pruned, run whole and in parts, and compared with DuckDB.
 
-They are what an adversary tried: shadowed names, joins that hide or merge columns, filters above operators that they must not pass, constants in every
-spelling, comparisons across types. Those that were wrong once are told apart in ``test_dialect_traps.py``.
+They are what an adversary tried: shadowed names, joins that hide or merge columns, filters above operators that they
+must not pass, constants in every spelling, comparisons across types. Those that were wrong once are told apart in
+``test_dialect_traps.py``.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ def test_a_condition_on_either_side_of_an_outer_join(world: World, condition: st
     assert check(world, f"SELECT count(*), sum(y.v) FROM t y WHERE {condition}", (), random.Random(1))
     for kind in ("LEFT JOIN", "FULL JOIN"):
         source = f"(SELECT * FROM t WHERE c <> DATE '2024-01-03') x {kind} t y ON x.a = y.a + 2 AND x.b = y.b"
-        assert check(world, f"SELECT count(*), sum(x.v), sum(y.v) FROM {source} WHERE {condition}", (), random.Random(1))
+        assert check(
+            world, f"SELECT count(*), sum(x.v), sum(y.v) FROM {source} WHERE {condition}", (), random.Random(1)
+        )
 
 
 @pytest.mark.parametrize(

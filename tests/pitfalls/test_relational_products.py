@@ -1,4 +1,5 @@
-"""Joins x conditions and derived tables x conditions, compared with DuckDB: where a filter may pass an operator, and where a key may pass a join.
+"""Joins x conditions and derived tables x conditions, compared with DuckDB: where a filter may pass an operator, and
+where a key may pass a join.
 
 There are some 1,400 statements; each run draws 200 of them, with the seed of ``SECATEUR_SEED``.
 """
@@ -107,15 +108,26 @@ OTHER_TYPES = [
     (
         "wide",
         "x.a = y.a AND x.c = y.ts",
-        ["x.a = 1", "y.a = 1", "y.ts = TIMESTAMP '2024-01-01 12:00:00'", "x.c = DATE '2024-01-02'", "y.ts = DATE '2024-01-02'"],
+        [
+            "x.a = 1",
+            "y.a = 1",
+            "y.ts = TIMESTAMP '2024-01-01 12:00:00'",
+            "x.c = DATE '2024-01-02'",
+            "y.ts = DATE '2024-01-02'",
+        ],
     ),
-    ("exact", "x.a = y.n AND x.c = y.d", ["x.a = 1", "y.n = 1.0", "y.n = 1", "x.c = DATE '2024-01-02'", "y.d = '2024-01-02'"]),
+    (
+        "exact",
+        "x.a = y.n AND x.c = y.d",
+        ["x.a = 1", "y.n = 1.0", "y.n = 1", "x.c = DATE '2024-01-02'", "y.d = '2024-01-02'"],
+    ),
 ]
 
 
 def _statements() -> list[str]:
     joins = [
-        f"SELECT count(*), sum(x.a), sum(y.a), sum(x.v) FROM t x {kind} t2 y ON {on} WHERE {where}" for kind, on, where in product(KINDS, JOINS, CONDITIONS)
+        f"SELECT count(*), sum(x.a), sum(y.a), sum(x.v) FROM t x {kind} t2 y ON {on} WHERE {where}"
+        for kind, on, where in product(KINDS, JOINS, CONDITIONS)
     ]
     types = [
         f"SELECT count(*), sum(x.a), sum(x.v) FROM t x {kind} {table} y ON {on} WHERE {where}"
@@ -133,15 +145,21 @@ def _statements() -> list[str]:
 
 @pytest.fixture(scope="module")
 def products(world: World) -> World:
-    rows = "SELECT x, y, DATE '2024-01-01' + CAST(x + 4 AS INTEGER) % 3, x FROM range(0, 6) r(x), (VALUES ('a'), ('01'), ('b'), ('1')) q(y)"
+    rows = (
+        "SELECT x, y, DATE '2024-01-01' + CAST(x + 4 AS INTEGER) % 3, x FROM range(0, 6) r(x), (VALUES ('a'), ('01'),"
+        " ('b'), ('1')) q(y)"
+    )
     keys = "PRIMARY KEY (a, b, c)) PARTITION BY HASH (a) PARTITIONS 7, HASH (b) PARTITIONS 5"
     world.fill(f"CREATE TABLE t2 (a INTEGER, b VARCHAR, c DATE, v BIGINT, {keys}", rows)
     world.fill(
-        "CREATE TABLE wide (a BIGINT, b VARCHAR, ts TIMESTAMP, PRIMARY KEY (a, b, ts)) PARTITION BY HASH (a) PARTITIONS 7, HASH (ts) PARTITIONS 3",
-        "SELECT x, y, TIMESTAMP '2024-01-01' + CAST(x AS INTEGER) * INTERVAL 12 HOUR FROM range(-1, 6) r(x), (VALUES ('a'), ('01')) q(y)",
+        "CREATE TABLE wide (a BIGINT, b VARCHAR, ts TIMESTAMP, PRIMARY KEY (a, b, ts)) PARTITION BY HASH (a) PARTITIONS"
+        " 7, HASH (ts) PARTITIONS 3",
+        "SELECT x, y, TIMESTAMP '2024-01-01' + CAST(x AS INTEGER) * INTERVAL 12 HOUR FROM range(-1, 6) r(x), (VALUES"
+        " ('a'), ('01')) q(y)",
     )
     world.fill(
-        "CREATE TABLE exact (n DECIMAL(10,1), d DATE, PRIMARY KEY (n, d)) PARTITION BY HASH (n) PARTITIONS 5, HASH (d) PARTITIONS 3",
+        "CREATE TABLE exact (n DECIMAL(10,1), d DATE, PRIMARY KEY (n, d)) PARTITION BY HASH (n) PARTITIONS 5, HASH (d)"
+        " PARTITIONS 3",
         "SELECT x::DECIMAL(10,1) / 2, DATE '2024-01-01' + CAST(x % 3 AS INTEGER) FROM range(-2, 9) r(x)",
     )
     return world

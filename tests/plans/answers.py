@@ -1,4 +1,6 @@
-"""What EXPLAIN answers for the cases of a file: from a planner alone, or from a cluster where the tables of the file have rows."""
+"""What EXPLAIN answers for the cases of a file: from a planner alone, or from a cluster where the tables of the file
+have rows.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def described_answer(tables: DescribedTables, case: Case) -> str:
 
 
 def texts_of(statement: Statement) -> str:
-    """The columns that a planned statement reads, and the texts that run in its place: whole on one member, and in stages where there are several."""
+    """The columns that a planned statement reads, and the texts that run in its place: whole on one member, and in
+    stages where there are several.
+    """
     match statement:
         case SelectStatement(materialized=Materialized(steps=steps)):
             return "\n".join(["steps:", *(line for step in steps for line in _plan_texts(step.query.plan))])
@@ -41,7 +45,13 @@ def texts_of(statement: Statement) -> str:
             returning = getattr(statement, "returning", None)
             behind = [] if returning is None else ["returning:", *_plan_texts(returning.plan)]
             said = [str(getattr(statement, name).name) for name in ("kind", "meeting") if hasattr(statement, name)]
-            return "\n".join([f"{type(statement).__name__} {' '.join(said)}".rstrip() + ":", *_plan_texts(statement.select.plan), *behind])
+            return "\n".join(
+                [
+                    f"{type(statement).__name__} {' '.join(said)}".rstrip() + ":",
+                    *_plan_texts(statement.select.plan),
+                    *behind,
+                ]
+            )
 
 
 def _plan_texts(plan: SelectPlan) -> list[str]:

@@ -88,12 +88,19 @@ class DescribedTables:
         self.version += 1
 
     def fill(self, name: str, rows: int, distinct: Mapping[str, int]) -> None:
-        """Let the statistics say how many rows a table has, and how many distinct values its columns have; a value counts as 8 bytes."""
+        """Let the statistics say how many rows a table has, and how many distinct values its columns have; a value
+        counts as 8 bytes.
+        """
         table = self.table(name)
         columns = {
-            column.name: ColumnStatistics(8 * rows, 0, distinct[column.name], None if column.type.kind is TypeKind.VARCHAR else 1) for column in table.columns
+            column.name: ColumnStatistics(
+                8 * rows, 0, distinct[column.name], None if column.type.kind is TypeKind.VARCHAR else 1
+            )
+            for column in table.columns
         }
-        self.statistics_snapshot = self.statistics_snapshot.with_table(TableStatistics(table.table_id, rows, MappingProxyType(columns)))
+        self.statistics_snapshot = self.statistics_snapshot.with_table(
+            TableStatistics(table.table_id, rows, MappingProxyType(columns))
+        )
 
     def prepare(self, sql: str, params: Any = (), settings: Mapping[str, str] | None = None) -> Statement:
         return self.planner.prepare(sql, params, self, settings)

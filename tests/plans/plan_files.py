@@ -1,15 +1,19 @@
 """The ``.sql`` files of this folder: how they are read and written.
 
-A file is a list of blocks with a line of ``----`` between them. The first block says in comments what the file is about, and which tables its
-statements use: ``-- tables: shop`` names files of ``tables/``, and the statements behind it create tables, views and indexes for this file alone.
-``-- rows: clients 20000, distinct: id 20000, region 2000`` is what the statistics say of a table that has no rows.
+A file is a list of blocks with a line of ``----`` between them. The first block says in comments what the file is
+about, and which tables its statements use: ``-- tables: shop`` names files of ``tables/``, and the statements behind it
+create tables, views and indexes for this file alone. ``-- rows: clients 20000, distinct: id 20000, region 2000`` is
+what the statistics say of a table that has no rows.
 
-Every other block is one case: a comment that is its title, directives, one statement, and in ``/* */`` what EXPLAIN answers. The directives are
+Every other block is one case: a comment that is its title, directives, one statement, and in ``/* */`` what EXPLAIN
+answers. The directives are
 
-- ``-- parameters: 'C2', 5`` or ``-- parameters: {'who': 'C2'}``: Python values for the placeholders. Without it they stay unbound;
+- ``-- parameters: 'C2', 5`` or ``-- parameters: {'who': 'C2'}``: Python values for the placeholders. Without it they
+  stay unbound;
 - ``-- set: pruning = off``: a setting of the session;
 - ``-- show: texts``: the columns that are read and the texts that members run, in place of EXPLAIN;
-- ``-- partitions=1 members=1 execution=local``: what the statement touches when it runs. Only for tables that have rows.
+- ``-- partitions=1 members=1 execution=local``: what the statement touches when it runs. Only for tables that have
+  rows.
 
 Where the statement is refused, the expected text is the class of the error and its message.
 """
@@ -69,15 +73,24 @@ class Case:
     @property
     def touched(self) -> dict[str, str]:
         """The figures that the run of the statement must have."""
-        return {name: value for line in self.comments[1:] if re.match(r"-- \w+=", line) for name, value in re.findall(r"(\w+)=(\S+)", line)}
+        return {
+            name: value
+            for line in self.comments[1:]
+            if re.match(r"-- \w+=", line)
+            for name, value in re.findall(r"(\w+)=(\S+)", line)
+        }
 
     def _directive(self, name: str) -> str | None:
-        found = [line.removeprefix(f"-- {name}:").strip() for line in self.comments[1:] if line.startswith(f"-- {name}:")]
+        found = [
+            line.removeprefix(f"-- {name}:").strip() for line in self.comments[1:] if line.startswith(f"-- {name}:")
+        ]
         return found[0] if found else None
 
     @property
     def text(self) -> str:
-        return "\n".join([*self.comments, self.sql]) + ("" if self.expected is None else f"{OPENING}{self.expected}{CLOSING}")
+        return "\n".join([*self.comments, self.sql]) + (
+            "" if self.expected is None else f"{OPENING}{self.expected}{CLOSING}"
+        )
 
 
 @dataclass(frozen=True)
@@ -108,7 +121,9 @@ class PlanFile:
         return any(statement.startswith("INSERT") for statement in self.definitions)
 
     def with_expectations(self, expected: Sequence[str]) -> PlanFile:
-        return replace(self, cases=tuple(replace(case, expected=text) for case, text in zip(self.cases, expected, strict=True)))
+        return replace(
+            self, cases=tuple(replace(case, expected=text) for case, text in zip(self.cases, expected, strict=True))
+        )
 
     @property
     def text(self) -> str:
@@ -128,7 +143,12 @@ def read_tables(name: str) -> list[str]:
 
 def read_file(path: Path) -> PlanFile:
     head, *blocks = path.read_text().removesuffix("\n").split(SEPARATOR)
-    used = [name for line in head.splitlines() if line.startswith("-- tables:") for name in line.removeprefix("-- tables:").split()]
+    used = [
+        name
+        for line in head.splitlines()
+        if line.startswith("-- tables:")
+        for name in line.removeprefix("-- tables:").split()
+    ]
     definitions = (*(statement for name in used for statement in read_tables(name)), *statements_of(head))
     statistics = tuple(_statistics(line) for line in head.splitlines() if line.startswith("-- rows:"))
     return PlanFile(path, head, definitions, statistics, tuple(map(_case, blocks)))

@@ -1,4 +1,5 @@
-"""Write what EXPLAIN answers today into the files: ``make plans``, or ``python tests/plans/rewrite.py`` with parts of names, such as ``pruning/``.
+"""Write what EXPLAIN answers today into the files: ``make plans``, or ``python tests/plans/rewrite.py`` with parts of
+names, such as ``pruning/``.
 
 Read the difference before it is committed: it is what a change of the planner does.
 """

@@ -1,6 +1,8 @@
-"""Plans as text: for each statement of the ``.sql`` files what EXPLAIN answers, and what it touches when it runs (see ``plan_files.py``).
+"""Plans as text: for each statement of the ``.sql`` files what EXPLAIN answers, and what it touches when it runs (see
+``plan_files.py``).
 
-Statements over tables with rows are executed as well, on three members, pruned and unpruned, and compared with DuckDB over the same rows.
+Statements over tables with rows are executed as well, on three members, pruned and unpruned, and compared with DuckDB
+over the same rows.
 """
 
 from __future__ import annotations
@@ -24,7 +26,12 @@ FILES = read_all()
 
 
 def cases_of(*, with_rows: bool) -> list[Any]:
-    return [pytest.param(file, case, id=f"{file.name}: {case.title}") for file in FILES if file.has_rows is with_rows for case in file.cases]
+    return [
+        pytest.param(file, case, id=f"{file.name}: {case.title}")
+        for file in FILES
+        if file.has_rows is with_rows
+        for case in file.cases
+    ]
 
 
 @cache
@@ -34,8 +41,15 @@ def tables_of(file: PlanFile) -> DescribedTables:
 
 def check(found: str, file: PlanFile, case: Case) -> None:
     if found != case.expected:
-        difference = difflib.unified_diff((case.expected or "").splitlines(), found.splitlines(), "expected", "found", lineterm="")
-        pytest.fail("\n".join([f"{file.path}: {case.title}", case.sql, *difference, "`make plans` writes the expected text anew"]), pytrace=False)
+        difference = difflib.unified_diff(
+            (case.expected or "").splitlines(), found.splitlines(), "expected", "found", lineterm=""
+        )
+        pytest.fail(
+            "\n".join(
+                [f"{file.path}: {case.title}", case.sql, *difference, "`make plans` writes the expected text anew"]
+            ),
+            pytrace=False,
+        )
 
 
 @pytest.mark.parametrize(("file", "case"), cases_of(with_rows=False))
@@ -52,13 +66,17 @@ def running(cluster: Cluster) -> Iterator[tuple[secateur.Connection, duckdb.Duck
             if file.has_rows:
                 define(conn, file)
                 for statement in file.definitions:
-                    oracle.execute(re.sub(r"\)\s+(PARTITION BY|REPLICATED|BACKUPS)[^;]*$", ")", statement, flags=re.DOTALL))
+                    oracle.execute(
+                        re.sub(r"\)\s+(PARTITION BY|REPLICATED|BACKUPS)[^;]*$", ")", statement, flags=re.DOTALL)
+                    )
         yield conn, oracle
     oracle.close()
 
 
 @pytest.mark.parametrize(("file", "case"), cases_of(with_rows=True))
-def test_plan_and_answer(file: PlanFile, case: Case, running: tuple[secateur.Connection, duckdb.DuckDBPyConnection]) -> None:
+def test_plan_and_answer(
+    file: PlanFile, case: Case, running: tuple[secateur.Connection, duckdb.DuckDBPyConnection]
+) -> None:
     conn, oracle = running
     check(answer(conn, case), file, case)
     result = conn.execute(case.sql, case.parameters or ())

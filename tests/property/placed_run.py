@@ -1,7 +1,8 @@
 """Statements of :mod:`placed`, compared with DuckDB: a world at a time, and any number of worlds on all cores.
 
-``python tests/property/placed_run.py --statements 10000 --seed 7`` is what ``make generated`` runs. Members are played, one to four of them, and one that has
-everything; every tenth world is also one of real clusters, of one member and of three. A failure names its seed: ``--statements 1 --seed`` repeats it.
+``python tests/property/placed_run.py --statements 10000 --seed 7`` is what ``make generated`` runs. Members are played,
+one to four of them, and one that has everything; every tenth world is also one of real clusters, of one member and of
+three. A failure names its seed: ``--statements 1 --seed`` repeats it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class Compared:
     """What one world was good for.
 
     Attributes:
-        statements: How many statements gave DuckDB's rows; fewer than were to be compared where one met an error of DuckDB's own that ended its database.
+        statements: How many statements gave DuckDB's rows; fewer than were to be compared where one met an error of
+            DuckDB's own that ended its database.
         strategies: How those over several tables were planned.
         on_clusters: How many were compared on a real cluster besides.
     """
@@ -50,7 +52,9 @@ class Compared:
 
 
 def gathers_small(seed: int) -> bool:
-    """Whether statements of many parts over few rows, as all of a world are, are gathered: else they would hardly be taken apart here."""
+    """Whether statements of many parts over few rows, as all of a world are, are gathered: else they would hardly be
+    taken apart here.
+    """
     return seed % 5 == 4
 
 
@@ -58,8 +62,8 @@ def compare_world(seed: int) -> Compared:
     """Compare as many statements as a world has, over members that are played.
 
     Raises:
-        AssertionError: One has other rows than in DuckDB, or parts that read back as another statement, or DuckDB refused too many for the comparison to
-            mean anything.
+        AssertionError: One has other rows than in DuckDB, or parts that read back as another statement, or DuckDB
+            refused too many for the comparison to mean anything.
         DatabaseError: One cannot be planned.
     """
     rng = random.Random(23_000 + seed)
@@ -76,7 +80,9 @@ def compare_world(seed: int) -> Compared:
             plan = examined_closely(world, sql, maker.params, rng)
             if plan is not None:
                 compared += 1
-                assert DIFFERS not in (plan.gather_reason or ""), f"seed {seed}: {sql} with {maker.params!r}: {plan.gather_reason}"
+                assert DIFFERS not in (plan.gather_reason or ""), (
+                    f"seed {seed}: {sql} with {maker.params!r}: {plan.gather_reason}"
+                )
                 if len(plan.scans) > 1:
                     strategies[plan.strategy] += 1
             if compared == STATEMENTS_PER_WORLD or (plan is None and world.is_broken):
@@ -107,7 +113,9 @@ def compare_on_cluster(seed: int, members: int, statements: int = STATEMENTS_PER
             try:
                 found = sorted_rows(connection.execute(sql, maker.params).fetchall())
             except secateur.Error as error:
-                raise AssertionError(f"seed {seed} on {members} members: {sql} with {maker.params!r}: {error}") from error
+                raise AssertionError(
+                    f"seed {seed} on {members} members: {sql} with {maker.params!r}: {error}"
+                ) from error
             wrong = found != expected and not depends_on_optimizer(world, sql, maker.params)
             assert not wrong, f"seed {seed} on {members} members: {sql} with {maker.params!r}"
     return compared
@@ -149,7 +157,9 @@ def compare_changes(seed: int, members: int, statements: int = STATEMENTS_PER_WO
             except secateur.Error as error:
                 raise AssertionError(f"{where}: {error}") from error
             rows = sorted_rows(duck.execute(f"SELECT * FROM {table}").fetchall())
-            assert found == rows, f"{where}: the table has {sorted(set(found) - set(rows))} instead of {sorted(set(rows) - set(found))}"
+            assert found == rows, (
+                f"{where}: the table has {sorted(set(found) - set(rows))} instead of {sorted(set(rows) - set(found))}"
+            )
             assert count == expected, f"{where}: {count} rows are said to have changed, not {expected}"
     return compared
 
@@ -163,13 +173,19 @@ def _load(world: World, connection: secateur.Connection) -> None:
 
 def _compare(seed: int) -> Compared:
     compared = compare_world(seed)
-    return replace(compared, on_clusters=sum(compare_on_cluster(seed, members) for members in (1, 3))) if seed % _ON_CLUSTERS_EVERY == 0 else compared
+    return (
+        replace(compared, on_clusters=sum(compare_on_cluster(seed, members) for members in (1, 3)))
+        if seed % _ON_CLUSTERS_EVERY == 0
+        else compared
+    )
 
 
 def main() -> int:
     """Compare; 0 if all rows were DuckDB's."""
     parser = argparse.ArgumentParser(description="Compare random statements over several tables with DuckDB.")
-    parser.add_argument("--statements", type=int, default=10_000, help="how many, over members that are played (default: %(default)s)")
+    parser.add_argument(
+        "--statements", type=int, default=10_000, help="how many, over members that are played (default: %(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="the first seed (default: %(default)s)")
     options = parser.parse_args()
     worlds = -(-options.statements // STATEMENTS_PER_WORLD)
@@ -185,7 +201,11 @@ def main() -> int:
                 failed.append(runs[run])
                 print(f"seed {runs[run]}: {type(error).__name__}: {error}", flush=True)
             if done % 25 == 0 or done == worlds:
-                print(f"{done} of {worlds} worlds, {total:,} statements, {on_clusters:,} on clusters besides, {time.monotonic() - started:.0f} s", flush=True)
+                print(
+                    f"{done} of {worlds} worlds, {total:,} statements, {on_clusters:,} on clusters besides,"
+                    f" {time.monotonic() - started:.0f} s",
+                    flush=True,
+                )
     print(", ".join(f"{strategy.value} {count:,}" for strategy, count in strategies.most_common()))
     print(f"failed seeds: {sorted(failed)}" if failed else "every answer was DuckDB's")
     return int(bool(failed))

@@ -1,4 +1,6 @@
-"""Random predicates over the columns of the tables of :mod:`worlds`, with literals, parameters, conversions, NULLs and functions."""
+"""Random predicates over the columns of the tables of :mod:`worlds`, with literals, parameters, conversions, NULLs and
+functions.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,35 @@ from worlds import DAYS, INTEGERS, TEXTS
 __all__ = ["Predicates"]
 
 COMPUTED = {
-    "a": ["({} + 1)", "CAST({} AS INTEGER)", "abs({})", "(- {})", "coalesce({}, 3)", "TRY_CAST({} AS SMALLINT)", "nullif({}, 2)", "{}::BIGINT"],
-    "b": ["upper({})", "({} || 'a')", "CAST({} AS VARCHAR)", "left({}, 1)", "coalesce({}, 'a')", "concat({}, '')", "trim({})", "lower({})"],
-    "c": ["CAST({} AS DATE)", "({} + INTERVAL 1 DAY)", "date_trunc('day', {})", "CAST({} AS TIMESTAMP)", "({} - INTERVAL '2 days')", "({} + 1)", "{}::DATE"],
+    "a": [
+        "({} + 1)",
+        "CAST({} AS INTEGER)",
+        "abs({})",
+        "(- {})",
+        "coalesce({}, 3)",
+        "TRY_CAST({} AS SMALLINT)",
+        "nullif({}, 2)",
+        "{}::BIGINT",
+    ],
+    "b": [
+        "upper({})",
+        "({} || 'a')",
+        "CAST({} AS VARCHAR)",
+        "left({}, 1)",
+        "coalesce({}, 'a')",
+        "concat({}, '')",
+        "trim({})",
+        "lower({})",
+    ],
+    "c": [
+        "CAST({} AS DATE)",
+        "({} + INTERVAL 1 DAY)",
+        "date_trunc('day', {})",
+        "CAST({} AS TIMESTAMP)",
+        "({} - INTERVAL '2 days')",
+        "({} + 1)",
+        "{}::DATE",
+    ],
 }
 COMPUTED["v"] = COMPUTED["a"]
 
@@ -90,10 +118,17 @@ class Predicates:
             case "DISTINCT":
                 return f"{name} IS NOT DISTINCT FROM {value()}"
             case "long list":
-                values = [f"'{text}'" for text in [*TEXTS, "it''s"]] if column == "b" else [str(number) for number in INTEGERS]
+                values = (
+                    [f"'{text}'" for text in [*TEXTS, "it''s"]]
+                    if column == "b"
+                    else [str(number) for number in INTEGERS]
+                )
                 if column == "c":
                     values = [f"'{day}'" for day in DAYS]
-                return f"{name} {rng.choice(['IN', 'IN', 'NOT IN'])} ({', '.join(rng.sample(values, rng.randint(1, 5)) * 70)})"
+                return (
+                    f"{name} {rng.choice(['IN', 'IN', 'NOT IN'])}"
+                    f" ({', '.join(rng.sample(values, rng.randint(1, 5)) * 70)})"
+                )
             case "list":
                 return self.list_form(column).format(name)
             case "truth":
@@ -109,12 +144,25 @@ class Predicates:
             case "shifted":
                 return f"{name} {rng.choice(['+ 1', '- 2'])} {rng.choice(['=', '<', '>='])} {value()}"
             case "cast":
-                expression = rng.choice({"c": ["date_trunc('{1}', {0})", "CAST({0} AS DATE)"]}.get(column, ["CAST({0} AS BIGINT)", "CAST({0} AS HUGEINT)"]))
+                expression = rng.choice(
+                    {"c": ["date_trunc('{1}', {0})", "CAST({0} AS DATE)"]}.get(
+                        column, ["CAST({0} AS BIGINT)", "CAST({0} AS HUGEINT)"]
+                    )
+                )
                 expression = expression.format(name, rng.choice(["day", "week", "month", "year", "quarter"]))
-                return rng.choice(["{0} = {1}", "{0} <= {1}", "{0} NOT IN ({1}, {2})", "{0} BETWEEN {1} AND {2}"]).format(expression, value(), value())
+                return rng.choice(
+                    ["{0} = {1}", "{0} <= {1}", "{0} NOT IN ({1}, {2})", "{0} BETWEEN {1} AND {2}"]
+                ).format(expression, value(), value())
             case "columns":
                 v, w = f"{self.qualifier}a", f"{self.qualifier}v"
-                return rng.choice([f"{v} = {w}", f"({v} = {w} AND {w} = {self.value('v')})", f"{v} + 1 = {w}", f"NOT ({v} <> {w} OR {w} < {self.value('v')})"])
+                return rng.choice(
+                    [
+                        f"{v} = {w}",
+                        f"({v} = {w} AND {w} = {self.value('v')})",
+                        f"{v} + 1 = {w}",
+                        f"NOT ({v} <> {w} OR {w} < {self.value('v')})",
+                    ]
+                )
             case _:
                 return f"{name} {form} {value()}"
 
@@ -129,14 +177,41 @@ class Predicates:
         match column:
             case "a" | "v":
                 return rng.choice(
-                    [str(rng.choice(INTEGERS)), str(rng.choice(INTEGERS)), "1.5", "2.0", "'3'", "1 + 1", "2e0", "CAST(2 AS SMALLINT)", "300", "99999999999"]
+                    [
+                        str(rng.choice(INTEGERS)),
+                        str(rng.choice(INTEGERS)),
+                        "1.5",
+                        "2.0",
+                        "'3'",
+                        "1 + 1",
+                        "2e0",
+                        "CAST(2 AS SMALLINT)",
+                        "300",
+                        "99999999999",
+                    ]
                 )
             case "b":
-                return rng.choice([f"'{rng.choice(TEXTS)}'", f"'{rng.choice(TEXTS)}'", "upper('a')", "'a' || ''", "'zz'", "CAST(1 AS VARCHAR)"])
+                return rng.choice(
+                    [
+                        f"'{rng.choice(TEXTS)}'",
+                        f"'{rng.choice(TEXTS)}'",
+                        "upper('a')",
+                        "'a' || ''",
+                        "'zz'",
+                        "CAST(1 AS VARCHAR)",
+                    ]
+                )
             case _:
                 day = rng.choice(DAYS)
                 return rng.choice(
-                    [f"DATE '{day}'", f"'{day}'", f"TIMESTAMP '{day} 00:00:00'", f"TIMESTAMP '{day} 12:00:00'", "DATE '2024-01-01' + 2", "DATE '2030-01-01'"]
+                    [
+                        f"DATE '{day}'",
+                        f"'{day}'",
+                        f"TIMESTAMP '{day} 00:00:00'",
+                        f"TIMESTAMP '{day} 12:00:00'",
+                        "DATE '2024-01-01' + 2",
+                        "DATE '2030-01-01'",
+                    ]
                 )
 
     def row_form(self) -> str:
@@ -165,14 +240,34 @@ class Predicates:
         if rng.random() < 0.35:
             self.makers.append(lambda: rng.choice([*patterns, None]))
             pattern = f"${len(self.makers)}"
-        form = rng.choice(["{} LIKE {}", "{} NOT LIKE {}", "{} LIKE {} ESCAPE '!'", "starts_with({}, {})", "{} ^@ {}", "prefix({}, {})", "{} ILIKE {}"])
+        form = rng.choice(
+            [
+                "{} LIKE {}",
+                "{} NOT LIKE {}",
+                "{} LIKE {} ESCAPE '!'",
+                "starts_with({}, {})",
+                "{} ^@ {}",
+                "prefix({}, {})",
+                "{} ILIKE {}",
+            ]
+        )
         return str(form.format(name, pattern))
 
     def list_form(self, column: str) -> str:
         """Membership in a list that is a parameter."""
         make = self.maker(column)
-        self.makers.append(lambda: self.rng.choice([None, [], *([make() for _ in range(self.rng.randint(1, 3))] for _ in range(4))]))
-        spelling = self.rng.choice(["{{}} = ANY({0})", "{{}} IN {0}", "{{}} IN (SELECT unnest({0}))", "list_contains({0}, {{}})", "NOT ({{}} = ANY({0}))"])
+        self.makers.append(
+            lambda: self.rng.choice([None, [], *([make() for _ in range(self.rng.randint(1, 3))] for _ in range(4))])
+        )
+        spelling = self.rng.choice(
+            [
+                "{{}} = ANY({0})",
+                "{{}} IN {0}",
+                "{{}} IN (SELECT unnest({0}))",
+                "list_contains({0}, {{}})",
+                "NOT ({{}} = ANY({0}))",
+            ]
+        )
         return spelling.format(f"${len(self.makers)}")
 
     def maker(self, column: str) -> Callable[[], Any]:
@@ -194,7 +289,9 @@ class Predicates:
                 kind = rng.choice(["date", "date", "datetime", "str"])
                 return lambda: {
                     "date": rng.choice([*DAYS, date(1999, 1, 1)]),
-                    "datetime": datetime.combine(rng.choice(DAYS), datetime.min.time()) + timedelta(hours=rng.choice([0, 0, 5])),
+                    "datetime": (
+                        datetime.combine(rng.choice(DAYS), datetime.min.time()) + timedelta(hours=rng.choice([0, 0, 5]))
+                    ),
                     "str": str(rng.choice(DAYS)),
                 }[kind]
 

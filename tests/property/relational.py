@@ -1,7 +1,9 @@
-"""Random statements that try to be misread: names that shadow one another, columns by position, keys of several types, subqueries anywhere.
+"""Random statements that try to be misread: names that shadow one another, columns by position, keys of several types,
+subqueries anywhere.
 
-Unlike :mod:`statements`, where every query has the same columns, a query here has those that it happens to have, and each part is made of what is in
-reach. What is ambiguous DuckDB refuses; the rest has one answer, whatever the order of the rows.
+Unlike :mod:`statements`, where every query has the same columns, a query here has those that it happens to have, and
+each part is made of what is in reach. What is ambiguous DuckDB refuses; the rest has one answer, whatever the order of
+the rows.
 """
 
 from __future__ import annotations
@@ -23,8 +25,18 @@ _COLUMNS = {
     "e": (("a", "i"), ("b", "s"), ("v", "i")),
 }
 _SCHEMES = {
-    "t": ["HASH (a) PARTITIONS 7", "HASH (a, b) PARTITIONS 8", "HASH (b) PARTITIONS 5, RANGE (a) SPLIT AT (0, 2, 4)", "RANGE (c) SPLIT AT (DATE '2024-01-02')"],
-    "u": ["HASH (a) PARTITIONS 7", "RANGE (a) SPLIT AT (-1, 1, 2, 3)", "HASH (b) PARTITIONS 5, HASH (a) PARTITIONS 3", "HASH (c) PARTITIONS 6"],
+    "t": [
+        "HASH (a) PARTITIONS 7",
+        "HASH (a, b) PARTITIONS 8",
+        "HASH (b) PARTITIONS 5, RANGE (a) SPLIT AT (0, 2, 4)",
+        "RANGE (c) SPLIT AT (DATE '2024-01-02')",
+    ],
+    "u": [
+        "HASH (a) PARTITIONS 7",
+        "RANGE (a) SPLIT AT (-1, 1, 2, 3)",
+        "HASH (b) PARTITIONS 5, HASH (a) PARTITIONS 3",
+        "HASH (c) PARTITIONS 6",
+    ],
     "n": [
         "HASH (k) PARTITIONS 5",
         "HASH (a) PARTITIONS 4, HASH (k) PARTITIONS 3",
@@ -35,7 +47,12 @@ _SCHEMES = {
 _TEXTS = ["", "a", "A", "1", "b"]
 _NAMES = ["a", "a", "b", "v", "k", "x", "c"]
 _ALIASES = ["x", "y", "z", "t", "u", "n", "a"]
-_JOINS = ["JOIN"] * 4 + ["LEFT JOIN"] * 4 + ["RIGHT JOIN", "FULL JOIN"] * 2 + ["SEMI JOIN", "ANTI JOIN", ",", ",", "CROSS JOIN", "lateral"]
+_JOINS = (
+    ["JOIN"] * 4
+    + ["LEFT JOIN"] * 4
+    + ["RIGHT JOIN", "FULL JOIN"] * 2
+    + ["SEMI JOIN", "ANTI JOIN", ",", ",", "CROSS JOIN", "lateral"]
+)
 
 
 def relational_world(rng: random.Random) -> World:
@@ -45,12 +62,28 @@ def relational_world(rng: random.Random) -> World:
     value = "CASE WHEN random() < 0.3 THEN NULL ELSE CAST(floor(random() * 6) AS INTEGER) - 1 END"
     world.duck.execute(f"SELECT setseed({rng.random()})")
     for name in "tu":
-        ddl = f"CREATE TABLE {name} (a INTEGER, b VARCHAR, c DATE, v BIGINT, PRIMARY KEY (a, b, c)) PARTITION BY {rng.choice(_SCHEMES[name])}"
-        world.fill(ddl, f"SELECT x, y, DATE '2024-01-01' + CAST(x + 3 AS INTEGER) % 3, {value} FROM {keys} WHERE random() < 0.6")
-    ddl = f"CREATE TABLE n (k BIGINT, a TINYINT, b VARCHAR, v INTEGER, PRIMARY KEY (k, a)) PARTITION BY {rng.choice(_SCHEMES['n'])}"
-    world.fill(ddl, f"SELECT x, z, CASE WHEN random() < 0.3 THEN NULL ELSE 'a' END, {value} FROM range(-2, 6) r(x), range(4) s(z) WHERE random() < 0.6")
+        ddl = (
+            f"CREATE TABLE {name} (a INTEGER, b VARCHAR, c DATE, v BIGINT, PRIMARY KEY (a, b, c)) PARTITION BY"
+            f" {rng.choice(_SCHEMES[name])}"
+        )
+        world.fill(
+            ddl,
+            f"SELECT x, y, DATE '2024-01-01' + CAST(x + 3 AS INTEGER) % 3, {value} FROM {keys} WHERE random() < 0.6",
+        )
+    ddl = (
+        "CREATE TABLE n (k BIGINT, a TINYINT, b VARCHAR, v INTEGER, PRIMARY KEY (k, a)) PARTITION BY"
+        f" {rng.choice(_SCHEMES['n'])}"
+    )
+    world.fill(
+        ddl,
+        f"SELECT x, z, CASE WHEN random() < 0.3 THEN NULL ELSE 'a' END, {value} FROM range(-2, 6) r(x), range(4) s(z)"
+        " WHERE random() < 0.6",
+    )
     world.fill("CREATE TABLE small (a INTEGER PRIMARY KEY, b VARCHAR) REPLICATED", "SELECT x, 'a' FROM range(4) r(x)")
-    world.fill("CREATE TABLE e (a INTEGER PRIMARY KEY, b VARCHAR, v BIGINT) PARTITION BY HASH (a) PARTITIONS 3", "SELECT 1, 'a', 1 FROM range(0)")
+    world.fill(
+        "CREATE TABLE e (a INTEGER PRIMARY KEY, b VARCHAR, v BIGINT) PARTITION BY HASH (a) PARTITIONS 3",
+        "SELECT 1, 'a', 1 FROM range(0)",
+    )
     return world
 
 
@@ -72,7 +105,9 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item of FROM, or several joined: the sources with their columns, and those columns that USING hides from ``*``."""
+    """An item of FROM, or several joined: the sources with their columns, and those columns that USING hides from
+    ``*``.
+    """
 
     sql: str
     sources: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
@@ -86,7 +121,12 @@ class Item:
         return [*found, *bare, *(Column(name, kind) for name, kind in self.merged for _ in range(3))]
 
     def starred(self) -> tuple[tuple[str, str], ...]:
-        return tuple((name, kind) for number, (_, columns) in enumerate(self.sources) for name, kind in columns if (number, name) not in self.hidden)
+        return tuple(
+            (name, kind)
+            for number, (_, columns) in enumerate(self.sources)
+            for name, kind in columns
+            if (number, name) not in self.hidden
+        )
 
 
 class Relational:
@@ -139,13 +179,17 @@ class Relational:
         self._ctes.pop()
         how = rng.choice(["", "", "MATERIALIZED ", "NOT MATERIALIZED "])
         return Made(
-            f"WITH {name}{listed} AS {how}({body.sql}) {f'SELECT * FROM ({query.sql}) q' if query.sql.startswith('WITH') else query.sql}", query.columns
+            f"WITH {name}{listed} AS {how}({body.sql})"
+            f" {f'SELECT * FROM ({query.sql}) q' if query.sql.startswith('WITH') else query.sql}",
+            query.columns,
         )
 
     def _set_operation(self, depth: int, outer: list[Column], wanted: str | None) -> Made:
         rng = self.rng
         wanted = wanted or "".join(rng.choice("iiis") for _ in range(rng.choice([1, 2, 3])))
-        operation = rng.choice(["UNION ALL", "UNION ALL", "UNION", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL"])
+        operation = rng.choice(
+            ["UNION ALL", "UNION ALL", "UNION", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL"]
+        )
         parts = [self.query(depth - 1, outer, wanted) for _ in range(rng.choice([2, 2, 3]))]
         bare = rng.random() < 0.3 and not any("ORDER BY" in part.sql or part.sql.startswith("WITH") for part in parts)
         sql = f" {operation} ".join(part.sql if bare else f"({part.sql})" for part in parts)
@@ -181,9 +225,13 @@ class Relational:
                 return Made(f"SELECT DISTINCT ON ({keys}) {items} FROM {item.sql}{where} ORDER BY ALL", columns)
             case shape:
                 items, columns = self._items([(self._expression(kind, reach, outer, depth), kind) for kind in kinds])
-                return Made(f"SELECT {'DISTINCT ' if shape == 'distinct' else ''}{items} FROM {item.sql}{where}", columns)
+                return Made(
+                    f"SELECT {'DISTINCT ' if shape == 'distinct' else ''}{items} FROM {item.sql}{where}", columns
+                )
 
-    def _grouped(self, item: Item, reach: list[Column], where: str, kinds: str, outer: list[Column], depth: int) -> Made:
+    def _grouped(
+        self, item: Item, reach: list[Column], where: str, kinds: str, outer: list[Column], depth: int
+    ) -> Made:
         rng = self.rng
         keys = [self._column(reach) for _ in range(rng.choice([1, 2, 2]))]
         listed = []
@@ -197,25 +245,53 @@ class Relational:
                 listed.append((self._aggregate(kind, reach), kind))
         texts = ", ".join(key.text for key in keys)
         by = rng.choice(
-            [texts, texts, texts, f"ROLLUP ({texts})", f"GROUPING SETS (({texts}), ({keys[0].text}))", f"{keys[0].text}, CUBE ({keys[-1].text})", "ALL"]
+            [
+                texts,
+                texts,
+                texts,
+                f"ROLLUP ({texts})",
+                f"GROUPING SETS (({texts}), ({keys[0].text}))",
+                f"{keys[0].text}, CUBE ({keys[-1].text})",
+                "ALL",
+            ]
         )
         items, columns = self._items(listed)
         having = ""
         if rng.random() < 0.5:
             alias = [Column(name, kind) for name, kind in columns] if rng.random() < 0.3 else []
-            having = f" HAVING {rng.choice([self._predicate([*keys, *alias], outer, 0), 'count(*) > 1', self._predicate(keys, outer, depth)])}"
+            having = (
+                " HAVING"
+                f" {rng.choice([self._predicate([*keys, *alias], outer, 0), 'count(*) > 1', self._predicate(keys, outer, depth)])}"
+            )
         return Made(f"SELECT {items} FROM {item.sql}{where} GROUP BY {by}{having}", columns)
 
-    def _windowed(self, item: Item, reach: list[Column], where: str, kinds: str, outer: list[Column], depth: int) -> Made:
+    def _windowed(
+        self, item: Item, reach: list[Column], where: str, kinds: str, outer: list[Column], depth: int
+    ) -> Made:
         rng = self.rng
         partition = ", ".join(self._column(reach).text for _ in range(rng.choice([1, 1, 2])))
         specification = rng.choice(
-            [f"PARTITION BY {partition}", f"PARTITION BY {partition}", "", f"PARTITION BY {partition} ORDER BY {self._column(reach).text}"]
+            [
+                f"PARTITION BY {partition}",
+                f"PARTITION BY {partition}",
+                "",
+                f"PARTITION BY {partition} ORDER BY {self._column(reach).text}",
+            ]
         )
         named = rng.random() < 0.3
         over = "w" if named else f"({specification})"
-        calls = [f"{call} OVER {over}" for call in ("count(*)", f"max({self._column(reach, 'i').text})", "rank()" if "ORDER" in specification else "count(*)")]
-        listed = [(rng.choice(calls) if kind == "i" and rng.random() < 0.5 else self._expression(kind, reach, outer, 0), kind) for kind in kinds]
+        calls = [
+            f"{call} OVER {over}"
+            for call in (
+                "count(*)",
+                f"max({self._column(reach, 'i').text})",
+                "rank()" if "ORDER" in specification else "count(*)",
+            )
+        ]
+        listed = [
+            (rng.choice(calls) if kind == "i" and rng.random() < 0.5 else self._expression(kind, reach, outer, 0), kind)
+            for kind in kinds
+        ]
         items, columns = self._items(listed)
         named_text = f" WINDOW w AS ({specification})" if named else ""
         qualify = ""
@@ -256,10 +332,21 @@ class Relational:
         if shared and rng.random() < 0.3:
             using = rng.sample(shared, rng.randint(1, min(2, len(shared))))
             if kind in ("SEMI JOIN", "ANTI JOIN"):
-                return Item(f"{left.sql} {kind} {right.sql} USING ({', '.join(using)})", left.sources, left.hidden, left.merged)
-            hidden |= {(number, name) for number, (_, columns) in enumerate(both) if number >= len(left.sources) for name, _ in columns if name in using}
+                return Item(
+                    f"{left.sql} {kind} {right.sql} USING ({', '.join(using)})", left.sources, left.hidden, left.merged
+                )
+            hidden |= {
+                (number, name)
+                for number, (_, columns) in enumerate(both)
+                if number >= len(left.sources)
+                for name, _ in columns
+                if name in using
+            }
             return Item(
-                f"{left.sql} {kind} {right.sql} USING ({', '.join(using)})", both, frozenset(hidden), (*merged, *((name, ours[name]) for name in using))
+                f"{left.sql} {kind} {right.sql} USING ({', '.join(using)})",
+                both,
+                frozenset(hidden),
+                (*merged, *((name, ours[name]) for name in using)),
             )
         on = self._on(left.reach(rng), right.reach(rng), outer, depth)
         if kind in ("SEMI JOIN", "ANTI JOIN"):
@@ -274,7 +361,11 @@ class Relational:
             theirs = self._column(right, ours.kind)
             parts.append(f"{ours.text} {rng.choice(['=', '=', '=', '=', 'IS NOT DISTINCT FROM', '<='])} {theirs.text}")
         if rng.random() < 0.4:
-            parts.append(self._predicate(rng.choice([left, right, [*left, *right]]), outer, 0 if rng.random() < 0.7 else depth - 1))
+            parts.append(
+                self._predicate(
+                    rng.choice([left, right, [*left, *right]]), outer, 0 if rng.random() < 0.7 else depth - 1
+                )
+            )
         return f" {'AND' if rng.random() < 0.93 else 'OR'} ".join(parts)
 
     def _item(self, depth: int, outer: list[Column], used: tuple[str, ...], *, subquery: bool = False) -> Item:
@@ -282,12 +373,17 @@ class Relational:
         alias = rng.choice([alias for alias in _ALIASES if alias not in used])
         roll = rng.random()
         if not subquery and (depth <= 0 or roll < 0.5):
-            name, columns = rng.choice([*((name, _COLUMNS[name]) for name in ("t", "t", "u", "u", "n", "n", "small", "e")), *self._ctes * 3])
+            name, columns = rng.choice(
+                [*((name, _COLUMNS[name]) for name in ("t", "t", "u", "u", "n", "n", "small", "e")), *self._ctes * 3]
+            )
             hiding = [cte for cte in self._ctes if cte[0] == name]
             columns = hiding[-1][1] if hiding else columns
             if rng.random() < 0.15:
                 columns = self._renamed(columns)
-                return Item(f"{name} AS {alias}({', '.join(column for column, _ in columns[: self._renamed_count])})", ((alias, columns),))
+                return Item(
+                    f"{name} AS {alias}({', '.join(column for column, _ in columns[: self._renamed_count])})",
+                    ((alias, columns),),
+                )
             return Item(f"{name} {alias}", ((alias, columns),))
         if not subquery and roll < 0.56:
             rows = ", ".join(f"({rng.choice([1, 2, 3, 'NULL'])}, {rng.choice(_TEXTS)!r})" for _ in range(2))
@@ -296,23 +392,34 @@ class Relational:
         columns = self._unique(made.columns)
         if columns != made.columns or rng.random() < 0.2:
             columns = self._renamed(columns)
-            return Item(f"({made.sql}) AS {alias}({', '.join(column for column, _ in columns[: self._renamed_count])})", ((alias, columns),))
+            return Item(
+                f"({made.sql}) AS {alias}({', '.join(column for column, _ in columns[: self._renamed_count])})",
+                ((alias, columns),),
+            )
         return Item(f"({made.sql}) {alias}", ((alias, columns),))
 
-    def _renamed(self, columns: tuple[tuple[str, str], ...], *, all_of_them: bool = False) -> tuple[tuple[str, str], ...]:
+    def _renamed(
+        self, columns: tuple[tuple[str, str], ...], *, all_of_them: bool = False
+    ) -> tuple[tuple[str, str], ...]:
         """New names for the first columns, or for all; ``_renamed_count`` is for how many."""
         rng = self.rng
         repeated = len({name for name, _ in columns}) < len(columns) or any(name.startswith("?") for name, _ in columns)
         self._renamed_count = len(columns) if all_of_them or repeated else rng.randint(1, len(columns))
         kept = {name for name, _ in columns[self._renamed_count :]}
-        pool = [name for name in dict.fromkeys([*rng.sample(_NAMES, len(_NAMES)), *(f"c{i}" for i in range(20))]) if name not in kept]
+        pool = [
+            name
+            for name in dict.fromkeys([*rng.sample(_NAMES, len(_NAMES)), *(f"c{i}" for i in range(20))])
+            if name not in kept
+        ]
         return tuple((pool[i] if i < self._renamed_count else name, kind) for i, (name, kind) in enumerate(columns))
 
     @staticmethod
     def _unique(columns: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
         """Names that stand for one column; the others, which DuckDB renames, begin with a question mark."""
         seen: set[str] = set()
-        return tuple((f"?{i}" if name in seen or seen.add(name) else name, kind) for i, (name, kind) in enumerate(columns))  # type: ignore[func-returns-value]
+        return tuple(
+            (f"?{i}" if name in seen or seen.add(name) else name, kind) for i, (name, kind) in enumerate(columns)
+        )  # type: ignore[func-returns-value]
 
     # Expressions.
 
@@ -366,7 +473,15 @@ class Relational:
         column = self._column(reach, kind).text
         match kind:
             case "i":
-                return rng.choice([f"{column} + 1", f"coalesce({column}, 2)", f"CAST({column} AS INTEGER)", self._constant("i"), f"abs({column})"])
+                return rng.choice(
+                    [
+                        f"{column} + 1",
+                        f"coalesce({column}, 2)",
+                        f"CAST({column} AS INTEGER)",
+                        self._constant("i"),
+                        f"abs({column})",
+                    ]
+                )
             case "s":
                 return rng.choice([f"upper({column})", f"{column} || ''", "'a'"])
             case _:
@@ -374,7 +489,9 @@ class Relational:
 
     def _aggregate(self, kind: str, reach: list[Column]) -> str:
         column = self._column(reach, kind).text
-        return self.rng.choice([f"max({column})", f"min({column})", *(["count(*)", f"count({column})"] if kind == "i" else [])])
+        return self.rng.choice(
+            [f"max({column})", f"min({column})", *(["count(*)", f"count({column})"] if kind == "i" else [])]
+        )
 
     def _scalar(self, depth: int, outer: list[Column]) -> str:
         """A scalar subquery, an integer."""
@@ -391,7 +508,10 @@ class Relational:
         parts = [self._predicate(reach, outer, depth) for _ in range(rng.choice([0, 0, 1, 1, 1, 2]))]
         for _ in range(rng.choice([1, 1, 2]) if outer and rng.random() < 0.6 else 0):
             theirs = self._column(outer)
-            parts.append(f"{self._column(reach, theirs.kind).text} {rng.choice(['=', '=', '=', 'IS NOT DISTINCT FROM', '<'])} {theirs.text}")
+            parts.append(
+                f"{self._column(reach, theirs.kind).text} {rng.choice(['=', '=', '=', 'IS NOT DISTINCT FROM', '<'])}"
+                f" {theirs.text}"
+            )
         rng.shuffle(parts)
         return f" WHERE {' AND '.join(parts)}" if parts else ""
 
@@ -401,9 +521,15 @@ class Relational:
         if roll < 0.08:
             return f"NOT ({self._predicate(reach, outer, depth - 1)})"
         if roll < 0.2:
-            return f"({self._predicate(reach, outer, depth - 1)} {rng.choice(['OR', 'OR', 'AND'])} {self._predicate(reach, outer, depth - 1)})"
+            return (
+                f"({self._predicate(reach, outer, depth - 1)} {rng.choice(['OR', 'OR', 'AND'])}"
+                f" {self._predicate(reach, outer, depth - 1)})"
+            )
         if roll < 0.23:
-            return f"({self._predicate(reach, outer, depth - 1)}) IS {rng.choice(['', 'NOT '])}{rng.choice(['TRUE', 'FALSE', 'NULL'])}"
+            return (
+                f"({self._predicate(reach, outer, depth - 1)}) IS"
+                f" {rng.choice(['', 'NOT '])}{rng.choice(['TRUE', 'FALSE', 'NULL'])}"
+            )
         if depth > 0 and roll < 0.42:
             return self._subquery(reach, outer, depth)
         column = self._column(reach)
@@ -419,7 +545,9 @@ class Relational:
         if choice < 0.76:
             return f"{text} IS {rng.choice(['', 'NOT '])}DISTINCT FROM {constant}"
         if choice < 0.86:
-            return f"{text} {rng.choice(['=', '=', 'IS NOT DISTINCT FROM', '<'])} {self._column(reach, column.kind).text}"
+            return (
+                f"{text} {rng.choice(['=', '=', 'IS NOT DISTINCT FROM', '<'])} {self._column(reach, column.kind).text}"
+            )
         if choice < 0.90:
             return f"coalesce({text}, {self._column(reach, column.kind).text}) = {constant}"
         return rng.choice(
@@ -439,7 +567,9 @@ class Relational:
         rng = self.rng
         around = [*outer, *reach] if rng.random() < 0.6 else []
         column = self._column(reach)
-        match rng.choice(["IN", "IN", "IN", "NOT IN", "EXISTS", "EXISTS", "NOT EXISTS", "scalar", "scalar", "ANY", "ALL", "row"]):
+        match rng.choice(
+            ["IN", "IN", "IN", "NOT IN", "EXISTS", "EXISTS", "NOT EXISTS", "scalar", "scalar", "ANY", "ALL", "row"]
+        ):
             case "IN":
                 return f"{column.text} IN ({self.query(depth - 1, around, column.kind).sql})"
             case "NOT IN":
@@ -449,11 +579,23 @@ class Relational:
             case "NOT EXISTS":
                 return f"NOT EXISTS ({self.query(depth - 1, around).sql})"
             case "ANY":
-                return f"{column.text} {rng.choice(['=', '<', '<>'])} ANY ({self.query(depth - 1, around, column.kind).sql})"
+                return (
+                    f"{column.text} {rng.choice(['=', '<', '<>'])} ANY"
+                    f" ({self.query(depth - 1, around, column.kind).sql})"
+                )
             case "ALL":
-                return f"{column.text} {rng.choice(['=', '<', '<>'])} ALL ({self.query(depth - 1, around, column.kind).sql})"
+                return (
+                    f"{column.text} {rng.choice(['=', '<', '<>'])} ALL"
+                    f" ({self.query(depth - 1, around, column.kind).sql})"
+                )
             case "row":
                 other = self._column(reach)
-                return f"({column.text}, {other.text}) {rng.choice(['', 'NOT '])}IN ({self.query(depth - 1, around, column.kind + other.kind).sql})"
+                return (
+                    f"({column.text}, {other.text}) {rng.choice(['', 'NOT '])}IN"
+                    f" ({self.query(depth - 1, around, column.kind + other.kind).sql})"
+                )
             case _:
-                return f"{self._column(reach, 'i').text} {rng.choice(['=', '=', '<', '>='])} {self._scalar(depth - 1, around)}"
+                return (
+                    f"{self._column(reach, 'i').text} {rng.choice(['=', '=', '<', '>='])}"
+                    f" {self._scalar(depth - 1, around)}"
+                )

@@ -1,5 +1,6 @@
-"""Random statements of every relation over the tables of :mod:`worlds`: derived tables, common table expressions, set operations, groups, windows, joins of all
-kinds, and subqueries in WHERE and SELECT. Every query has the columns ``a, b, c, v``, so that any may stand where a table may.
+"""Random statements of every relation over the tables of :mod:`worlds`: derived tables, common table expressions, set
+operations, groups, windows, joins of all kinds, and subqueries in WHERE and SELECT. Every query has the columns
+``a, b, c, v``, so that any may stand where a table may.
 """
 
 from __future__ import annotations
@@ -29,7 +30,11 @@ class Statements:
 
     def statement(self) -> str:
         query = self.query(3)
-        return query if self.rng.random() < 0.7 else f"SELECT count(*), sum(v), min(a), max(b), max(c) FROM ({query}) q WHERE {self.filter('q')}"
+        return (
+            query
+            if self.rng.random() < 0.7
+            else f"SELECT count(*), sum(v), min(a), max(b), max(c) FROM ({query}) q WHERE {self.filter('q')}"
+        )
 
     def query(self, depth: int) -> str:
         if depth <= 0:
@@ -100,9 +105,18 @@ class Statements:
         inner = self._alias()
         column = rng.choice(_COLUMNS)
         source = self.source(depth - 1)
-        correlation = rng.choice(["", "", f" AND {inner}.{column} = {alias}.{column}", f" AND {inner}.a = {alias}.a AND {inner}.b = {alias}.b"])
+        correlation = rng.choice(
+            [
+                "",
+                "",
+                f" AND {inner}.{column} = {alias}.{column}",
+                f" AND {inner}.a = {alias}.a AND {inner}.b = {alias}.b",
+            ]
+        )
         where = f"{self.filter(inner)}{correlation}"
-        behind = rng.choice(["", "", "", f" GROUP BY {inner}.{column}", f" GROUP BY {inner}.{column} HAVING count(*) > 1"])
+        behind = rng.choice(
+            ["", "", "", f" GROUP BY {inner}.{column}", f" GROUP BY {inner}.{column} HAVING count(*) > 1"]
+        )
         match rng.choice(["IN", "IN", "NOT IN", "EXISTS", "EXISTS", "NOT EXISTS", "=", "OR", "row", "count"]):
             case "IN":
                 return f"{alias}.{column} IN (SELECT {inner}.{column} FROM {source} {inner} WHERE {where}{behind})"
@@ -115,11 +129,17 @@ class Statements:
             case "=":
                 return f"{alias}.{column} = (SELECT max({inner}.{column}) FROM {source} {inner} WHERE {where})"
             case "OR":
-                return f"({alias}.a = 1 OR {alias}.{column} IN (SELECT {inner}.{column} FROM {source} {inner} WHERE {where}))"
+                return (
+                    f"({alias}.a = 1 OR {alias}.{column} IN (SELECT {inner}.{column} FROM {source} {inner} WHERE"
+                    f" {where}))"
+                )
             case "row":
                 return f"({alias}.a, {alias}.b) IN (SELECT {inner}.a, {inner}.b FROM {source} {inner} WHERE {where})"
             case _:
-                return f"(SELECT count(*) FROM {source} {inner} WHERE {where}) {rng.choice(['=', '>', '<'])} {rng.choice([0, 1, 2])}"
+                return (
+                    f"(SELECT count(*) FROM {source} {inner} WHERE {where}) {rng.choice(['=', '>', '<'])}"
+                    f" {rng.choice([0, 1, 2])}"
+                )
 
     def _plain(self, depth: int) -> str:
         alias = self._alias()
@@ -131,7 +151,14 @@ class Statements:
 
     def _computed(self, depth: int) -> str:
         alias = self._alias()
-        items = self.rng.choice(["a + 1 AS a, b, c, v", "a, upper(b) AS b, c, a AS v", "a, b, c, coalesce(v, 0) AS v", "CAST(v AS INTEGER) AS a, b, c, a AS v"])
+        items = self.rng.choice(
+            [
+                "a + 1 AS a, b, c, v",
+                "a, upper(b) AS b, c, a AS v",
+                "a, b, c, coalesce(v, 0) AS v",
+                "CAST(v AS INTEGER) AS a, b, c, a AS v",
+            ]
+        )
         return f"SELECT {items} FROM {self.source(depth - 1)} {alias} WHERE {self.filter(alias, depth)}"
 
     def _grouped(self, depth: int) -> str:
@@ -151,33 +178,63 @@ class Statements:
         having = rng.choice(["", "", " HAVING count(*) > 1", f" HAVING max({alias}.a) > 0"])
         if not having and keys == "a, b":
             having = f" HAVING {alias}.a IN ({self._value('a')}, {self._value('a')}) AND count(*) > 0"
-        return f"SELECT {items} FROM {self.source(depth - 1)} {alias} WHERE {self.filter(alias, depth)} GROUP BY {keys}{having}"
+        return (
+            f"SELECT {items} FROM {self.source(depth - 1)} {alias} WHERE {self.filter(alias, depth)} GROUP BY"
+            f" {keys}{having}"
+        )
 
     def _windowed(self, depth: int) -> str:
         alias = self._alias()
-        over = self.rng.choice(["PARTITION BY a", "PARTITION BY a, b", "PARTITION BY b ORDER BY a, c, v", "", "ORDER BY a, b, c, v", "w"])
+        over = self.rng.choice(
+            ["PARTITION BY a", "PARTITION BY a, b", "PARTITION BY b ORDER BY a, c, v", "", "ORDER BY a, b, c, v", "w"]
+        )
         named = " WINDOW w AS (PARTITION BY b, c)" if over == "w" else ""
-        qualify = self.rng.choice(["", "", f" QUALIFY {alias}.a = {self._value('a')}", " QUALIFY count(*) OVER (PARTITION BY a) > 1"])
+        qualify = self.rng.choice(
+            ["", "", f" QUALIFY {alias}.a = {self._value('a')}", " QUALIFY count(*) OVER (PARTITION BY a) > 1"]
+        )
         window = f"count(*) OVER {over if over == 'w' else f'({over})'}"
-        return f"SELECT a, b, c, {window} AS v FROM {self.source(depth - 1)} {alias} WHERE {self.filter(alias, depth)}{named}{qualify}"
+        return (
+            f"SELECT a, b, c, {window} AS v FROM {self.source(depth - 1)} {alias} WHERE"
+            f" {self.filter(alias, depth)}{named}{qualify}"
+        )
 
     def _distinct(self, depth: int) -> str:
         alias = self._alias()
         if self.rng.random() < 0.6:
             return f"SELECT DISTINCT a, b, c, v FROM {self.source(depth - 1)} {alias} WHERE {self.filter(alias, depth)}"
         keys = self.rng.choice(["a", "b", "a, b", f"{alias}.c", "1, 2"])
-        return f"SELECT DISTINCT ON ({keys}) a, b, c, v FROM {self.source(depth - 1)} {alias} WHERE {self.filter(alias, depth)} ORDER BY ALL"
+        return (
+            f"SELECT DISTINCT ON ({keys}) a, b, c, v FROM {self.source(depth - 1)} {alias} WHERE"
+            f" {self.filter(alias, depth)} ORDER BY ALL"
+        )
 
     def _limited(self, depth: int) -> str:
         alias = self._alias()
         last = self.rng.choice(["LIMIT 3", "LIMIT 20", "LIMIT 5 OFFSET 2", "OFFSET 4"])
-        return f"SELECT a, b, c, v FROM {self.source(depth - 1)} {alias} WHERE {self.filter(alias, depth)} ORDER BY a, b, c, v {last}"
+        return (
+            f"SELECT a, b, c, v FROM {self.source(depth - 1)} {alias} WHERE {self.filter(alias, depth)} ORDER BY a, b,"
+            f" c, v {last}"
+        )
 
     def _union(self, depth: int) -> str:
         rng = self.rng
-        operation = rng.choice(["UNION ALL", "UNION ALL", "UNION", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL", "UNION ALL BY NAME"])
+        operation = rng.choice(
+            [
+                "UNION ALL",
+                "UNION ALL",
+                "UNION",
+                "INTERSECT",
+                "EXCEPT",
+                "INTERSECT ALL",
+                "EXCEPT ALL",
+                "UNION ALL BY NAME",
+            ]
+        )
         parts = [self.query(depth - 1) for _ in range(rng.choice([2, 2, 3]))]
-        return f"SELECT a, b, c, v FROM ({f' {operation} '.join(f'({part})' for part in parts)}) s{depth} WHERE {self.filter(f's{depth}', depth)}"
+        return (
+            f"SELECT a, b, c, v FROM ({f' {operation} '.join(f'({part})' for part in parts)}) s{depth} WHERE"
+            f" {self.filter(f's{depth}', depth)}"
+        )
 
     def _joined(self, depth: int) -> str:
         rng = self.rng
@@ -186,12 +243,24 @@ class Statements:
         hidden = kind in ("SEMI JOIN", "ANTI JOIN")
         source = f"{self.source(depth - 1)} {left} {self._join(kind, left, right, depth)}"
         either = left if hidden else rng.choice([left, left, right])
-        items = f"{left}.a, {left}.b, {left}.c, {left}.v" if hidden else f"{either}.a, {left}.b, {right}.c, {rng.choice([left, right])}.v"
-        where = self.filter(left, depth) if hidden else f"{self.filter(rng.choice([left, right]), depth)} AND {self.filter(rng.choice([left, right]))}"
+        items = (
+            f"{left}.a, {left}.b, {left}.c, {left}.v"
+            if hidden
+            else f"{either}.a, {left}.b, {right}.c, {rng.choice([left, right])}.v"
+        )
+        where = (
+            self.filter(left, depth)
+            if hidden
+            else f"{self.filter(rng.choice([left, right]), depth)} AND {self.filter(rng.choice([left, right]))}"
+        )
         if kind == ",":
             where = f"{left}.a = {right}.a AND {where}"
         if " USING " in source and " USING (a, b)" in source:
-            where = f"{where} AND {rng.choice(['a', 'b'])} IS NOT NULL AND a = {self._value('a')}" if rng.random() < 0.5 else where
+            where = (
+                f"{where} AND {rng.choice(['a', 'b'])} IS NOT NULL AND a = {self._value('a')}"
+                if rng.random() < 0.5
+                else where
+            )
         return f"SELECT {items} FROM {source} WHERE {where}"
 
     def _join(self, kind: str, left: str, right: str, depth: int) -> str:
@@ -237,17 +306,34 @@ class Statements:
 
     def _total(self, depth: int) -> str:
         alias = self._alias()
-        return f"SELECT max(a) AS a, min(b) AS b, max(c) AS c, count(*) AS v FROM {self.source(depth - 1)} {alias} WHERE {self.filter(alias, depth)}"
+        return (
+            f"SELECT max(a) AS a, min(b) AS b, max(c) AS c, count(*) AS v FROM {self.source(depth - 1)} {alias} WHERE"
+            f" {self.filter(alias, depth)}"
+        )
 
     def _scalar(self, depth: int) -> str:
         x, y = self._alias(), self._alias()
         correlation = self.rng.choice([f"{y}.a = {x}.a", f"{y}.a = {x}.a AND {y}.b = {x}.b", f"{y}.a < {x}.a"])
-        inner = f"SELECT {self.rng.choice(['count(*)', f'max({y}.v)'])} FROM {self.source(depth - 1)} {y} WHERE {correlation} AND {self.filter(y)}"
-        return f"SELECT {x}.a, {x}.b, {x}.c, ({inner}) AS v FROM {self.source(depth - 1)} {x} WHERE {self.filter(x, depth)}"
+        inner = (
+            f"SELECT {self.rng.choice(['count(*)', f'max({y}.v)'])} FROM {self.source(depth - 1)} {y} WHERE"
+            f" {correlation} AND {self.filter(y)}"
+        )
+        return (
+            f"SELECT {x}.a, {x}.b, {x}.c, ({inner}) AS v FROM {self.source(depth - 1)} {x} WHERE"
+            f" {self.filter(x, depth)}"
+        )
 
     def _lateral(self, depth: int) -> str:
         x, y, z = self._alias(), self._alias(), self._alias()
         behind = self.rng.choice(["", " ORDER BY ALL LIMIT 1"])
-        inner = f"SELECT {y}.a, {y}.b, {y}.c, {y}.v FROM {self.source(0)} {y} WHERE {y}.a = {x}.a AND {self.filter(y)}{behind}"
-        join = self.rng.choice([f", LATERAL ({inner}) {z}", f"LEFT JOIN LATERAL ({inner}) {z} ON {self.filter(z)}", f", ({inner}) {z}"])
-        return f"SELECT {x}.a, {z}.b, {z}.c, {x}.v FROM {self.source(depth - 1)} {x} {join} WHERE {self.filter(self.rng.choice([x, z]), depth)}"
+        inner = (
+            f"SELECT {y}.a, {y}.b, {y}.c, {y}.v FROM {self.source(0)} {y} WHERE {y}.a = {x}.a AND"
+            f" {self.filter(y)}{behind}"
+        )
+        join = self.rng.choice(
+            [f", LATERAL ({inner}) {z}", f"LEFT JOIN LATERAL ({inner}) {z} ON {self.filter(z)}", f", ({inner}) {z}"]
+        )
+        return (
+            f"SELECT {x}.a, {z}.b, {z}.c, {x}.v FROM {self.source(depth - 1)} {x} {join} WHERE"
+            f" {self.filter(self.rng.choice([x, z]), depth)}"
+        )

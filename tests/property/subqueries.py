@@ -1,4 +1,6 @@
-"""Random predicates with subqueries in them: behind IN and ANY, beside comparisons, nested, correlated, over common table expressions."""
+"""Random predicates with subqueries in them: behind IN and ANY, beside comparisons, nested, correlated, over common
+table expressions.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ __all__ = ["SubqueryPredicates"]
 
 
 class SubqueryPredicates(Predicates):
-    """Predicates over the columns of ``t`` whose subqueries read ``u``, ``t`` and ``w``, which is a common table expression.
+    """Predicates over the columns of ``t`` whose subqueries read ``u``, ``t`` and ``w``, which is a common table
+    expression.
 
     Args:
         rng: Where chance comes from.
@@ -22,7 +25,15 @@ class SubqueryPredicates(Predicates):
         makers: The parameters so far, shared with the query around this one.
     """
 
-    def __init__(self, rng: random.Random, qualifier: str = "", *, depth: int = 2, outer: str = "", makers: list[Callable[[], Any]] | None = None) -> None:
+    def __init__(
+        self,
+        rng: random.Random,
+        qualifier: str = "",
+        *,
+        depth: int = 2,
+        outer: str = "",
+        makers: list[Callable[[], Any]] | None = None,
+    ) -> None:
         super().__init__(rng, qualifier)
         self.depth = depth
         self.outer = outer
@@ -39,7 +50,24 @@ class SubqueryPredicates(Predicates):
         rng = self.rng
         column = rng.choice("aaabbbccv")
         name = self.qualifier + column
-        match rng.choice(["IN", "IN", "IN", "ANY", "NOT IN", "=", "=", "<", ">=", "BETWEEN", "mirrored", "EXISTS", "in a list", "expression"]):
+        match rng.choice(
+            [
+                "IN",
+                "IN",
+                "IN",
+                "ANY",
+                "NOT IN",
+                "=",
+                "=",
+                "<",
+                ">=",
+                "BETWEEN",
+                "mirrored",
+                "EXISTS",
+                "in a list",
+                "expression",
+            ]
+        ):
             case "IN":
                 return f"{name} IN ({self.values_of(column)})"
             case "NOT IN":
@@ -51,7 +79,12 @@ class SubqueryPredicates(Predicates):
             case "mirrored":
                 return f"({self.value_of(column)}) {rng.choice(['=', '<='])} {name}"
             case "expression":
-                tail = {"a": [" + 1", " * 2", "::BIGINT"], "v": [" - 1"], "b": [" || ''", "::VARCHAR"], "c": [" + 1", " - INTERVAL 2 DAY", "::DATE"]}[column]
+                tail = {
+                    "a": [" + 1", " * 2", "::BIGINT"],
+                    "v": [" - 1"],
+                    "b": [" || ''", "::VARCHAR"],
+                    "c": [" + 1", " - INTERVAL 2 DAY", "::DATE"],
+                }[column]
                 return f"{name} {rng.choice(['=', '=', '<', '>='])} ({self.value_of(column)}){rng.choice(tail)}"
             case "EXISTS":
                 return f"EXISTS ({self.values_of(column)})"
@@ -64,15 +97,29 @@ class SubqueryPredicates(Predicates):
         """A subquery of one column of any number of rows."""
         rng = self.rng
         alias = f"q{rng.randint(0, 9)}"
-        inner = SubqueryPredicates(rng, f"{alias}.", depth=self.depth - 1, outer=self.qualifier or "t.", makers=self.makers)
-        item = f"{alias}.{column}" if column != "a" or rng.random() < 0.7 else rng.choice([f"{alias}.v", f"{alias}.a + 1", "NULL::INTEGER"])
+        inner = SubqueryPredicates(
+            rng, f"{alias}.", depth=self.depth - 1, outer=self.qualifier or "t.", makers=self.makers
+        )
+        item = (
+            f"{alias}.{column}"
+            if column != "a" or rng.random() < 0.7
+            else rng.choice([f"{alias}.v", f"{alias}.a + 1", "NULL::INTEGER"])
+        )
         source = f"{rng.choice(['u', 'u', 't', 'w'])} AS {alias}"
-        query = f"SELECT {rng.choice(['', '', 'DISTINCT '])}{item} FROM {source} WHERE {inner.predicate(rng.randint(0, 2))}"
+        query = (
+            f"SELECT {rng.choice(['', '', 'DISTINCT '])}{item} FROM {source} WHERE {inner.predicate(rng.randint(0, 2))}"
+        )
         match rng.choice(["", "", "", "group", "union", "order", "derived"]):
             case "group":
-                return f"SELECT {rng.choice(['max', 'min'])}({alias}.{column}) FROM {source} WHERE {inner.predicate(1)} GROUP BY {alias}.b"
+                return (
+                    f"SELECT {rng.choice(['max', 'min'])}({alias}.{column}) FROM {source} WHERE {inner.predicate(1)}"
+                    f" GROUP BY {alias}.b"
+                )
             case "union":
-                return f"{query} {rng.choice(['UNION', 'UNION ALL', 'EXCEPT', 'INTERSECT'])} SELECT {column} FROM u WHERE v > 0"
+                return (
+                    f"{query} {rng.choice(['UNION', 'UNION ALL', 'EXCEPT', 'INTERSECT'])} SELECT {column} FROM u WHERE"
+                    " v > 0"
+                )
             case "order":
                 return f"{query} ORDER BY 1"
             case "derived":
@@ -84,7 +131,9 @@ class SubqueryPredicates(Predicates):
         """A subquery of at most one row."""
         rng = self.rng
         alias = f"q{rng.randint(0, 9)}"
-        inner = SubqueryPredicates(rng, f"{alias}.", depth=self.depth - 1, outer=self.qualifier or "t.", makers=self.makers)
+        inner = SubqueryPredicates(
+            rng, f"{alias}.", depth=self.depth - 1, outer=self.qualifier or "t.", makers=self.makers
+        )
         source = f"{rng.choice(['u', 'u', 't', 'w'])} AS {alias}"
         if rng.random() < 0.7:
             return f"SELECT {rng.choice(['max', 'min'])}({alias}.{column}) FROM {source} WHERE {inner.predicate(1)}"

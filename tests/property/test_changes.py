@@ -1,4 +1,5 @@
-"""Random INSERT, UPDATE, DELETE and INSERT OR REPLACE statements on a cluster leave the same rows as on DuckDB, and the same on every copy.
+"""Random INSERT, UPDATE, DELETE and INSERT OR REPLACE statements on a cluster leave the same rows as on DuckDB, and the
+same on every copy.
 
 Every failure names its seed; ``SECATEUR_PRUNING_WORLDS`` sets how many random worlds are tried.
 """
@@ -66,7 +67,14 @@ class Pair:
             if rng.random() < 0.3:
                 predicates.makers.append(predicates.maker("v"))
                 assigned = "v = $1"
-        where = rng.choice([predicates.predicate(), predicates.predicate(1), f"{whole_key(predicates)} AND {predicates.leaf()}", whole_key(predicates)])
+        where = rng.choice(
+            [
+                predicates.predicate(),
+                predicates.predicate(1),
+                f"{whole_key(predicates)} AND {predicates.leaf()}",
+                whole_key(predicates),
+            ]
+        )
         if form == "update":
             return f"UPDATE {self.name} SET {assigned} WHERE {where}", predicates.params()
         return f"DELETE FROM {self.name} WHERE {where}", predicates.params()
@@ -77,7 +85,9 @@ class Pair:
         return {**key, "v": rng.choice([None, *range(-3, 4)]), "n": rng.choice([None, "", "5", "é"])}
 
     def execute(self, sql: str, params: Sequence[Any]) -> bool:
-        """Execute a statement on both; False when the two have gone apart since a pruned run was spared an error of DuckDB's."""
+        """Execute a statement on both; False when the two have gone apart since a pruned run was spared an error of
+        DuckDB's.
+        """
         try:
             counted = self.duck.execute(sql, list(params)).fetchone()
         except duckdb.Error:
@@ -106,12 +116,17 @@ def copies_agree(cluster: Cluster, conn: secateur.Connection, table: TableDef) -
     ownership = conn._session.topology.ownership(table.scheme.affinity_group())
     stores = {member_id: member._store for member_id, member in cluster._runtime._members.items()}
     for partition in table.scheme.live_partitions().tolist():
-        primary, *backups = (stores[member].partition(table.table_id, partition).snapshot().table for member in ownership.holders(partition))
+        primary, *backups = (
+            stores[member].partition(table.table_id, partition).snapshot().table
+            for member in ownership.holders(partition)
+        )
         assert all(primary.equals(backup) for backup in backups), f"partition {partition}"
 
 
 @pytest.mark.parametrize("seed", range(WORLDS))
-def test_changes_leave_the_same_rows_as_duckdb(cluster: Cluster, conn: secateur.Connection, table_name: str, seed: int) -> None:
+def test_changes_leave_the_same_rows_as_duckdb(
+    cluster: Cluster, conn: secateur.Connection, table_name: str, seed: int
+) -> None:
     rng = random.Random(7000 + seed)
     pair = Pair(rng, conn, table_name)
     for _ in range(STATEMENTS_PER_WORLD):

@@ -1,4 +1,5 @@
-"""Random sequences of statements that change rows leave the same rows as on DuckDB, return the same, and count the same, on one member and on three.
+"""Random sequences of statements that change rows leave the same rows as on DuckDB, return the same, and count the
+same, on one member and on three.
 
 Every failure names its seed; ``SECATEUR_DML_WORLDS`` sets how many random worlds are tried.
 """
@@ -18,7 +19,12 @@ from test_changes import copies_agree
 
 WORLDS = int(os.environ.get("SECATEUR_DML_WORLDS", "3"))
 STATEMENTS_PER_WORLD = 25
-SCHEMES = ["PARTITION BY HASH (k) PARTITIONS 3", "PARTITION BY HASH (k, j) PARTITIONS 5", "PARTITION BY RANGE (k) SPLIT AT (2, 5)", "REPLICATED"]
+SCHEMES = [
+    "PARTITION BY HASH (k) PARTITIONS 3",
+    "PARTITION BY HASH (k, j) PARTITIONS 5",
+    "PARTITION BY RANGE (k) SPLIT AT (2, 5)",
+    "REPLICATED",
+]
 
 
 class Twins:
@@ -30,7 +36,10 @@ class Twins:
         self.t, self.u = name, f"{name}_u"
         columns = "(k BIGINT, j INTEGER, v INTEGER, s VARCHAR NOT NULL, PRIMARY KEY (k, j))"
         others = "(id BIGINT PRIMARY KEY, k BIGINT, w INTEGER)"
-        for table, text, scheme in ((self.t, columns, rng.choice(SCHEMES)), (self.u, others, rng.choice(["", "REPLICATED"]))):
+        for table, text, scheme in (
+            (self.t, columns, rng.choice(SCHEMES)),
+            (self.u, others, rng.choice(["", "REPLICATED"])),
+        ):
             conn.execute(f"CREATE TABLE {table} {text} {scheme}")
             self.duck.execute(f"CREATE TABLE {table} {text}")
         for sql in (

@@ -1,4 +1,6 @@
-"""Joins of every kind by every pair of columns, with every choice between exchanges: what is cheapest decides nothing about the answer."""
+"""Joins of every kind by every pair of columns, with every choice between exchanges: what is cheapest decides nothing
+about the answer.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,15 @@ KINDS = ["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN
 
 def _rows(rng: random.Random, name: str) -> list[dict[str, object]]:
     keys = rng.sample(range(9 if name == "g" else 14), 0 if name == "e" else 8)
-    return [{"k": key, "j": rng.choice([None, *range(14)]), "v": rng.choice([None, 1, 2, 3]), "s": rng.choice([None, "a", "b"])} for key in keys]
+    return [
+        {
+            "k": key,
+            "j": rng.choice([None, *range(14)]),
+            "v": rng.choice([None, 1, 2, 3]),
+            "s": rng.choice([None, "a", "b"]),
+        }
+        for key in keys
+    ]
 
 
 def _world(rng: random.Random) -> World:
@@ -50,11 +60,16 @@ def _statements(rng: random.Random) -> Iterator[str]:
     for kind in KINDS:
         for _ in range(14):
             left, right = rng.choice(names), rng.choice(names)
-            on = f"a.{rng.choice('kjj')} = b.{rng.choice('kkj')}" + rng.choice(["", "", " AND b.v > 1", " AND a.v = b.v", " AND a.k = 2"])
+            on = f"a.{rng.choice('kjj')} = b.{rng.choice('kkj')}" + rng.choice(
+                ["", "", " AND b.v > 1", " AND a.v = b.v", " AND a.k = 2"]
+            )
             where = rng.choice(["", "", " WHERE a.k = 3", " WHERE a.k IN (1, 2, 5)", " WHERE a.v IS NOT NULL"])
             source = f"{left} a {kind} {right} b ON {on}"
             if kind not in ("SEMI JOIN", "ANTI JOIN") and rng.random() < 0.4:
-                source += f" {rng.choice(KINDS)} {rng.choice(names)} c ON c.{rng.choice('kj')} = {rng.choice('ab')}.{rng.choice('kj')}"
+                source += (
+                    f" {rng.choice(KINDS)} {rng.choice(names)} c ON c.{rng.choice('kj')} ="
+                    f" {rng.choice('ab')}.{rng.choice('kj')}"
+                )
             yield rng.choice(
                 [
                     f"SELECT a.k, a.j, a.v FROM {source}{where}",
@@ -71,13 +86,27 @@ def _statements(rng: random.Random) -> Iterator[str]:
         yield f"SELECT a.k FROM l a WHERE {word} (SELECT 1 FROM o b WHERE b.k = a.j AND b.v > 1)"
         yield f"SELECT a.k FROM l a WHERE {word} (SELECT count(*) FROM o b WHERE b.k = a.j AND b.v > 1)"
         yield f"SELECT a.k FROM g a WHERE {word} (SELECT * FROM l b JOIN r c ON b.k = c.k WHERE b.j = a.j)"
-    for on in ("a.k = b.k", "a.j = b.k AND b.v = c.v", "a.k = b.k AND b.k = c.k", "a.s = b.s AND a.k = c.k AND a.v = 1"):
+    for on in (
+        "a.k = b.k",
+        "a.j = b.k AND b.v = c.v",
+        "a.k = b.k AND b.k = c.k",
+        "a.s = b.s AND a.k = c.k AND a.v = 1",
+    ):
         names = [rng.choice(["l", "r", "w", "e"]) for _ in range(3)]
-        yield f"SELECT a.k, b.k, c.j FROM {names[0]} a, {names[1]} b, {names[2]} c WHERE {on} AND b.s = 'a' AND c.v > 1 AND c.j = a.j"
-        yield f"SELECT count(*), sum(d.v) FROM o d LEFT JOIN ({names[0]} a JOIN {names[1]} b ON a.k = b.k AND b.s = 'a') ON d.j = a.j AND b.v = 1"
+        yield (
+            f"SELECT a.k, b.k, c.j FROM {names[0]} a, {names[1]} b, {names[2]} c WHERE {on} AND b.s = 'a' AND c.v > 1"
+            " AND c.j = a.j"
+        )
+        yield (
+            f"SELECT count(*), sum(d.v) FROM o d LEFT JOIN ({names[0]} a JOIN {names[1]} b ON a.k = b.k AND b.s = 'a')"
+            " ON d.j = a.j AND b.v = 1"
+        )
     yield "SELECT a.k, (SELECT max(b.v) FROM o b WHERE b.j = a.j) AS m FROM l a"
     yield "SELECT a.k FROM l a WHERE a.v <= (SELECT 1 * sum(b.v) FROM r b WHERE b.j = a.k)"
-    yield "SELECT a.k FROM l a JOIN w ON w.k = a.j AND w.s = 'a' WHERE a.v >= (SELECT min(b.v) FROM o b WHERE b.j = w.k AND b.s = 'b')"
+    yield (
+        "SELECT a.k FROM l a JOIN w ON w.k = a.j AND w.s = 'a' WHERE a.v >= (SELECT min(b.v) FROM o b WHERE b.j = w.k"
+        " AND b.s = 'b')"
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,7 +114,9 @@ def _statements(rng: random.Random) -> Iterator[str]:
     [(0.0, 1e18, ExchangeKind.ROUTE), (1e18, 0.0, ExchangeKind.SHUFFLE), (1e18, 1e18, ExchangeKind.BROADCAST)],
     ids=["routes", "shuffles", "broadcasts"],
 )
-def test_exchanges_change_no_answer(monkeypatch: pytest.MonkeyPatch, routed: float, shuffled: float, wanted: ExchangeKind) -> None:
+def test_exchanges_change_no_answer(
+    monkeypatch: pytest.MonkeyPatch, routed: float, shuffled: float, wanted: ExchangeKind
+) -> None:
     monkeypatch.setattr(search, "_ROUTED_MIN", routed)
     monkeypatch.setattr(search, "_SHUFFLED_MIN", shuffled)
     monkeypatch.setattr(search, "_SHUFFLE_SHARE", 0.5 if shuffled else 1e-6)

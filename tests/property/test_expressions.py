@@ -25,16 +25,90 @@ WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "8"))
 EXPRESSIONS_PER_WORLD = 60
 BINDINGS = 6
 
-TYPES = ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UBIGINT", "VARCHAR", "DATE", "TIMESTAMP", "BOOLEAN", "UUID", "DECIMAL(10, 2)", "DOUBLE"]
+TYPES = [
+    "TINYINT",
+    "SMALLINT",
+    "INTEGER",
+    "BIGINT",
+    "UBIGINT",
+    "VARCHAR",
+    "DATE",
+    "TIMESTAMP",
+    "BOOLEAN",
+    "UUID",
+    "DECIMAL(10, 2)",
+    "DOUBLE",
+]
 UNITS = ["microsecond", "second", "minute", "hour", "day", "days", "week", "month", "months", "quarter", "year"]
-EDGES = [0, 1, -1, 9, 10, 127, 128, -128, 255, 256, 32767, 2**31 - 1, -(2**31), 2**31, 2**53, 2**63 - 1, -(2**63), 2**63, 10**18]
+EDGES = [
+    0,
+    1,
+    -1,
+    9,
+    10,
+    127,
+    128,
+    -128,
+    255,
+    256,
+    32767,
+    2**31 - 1,
+    -(2**31),
+    2**31,
+    2**53,
+    2**63 - 1,
+    -(2**63),
+    2**63,
+    10**18,
+]
 TEXTS = [
-    *["", " ", "a", "Ab", " pad ", "\tx", "C2", "ß", "é", "İ", "12", "-7", "+5", " 12", "1.5", "007", "1e3", "true", "TRUE", "f", "x\x00y", str(UUID(int=77))],
-    *["2024-02-29", "2024-2-9", "2023-02-29", "2024-01-31 12:30:00", "2024-01-31T00:00:00", "2024-01-31 24:00:00", "infinity", "0001-01-01", "9999-12-31"],
+    *[
+        "",
+        " ",
+        "a",
+        "Ab",
+        " pad ",
+        "\tx",
+        "C2",
+        "ß",
+        "é",
+        "İ",
+        "12",
+        "-7",
+        "+5",
+        " 12",
+        "1.5",
+        "007",
+        "1e3",
+        "true",
+        "TRUE",
+        "f",
+        "x\x00y",
+        str(UUID(int=77)),
+    ],
+    *[
+        "2024-02-29",
+        "2024-2-9",
+        "2023-02-29",
+        "2024-01-31 12:30:00",
+        "2024-01-31T00:00:00",
+        "2024-01-31 24:00:00",
+        "infinity",
+        "0001-01-01",
+        "9999-12-31",
+    ],
 ]
 DAYS = [date(1, 1, 1), date(9999, 12, 31), date(2024, 2, 29), date(2024, 1, 31), date(1969, 12, 31), date(2023, 11, 30)]
-LITERALS = {"int": ["1", "3", "-5", "NULL"], "text": ["'x'", "'ab'", "upper('q')"], "day": ["DATE '2024-01-31'", "TIMESTAMP '2024-02-29 12:00:00'"]}
-ONE = {"int": ["abs", "length", "len", "coalesce", "-"], "text": ["upper", "lower", "ucase", "lcase", "trim", "ltrim", "rtrim", "reverse"], "day": ["coalesce"]}
+LITERALS = {
+    "int": ["1", "3", "-5", "NULL"],
+    "text": ["'x'", "'ab'", "upper('q')"],
+    "day": ["DATE '2024-01-31'", "TIMESTAMP '2024-02-29 12:00:00'"],
+}
+ONE = {
+    "int": ["abs", "length", "len", "coalesce", "-"],
+    "text": ["upper", "lower", "ucase", "lcase", "trim", "ltrim", "rtrim", "reverse"],
+    "day": ["coalesce"],
+}
 
 
 def value(rng: random.Random, kind: str) -> Any:
@@ -45,7 +119,9 @@ def value(rng: random.Random, kind: str) -> Any:
         case "int":
             return rng.choice([rng.randint(-20, 40), rng.randint(0, 5), rng.choice(EDGES)])
         case "text":
-            return rng.choice([rng.choice(TEXTS), "".join(rng.choice(string.printable[:95]) for _ in range(rng.randint(0, 6)))])
+            return rng.choice(
+                [rng.choice(TEXTS), "".join(rng.choice(string.printable[:95]) for _ in range(rng.randint(0, 6)))]
+            )
         case "day":
             moment = datetime(2024, 1, 31, 23, 59, 59, rng.choice([0, 0, 500000, 123456])) + timedelta(
                 days=rng.randint(-500, 500), seconds=rng.randint(0, 86399)
@@ -84,7 +160,11 @@ class Expressions:
                 self.kinds.append(kind)
                 return "?"
             return rng.choice(
-                {"int": ["1", "3", "-5", "NULL"], "text": ["'x'", "'ab'", "upper('q')"], "day": ["DATE '2024-01-31'", "TIMESTAMP '2024-02-29 12:00:00'"]}[kind]
+                {
+                    "int": ["1", "3", "-5", "NULL"],
+                    "text": ["'x'", "'ab'", "upper('q')"],
+                    "day": ["DATE '2024-01-31'", "TIMESTAMP '2024-02-29 12:00:00'"],
+                }[kind]
             )
 
         def part(kind: str) -> str:
@@ -92,8 +172,15 @@ class Expressions:
 
         form = rng.choice(["cast", "one", "one", "two", "two", "three"])
         if form == "cast":
-            wanted = {"int": TYPES[:5], "text": ["VARCHAR"], "day": ["DATE", "TIMESTAMP"]}[kind] if rng.random() < 0.8 else TYPES
-            return f"{rng.choice(['CAST', 'CAST', 'TRY_CAST'])}({part(rng.choice(['int', 'text', 'text', kind]))} AS {rng.choice(wanted)})"
+            wanted = (
+                {"int": TYPES[:5], "text": ["VARCHAR"], "day": ["DATE", "TIMESTAMP"]}[kind]
+                if rng.random() < 0.8
+                else TYPES
+            )
+            return (
+                f"{rng.choice(['CAST', 'CAST', 'TRY_CAST'])}({part(rng.choice(['int', 'text', 'text', kind]))} AS"
+                f" {rng.choice(wanted)})"
+            )
         if form == "one":
             name = rng.choice(ONE[kind])
             return f"{name}({part('text' if name.startswith('len') else kind)})"
@@ -105,12 +192,27 @@ class Expressions:
                 case "text":
                     function = f"{rng.choice(['left', 'right', 'substring', 'substr'])}({part('text')}, {part('int')})"
                     return rng.choice(
-                        [either, function, f"({part('text')} || {part(rng.choice(['text', 'int', 'day']))})", f"concat({part('int')}, {part('text')})"]
+                        [
+                            either,
+                            function,
+                            f"({part('text')} || {part(rng.choice(['text', 'int', 'day']))})",
+                            f"concat({part('int')}, {part('text')})",
+                        ]
                     )
                 case _:
                     amount = rng.choice(["1", "13", "-2", f"({part('int')})"])
-                    moved = [f"INTERVAL {amount} {rng.choice(UNITS)}", f"INTERVAL '{rng.randint(-3, 20)} {rng.choice(UNITS)}'", part("int")]
-                    return rng.choice([either, f"date_trunc('{rng.choice(UNITS)}', {part('day')})", f"({part('day')} {rng.choice('+-')} {rng.choice(moved)})"])
+                    moved = [
+                        f"INTERVAL {amount} {rng.choice(UNITS)}",
+                        f"INTERVAL '{rng.randint(-3, 20)} {rng.choice(UNITS)}'",
+                        part("int"),
+                    ]
+                    return rng.choice(
+                        [
+                            either,
+                            f"date_trunc('{rng.choice(UNITS)}', {part('day')})",
+                            f"({part('day')} {rng.choice('+-')} {rng.choice(moved)})",
+                        ]
+                    )
         match kind:
             case "int":
                 return f"coalesce({part('int')}, {part('int')}, {part('int')})"
@@ -136,7 +238,11 @@ def type_of(found: Any) -> SqlType:
     """A column type beside which a value of this class is compared as it is."""
     if isinstance(found, Decimal):
         return parse_type(f"DECIMAL(38, {-int(found.as_tuple().exponent)})")
-    return parse_type({bool: "BOOLEAN", int: "BIGINT", str: "VARCHAR", date: "DATE", datetime: "TIMESTAMP", UUID: "UUID"}.get(type(found), "VARCHAR"))
+    return parse_type(
+        {bool: "BOOLEAN", int: "BIGINT", str: "VARCHAR", date: "DATE", datetime: "TIMESTAMP", UUID: "UUID"}.get(
+            type(found), "VARCHAR"
+        )
+    )
 
 
 @pytest.mark.parametrize("seed", range(WORLDS))

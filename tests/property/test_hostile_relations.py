@@ -1,4 +1,6 @@
-"""Statements of which each looks as if more could be left out than can: relations by hand, beside the random ones of :mod:`test_relations`."""
+"""Statements of which each looks as if more could be left out than can: relations by hand, beside the random ones of
+:mod:`test_relations`.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +17,29 @@ STATEMENTS = [
     "SELECT a FROM t x RIGHT JOIN u y USING (a) FULL JOIN t z USING (a) WHERE a = 2",
     "SELECT x.a, (SELECT count(*) FROM u y WHERE y.a = x.a) FROM t x GROUP BY x.a HAVING x.a = 2",
     "SELECT x.a, sum(x.v) FROM t x GROUP BY x.a HAVING EXISTS (SELECT 1 FROM u y WHERE y.a = x.a AND y.a = 1)",
-    "SELECT count(*) FROM t x WHERE EXISTS (SELECT 1 FROM u y WHERE y.a = x.a AND y.a = 2 ORDER BY y.v LIMIT 1 OFFSET 1)",
+    (
+        "SELECT count(*) FROM t x WHERE EXISTS (SELECT 1 FROM u y WHERE y.a = x.a AND y.a = 2 ORDER BY y.v LIMIT 1"
+        " OFFSET 1)"
+    ),
     "SELECT count(*) FROM t x WHERE x.a = 1 AND NOT EXISTS (SELECT 1 FROM u y WHERE y.a = x.a OFFSET 3)",
     "SELECT count(*) FROM t x WHERE x.a IN (SELECT a FROM u ORDER BY a, b, c LIMIT 3)",
     "SELECT count(*) FROM t x WHERE x.a = 3 AND x.a NOT IN (SELECT a FROM u ORDER BY a, b, c LIMIT 9)",
     "SELECT count(*) FROM t x WHERE x.a = 3 AND x.v NOT IN (SELECT v FROM u WHERE u.a = x.a)",
     "SELECT count(*) FROM t x WHERE x.v NOT IN (SELECT v FROM u WHERE v = 2)",
     "SELECT count(*) FROM t x WHERE x.v = 2 AND x.v NOT IN (SELECT v FROM u)",
-    "SELECT count(*) FROM t x WHERE x.a = 2 AND x.a NOT IN (SELECT y.a FROM t z LEFT JOIN u y ON z.a = y.a AND y.b = 'a')",
+    (
+        "SELECT count(*) FROM t x WHERE x.a = 2 AND x.a NOT IN (SELECT y.a FROM t z LEFT JOIN u y ON z.a = y.a AND y.b"
+        " = 'a')"
+    ),
     "SELECT count(*) FROM t x WHERE x.a IN (SELECT x.a FROM u WHERE u.a = 1)",
-    "SELECT count(*) FROM t x WHERE EXISTS (SELECT 1 FROM u WHERE u.a = x.a UNION ALL SELECT 1 FROM t WHERE t.a = 3 AND t.a = x.a)",
-    "SELECT count(*) FROM t x WHERE EXISTS (SELECT a FROM u WHERE u.a = x.a AND u.a < 2 UNION SELECT a FROM t WHERE t.a = 3 AND t.a = x.a)",
+    (
+        "SELECT count(*) FROM t x WHERE EXISTS (SELECT 1 FROM u WHERE u.a = x.a UNION ALL SELECT 1 FROM t WHERE t.a = 3"
+        " AND t.a = x.a)"
+    ),
+    (
+        "SELECT count(*) FROM t x WHERE EXISTS (SELECT a FROM u WHERE u.a = x.a AND u.a < 2 UNION SELECT a FROM t WHERE"
+        " t.a = 3 AND t.a = x.a)"
+    ),
     "SELECT count(*) FROM t x WHERE EXISTS (SELECT a FROM u WHERE u.a = x.a EXCEPT SELECT a FROM t WHERE t.a = 3)",
     "SELECT count(*) FROM t x WHERE EXISTS (SELECT max(y.v) FROM u y WHERE y.a = x.a AND y.a = 1 HAVING count(*) > 2)",
     "SELECT count(*) FROM t x WHERE EXISTS (SELECT y.b FROM u y WHERE y.a = x.a AND y.a = 1 GROUP BY y.b)",
@@ -43,14 +57,29 @@ STATEMENTS = [
     "SELECT count(*) FROM t x, (SELECT count(*) AS n, 5 AS a FROM u WHERE u.a = 1) d WHERE d.a = 5 AND x.a = 1",
     "SELECT count(*) FROM t x, (SELECT any_value(5) AS n FROM u WHERE FALSE) d",
     "SELECT count(*) FROM t x JOIN (SELECT 1 AS k FROM u WHERE u.a = 77) d ON TRUE",
-    "SELECT x.a, l.v FROM t x LEFT JOIN LATERAL (SELECT y.v FROM u y WHERE y.a = x.a AND y.b = x.b ORDER BY y.v LIMIT 1) l ON TRUE WHERE x.a = 1",
-    "SELECT x.a, l.n FROM t x, LATERAL (SELECT count(*) AS n FROM u y WHERE y.a = x.a) l WHERE x.a IN (1, 2) AND l.n > 0",
+    (
+        "SELECT x.a, l.v FROM t x LEFT JOIN LATERAL (SELECT y.v FROM u y WHERE y.a = x.a AND y.b = x.b ORDER BY y.v"
+        " LIMIT 1) l ON TRUE WHERE x.a = 1"
+    ),
+    (
+        "SELECT x.a, l.n FROM t x, LATERAL (SELECT count(*) AS n FROM u y WHERE y.a = x.a) l WHERE x.a IN (1, 2) AND"
+        " l.n > 0"
+    ),
     "SELECT x.a, l.n FROM t x, LATERAL (SELECT count(*) AS n FROM u y WHERE y.a = x.a) l WHERE l.n = 0",
-    "WITH w AS (FROM t), v AS (SELECT * FROM w WHERE a = 1 UNION ALL SELECT * FROM w WHERE a = 2) SELECT * FROM v x JOIN v y USING (a, b, c) WHERE a = 2",
+    (
+        "WITH w AS (FROM t), v AS (SELECT * FROM w WHERE a = 1 UNION ALL SELECT * FROM w WHERE a = 2) SELECT * FROM v x"
+        " JOIN v y USING (a, b, c) WHERE a = 2"
+    ),
     "WITH t AS (SELECT * FROM u WHERE a = 1) SELECT * FROM t WHERE b = 'a'",
-    "WITH w AS (SELECT a, b FROM t) SELECT * FROM (WITH w AS (SELECT a, b FROM u) SELECT * FROM w WHERE a = 1) x, w WHERE w.a = 2",
+    (
+        "WITH w AS (SELECT a, b FROM t) SELECT * FROM (WITH w AS (SELECT a, b FROM u) SELECT * FROM w WHERE a = 1) x, w"
+        " WHERE w.a = 2"
+    ),
     "WITH w(p, q) AS (SELECT a, b FROM t) SELECT * FROM w AS z(m) WHERE m = 1 AND q = 'a'",
-    "WITH w AS (SELECT a AS k, max(v) AS m FROM t GROUP BY a) SELECT * FROM w x FULL JOIN w y ON x.k = y.m WHERE x.k = 1 OR y.k = 2",
+    (
+        "WITH w AS (SELECT a AS k, max(v) AS m FROM t GROUP BY a) SELECT * FROM w x FULL JOIN w y ON x.k = y.m WHERE"
+        " x.k = 1 OR y.k = 2"
+    ),
     "SELECT * FROM (SELECT a, a AS b2, v AS a2 FROM t) d WHERE b2 = 1 AND a2 IS NULL",
     "SELECT * FROM (SELECT x.a, y.a FROM t x JOIN u y ON x.b = y.b) d WHERE a = 1",
     "SELECT * FROM (SELECT x.a, y.a FROM t x JOIN u y ON x.b = y.b) d(p, q) WHERE q = 1",
@@ -73,9 +102,15 @@ STATEMENTS = [
     "SELECT count(*) FROM t x LEFT JOIN u y ON x.a = y.a AND x.a = 1 AND y.b = 'a'",
     "SELECT count(*) FROM t x LEFT JOIN u y ON FALSE WHERE x.a = 1",
     "SELECT count(*) FROM t x LEFT JOIN (SELECT * FROM u WHERE a = 1) y ON x.a = y.a WHERE y.v IS NULL",
-    "SELECT count(*) FROM t x LEFT JOIN u y ON x.a = y.a LEFT JOIN t z ON y.a = z.a AND z.b = 'a' WHERE x.a = 1 AND z.a IS NULL",
+    (
+        "SELECT count(*) FROM t x LEFT JOIN u y ON x.a = y.a LEFT JOIN t z ON y.a = z.a AND z.b = 'a' WHERE x.a = 1 AND"
+        " z.a IS NULL"
+    ),
     "SELECT count(*) FROM t x LEFT JOIN (u y JOIN t z ON y.a = z.a) ON x.a = y.a WHERE x.a = 2",
-    "SELECT count(*) FROM t x LEFT JOIN (u y LEFT JOIN t z ON y.a = z.a AND z.a = 1) ON x.b = y.b WHERE z.a IS NULL AND x.a = 2",
+    (
+        "SELECT count(*) FROM t x LEFT JOIN (u y LEFT JOIN t z ON y.a = z.a AND z.a = 1) ON x.b = y.b WHERE z.a IS NULL"
+        " AND x.a = 2"
+    ),
     "SELECT count(*) FROM t x FULL JOIN u y ON x.a = y.a WHERE x.a = 1 OR y.a = 2",
     "SELECT count(*) FROM t x FULL JOIN u y ON x.a = y.a AND x.a = 1 WHERE coalesce(x.a, y.a) = 1",
     "SELECT count(*) FROM t x FULL JOIN u y ON x.a = y.a WHERE x.a IS NOT NULL AND y.b = 'a'",
@@ -102,8 +137,14 @@ STATEMENTS = [
     "SELECT count(*) FROM t x WHERE NOT (x.a IN (SELECT a FROM u WHERE a = 1))",
     "SELECT count(*) FROM t x WHERE NOT NOT EXISTS (SELECT 1 FROM u WHERE u.a = x.a AND u.a = 1)",
     "SELECT count(*) FROM t x WHERE x.a IN (SELECT a FROM u WHERE a = 1) IS NOT TRUE",
-    "SELECT count(*) FROM t x WHERE EXISTS (SELECT 1 FROM u y WHERE y.a = x.a AND EXISTS (SELECT 1 FROM t z WHERE z.a = x.a AND z.b = y.b)) AND x.a = 1",
-    "SELECT count(*) FROM t x WHERE x.a = 1 AND EXISTS (SELECT 1 FROM (SELECT * FROM u y WHERE y.a = x.a LIMIT 2) d JOIN t z ON z.a = d.a)",
+    (
+        "SELECT count(*) FROM t x WHERE EXISTS (SELECT 1 FROM u y WHERE y.a = x.a AND EXISTS (SELECT 1 FROM t z WHERE"
+        " z.a = x.a AND z.b = y.b)) AND x.a = 1"
+    ),
+    (
+        "SELECT count(*) FROM t x WHERE x.a = 1 AND EXISTS (SELECT 1 FROM (SELECT * FROM u y WHERE y.a = x.a LIMIT 2) d"
+        " JOIN t z ON z.a = d.a)"
+    ),
     "SELECT sum(n) OVER (), a FROM (SELECT a, count(*) AS n FROM t GROUP BY a) WHERE a = 1",
     "SELECT * FROM (SELECT a, b, sum(v) OVER (PARTITION BY a) AS s, count(*) OVER () AS n FROM t) WHERE a = 1",
     "SELECT * FROM (SELECT a, b, lag(v) OVER w AS s FROM t WINDOW w AS (PARTITION BY a ORDER BY b, c)) WHERE a = 1",

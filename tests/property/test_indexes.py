@@ -1,4 +1,5 @@
-"""Queries over a table with secondary indexes answer as DuckDB does, whatever was written before, and the indexes are used.
+"""Queries over a table with secondary indexes answer as DuckDB does, whatever was written before, and the indexes are
+used.
 
 Every failure names its seed; ``SECATEUR_INDEX_WORLDS`` sets how many random worlds are tried.
 """
@@ -39,7 +40,9 @@ class World:
         day = rng.choice(["NULL", f"DATE '2024-01-{rng.randrange(1, 29):02}'"])
         text = rng.choice(["NULL", "''", "'x'", f"'{rng.choice('abcdé')}'"])
         number = rng.choice(["NULL", "'nan'", "-0.0", "0.0", str(rng.randrange(-3, 3) / 2)])
-        return f"({key}, {rng.choice(['NULL', *map(str, range(-5, 30))])}, {text}, {day}, {number}, {rng.randrange(40)})"
+        return (
+            f"({key}, {rng.choice(['NULL', *map(str, range(-5, 30))])}, {text}, {day}, {number}, {rng.randrange(40)})"
+        )
 
     def write(self) -> str:
         rng = self.rng
@@ -64,18 +67,53 @@ class World:
                 ("e", lambda: str(rng.randrange(42))),
             ]
         )
-        form = rng.choice(["{c} = {v}", "{c} = {v}", "{c} IN ({v}, {w})", "{c} BETWEEN {v} AND {w}", "{c} > {v}", "{c} <= {v}", "{c} <> {v}", "{c} IS NULL"])
-        form = rng.choice([form, form, form, "NOT ({c} > {v})", "{c} IS NOT NULL", "{c} IS DISTINCT FROM {v}", "{c} IS NOT DISTINCT FROM NULL", "{c} = NULL"])
+        form = rng.choice(
+            [
+                "{c} = {v}",
+                "{c} = {v}",
+                "{c} IN ({v}, {w})",
+                "{c} BETWEEN {v} AND {w}",
+                "{c} > {v}",
+                "{c} <= {v}",
+                "{c} <> {v}",
+                "{c} IS NULL",
+            ]
+        )
+        form = rng.choice(
+            [
+                form,
+                form,
+                form,
+                "NOT ({c} > {v})",
+                "{c} IS NOT NULL",
+                "{c} IS DISTINCT FROM {v}",
+                "{c} IS NOT DISTINCT FROM NULL",
+                "{c} = NULL",
+            ]
+        )
         return form.format(c=column, v=value(), w=value())
 
     def predicate(self) -> str:
         rng = self.rng
         both = f"{self.leaf()} AND {self.leaf()}"
-        return rng.choice([self.leaf(), self.leaf(), both, f"{both} AND {self.leaf()}", f"{self.leaf()} OR {self.leaf()}", f"a = e AND {self.leaf()}"])
+        return rng.choice(
+            [
+                self.leaf(),
+                self.leaf(),
+                both,
+                f"{both} AND {self.leaf()}",
+                f"{self.leaf()} OR {self.leaf()}",
+                f"a = e AND {self.leaf()}",
+            ]
+        )
 
     def query(self) -> str:
         shape = self.rng.choice(
-            ["SELECT * FROM {t} WHERE {p}", "SELECT count(*), sum(e) FROM {t} WHERE {p}", "SELECT b, count(*) FROM {t} WHERE {p} GROUP BY b"]
+            [
+                "SELECT * FROM {t} WHERE {p}",
+                "SELECT count(*), sum(e) FROM {t} WHERE {p}",
+                "SELECT b, count(*) FROM {t} WHERE {p} GROUP BY b",
+            ]
         )
         return shape.format(t=self.name, p=self.predicate())
 
@@ -95,7 +133,9 @@ def test_answers_are_those_of_duckdb(cluster: Cluster, conn: secateur.Connection
         conn.execute(sql)
         for _ in range(3):
             sql = world.query()
-            assert shown(conn.execute(sql).fetchall()) == shown(world.duck.execute(sql).fetchall()), f"seed {seed}: {sql}"
+            assert shown(conn.execute(sql).fetchall()) == shown(world.duck.execute(sql).fetchall()), (
+                f"seed {seed}: {sql}"
+            )
             searched += "  index " in str(conn.explain(sql))
     assert searched > 2
     conn.execute(f"DROP TABLE {table_name}")

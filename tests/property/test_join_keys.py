@@ -1,7 +1,8 @@
 """The law of keys that are found before a join: wherever they could be, whether it pays or not, the answer is DuckDB's.
 
-The statements are those of :mod:`relational`, which are about names, and of :mod:`placed`, which are about placement. ``SECATEUR_PRUNING_WORLDS`` sets how many
-random worlds are tried, ``SECATEUR_SEED`` where they begin; a failure names its seed.
+The statements are those of :mod:`relational`, which are about names, and of :mod:`placed`, which are about placement.
+``SECATEUR_PRUNING_WORLDS`` sets how many random worlds are tried, ``SECATEUR_SEED`` where they begin; a failure names
+its seed.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ def test_keys_found_first_leave_the_answers_of_duckdb(seed: int, monkeypatch: py
     rng = random.Random(17_000 + seed)
     if seed % 2:
         exchange_by(monkeypatch, EXCHANGES[seed // 2 % len(EXCHANGES)])
-        assert check_world(placed_world(rng), Placeable, rng), f"seed {seed}: no statement had keys that are found first"
+        assert check_world(placed_world(rng), Placeable, rng), (
+            f"seed {seed}: no statement had keys that are found first"
+        )
     else:
         check_world(relational_world(rng), Relational, rng)

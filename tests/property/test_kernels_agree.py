@@ -1,7 +1,9 @@
-"""Law: whatever the arrow kernel answers, DuckDB answers the same: values, types, column names, and order where there is one.
+"""Law: whatever the arrow kernel answers, DuckDB answers the same: values, types, column names, and order where there
+is one.
 
-Statements are drawn at random over a relation that has every column type with its awkward values; a failure prints the seed and the statement. Sums of
-DOUBLE are compared to 1e-12 of the magnitude, because the two kernels add in another order. Sizes grow with ``SECATEUR_PROPERTY_FACTOR`` for a nightly run.
+Statements are drawn at random over a relation that has every column type with its awkward values; a failure prints the
+seed and the statement. Sums of DOUBLE are compared to 1e-12 of the magnitude, because the two kernels add in another
+order. Sizes grow with ``SECATEUR_PROPERTY_FACTOR`` for a nightly run.
 """
 
 from __future__ import annotations
@@ -71,7 +73,9 @@ def duckdb_kernel() -> Iterator[DuckDBKernel]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_both_kernels_give_the_same_table(duckdb_kernel: DuckDBKernel, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_kernels_give_the_same_table(
+    duckdb_kernel: DuckDBKernel, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = random.Random(seed)
     if seed % 2:  # the paths of large relations
         monkeypatch.setattr(arrow_kernel, "_JOINED_ROWS_MAX", 0)
@@ -90,7 +94,9 @@ def test_both_kernels_give_the_same_table(duckdb_kernel: DuckDBKernel, seed: int
             continue
         answered += 1
         whole = Fragment.over(statement.sql, {"s0": SCHEMA}, statement.columns)
-        expected = duckdb_kernel.run(whole.sql, {"s0": table}, statement.params, names=whole.column_names, casts=whole.casts)
+        expected = duckdb_kernel.run(
+            whole.sql, {"s0": table}, statement.params, names=whole.column_names, casts=whole.casts
+        )
         assert_same(answer, expected, statement, case)
     assert answered > STATEMENTS / 3, "too few statements reach the arrow kernel for this test to say anything"
 
@@ -100,7 +106,9 @@ def compiled(kernel: DuckDBKernel, statement: Statement) -> ArrowFragment | None
         statement.columns = kernel.describe(statement.sql, {"s0": SCHEMA}, statement.params)
     except Error:
         return None  # a statement that does not bind: what the generator drew has no meaning
-    parsed = sqlglot.parse_one(statement.sql + " ", dialect="duckdb")  # sqlglot 30 cannot read a text that ends in an empty string literal
+    parsed = sqlglot.parse_one(
+        statement.sql + " ", dialect="duckdb"
+    )  # sqlglot 30 cannot read a text that ends in an empty string literal
     result = compile_arrow(parsed, SCHEMA, "s0", statement.columns)
     return None if isinstance(result, KernelDeclined) else result
 
@@ -110,7 +118,9 @@ def assert_same(answer: pa.Table, expected: pa.Table, statement: Statement, case
     assert answer.schema.equals(expected.schema), f"{case}\n{answer.schema}\n{expected.schema}"
     got, want = rows(answer), rows(expected)
     if not statement.is_totally_ordered:
-        assert [sortable(tuple(row[i] for i in statement.order)) for row in got] == [sortable(tuple(row[i] for i in statement.order)) for row in want], case
+        assert [sortable(tuple(row[i] for i in statement.order)) for row in got] == [
+            sortable(tuple(row[i] for i in statement.order)) for row in want
+        ], case
         got, want = sorted(got, key=sortable), sorted(want, key=sortable)
     assert len(got) == len(want), case
     for left, right in zip(got, want, strict=True):
@@ -118,7 +128,9 @@ def assert_same(answer: pa.Table, expected: pa.Table, statement: Statement, case
 
 
 def rows(table: pa.Table) -> list[tuple[Any, ...]]:
-    columns = [["nan" if isinstance(v, float) and math.isnan(v) else v for v in column.to_pylist()] for column in table.columns]
+    columns = [
+        ["nan" if isinstance(v, float) and math.isnan(v) else v for v in column.to_pylist()] for column in table.columns
+    ]
     return list(zip(*columns, strict=True)) if columns else []
 
 
@@ -139,7 +151,10 @@ def relation(rng: random.Random) -> pa.Table:
     """A few dozen rows in one to three chunks; sometimes none."""
     count = rng.choice([0, 1, 3, 30, 80])
     columns = {
-        name: pa.array([None if name != "id" and rng.random() < 0.15 else value(rng, name, row) for row in range(count)], storage(SCHEMA[name]))
+        name: pa.array(
+            [None if name != "id" and rng.random() < 0.15 else value(rng, name, row) for row in range(count)],
+            storage(SCHEMA[name]),
+        )
         for name in TYPES
     }
     columns["u"] = pa.ExtensionArray.from_storage(pa.uuid(), columns["u"])
@@ -162,7 +177,13 @@ def value(rng: random.Random, name: str, row: int) -> Any:
         edges = [low, high] if name in ("j", "b", "h", "ub") and rng.random() < 0.05 else [0]
         small = rng.randint(max(low, -9), 9)
         chosen = rng.choice([*edges, small, small, small])
-        return Decimal(chosen) if kind is TypeKind.HUGEINT and abs(chosen) < 10**38 else 7 if kind is TypeKind.HUGEINT else chosen
+        return (
+            Decimal(chosen)
+            if kind is TypeKind.HUGEINT and abs(chosen) < 10**38
+            else 7
+            if kind is TypeKind.HUGEINT
+            else chosen
+        )
     match kind:
         case TypeKind.VARCHAR:
             return rng.choice(["", "a", "A", "ab", "abc", "b%", "é", "日本", "z_"])
@@ -171,7 +192,9 @@ def value(rng: random.Random, name: str, row: int) -> Any:
         case TypeKind.FLOAT:
             return rng.choice([0.0, -0.0, 1.5, -2.25, 0.5, 3.0])
         case TypeKind.DOUBLE:
-            return rng.choice([0.0, -0.0, 1.5, -2.25, 0.1, 3.0, 12345.678, *([math.nan, math.inf, -math.inf] if name == "n" else [])])
+            return rng.choice(
+                [0.0, -0.0, 1.5, -2.25, 0.1, 3.0, 12345.678, *([math.nan, math.inf, -math.inf] if name == "n" else [])]
+            )
         case TypeKind.DECIMAL:
             return from_unscaled(rng.choice([0, 150, -225, 10, 99, 99999999]), 2)
         case TypeKind.DATE:
@@ -206,21 +229,33 @@ class Statement:
         self.sql = self._aggregation() if rng.random() < 0.5 else self._projection()
 
     def _projection(self) -> str:
-        items = self.rng.sample(list(TYPES), self.rng.randint(1, 4)) + [self._number() for _ in range(self.rng.choice([0, 0, 1]))]
+        items = self.rng.sample(list(TYPES), self.rng.randint(1, 4)) + [
+            self._number() for _ in range(self.rng.choice([0, 0, 1]))
+        ]
         distinct = "DISTINCT " if self.rng.random() < 0.15 else ""
-        listed = "*" if self.rng.random() < 0.1 else ", ".join(f"{item} AS c{n}" if self.rng.random() < 0.3 else item for n, item in enumerate(items))
+        listed = (
+            "*"
+            if self.rng.random() < 0.1
+            else ", ".join(f"{item} AS c{n}" if self.rng.random() < 0.3 else item for n, item in enumerate(items))
+        )
         count = len(TYPES) if listed == "*" else len(items)
         return f"SELECT {distinct}{listed} FROM s0{self._where()}{self._order(count, 'id' if not distinct else None)}"
 
     def _aggregation(self) -> str:
         keys = self.rng.sample(
-            ["k", "flag", "t", "i", "b", "h", "m", "day", "clock", "ts", "atz", "raw", "u", "i + 1", "t * 2"], self.rng.choice([0, 0, 1, 1, 2])
+            ["k", "flag", "t", "i", "b", "h", "m", "day", "clock", "ts", "atz", "raw", "u", "i + 1", "t * 2"],
+            self.rng.choice([0, 0, 1, 1, 2]),
         )
         items = [*keys, *(self._aggregate() for _ in range(self.rng.randint(1, 3)))]
-        group = f" GROUP BY {', '.join(self.rng.choice([key, str(n + 1)]) for n, key in enumerate(keys))}" if keys else ""
+        group = (
+            f" GROUP BY {', '.join(self.rng.choice([key, str(n + 1)]) for n, key in enumerate(keys))}" if keys else ""
+        )
         group = " GROUP BY ALL" if keys and self.rng.random() < 0.1 else group
         having = (
-            f" HAVING {self.rng.choice(['count(*) > 1', 'sum(t) >= 0', 'max(i) < 5 OR min(i) IS NULL', 'avg(d) <> 1.5'])}" if self.rng.random() < 0.2 else ""
+            " HAVING"
+            f" {self.rng.choice(['count(*) > 1', 'sum(t) >= 0', 'max(i) < 5 OR min(i) IS NULL', 'avg(d) <> 1.5'])}"
+            if self.rng.random() < 0.2
+            else ""
         )
         return f"SELECT {', '.join(items)} FROM s0{self._where()}{group}{having}{self._order(len(items), None)}"
 
@@ -303,7 +338,11 @@ class Statement:
             drawn = uuid.UUID(bytes=drawn)
         if SCHEMA[other].kind is TypeKind.HUGEINT:
             drawn = int(drawn)
-        if rng.random() < 0.5 or isinstance(drawn, (bytes, list)) or (isinstance(drawn, float) and not math.isfinite(drawn)):
+        if (
+            rng.random() < 0.5
+            or isinstance(drawn, (bytes, list))
+            or (isinstance(drawn, float) and not math.isfinite(drawn))
+        ):
             self.params.append(None if rng.random() < 0.02 else drawn)
             return f"${len(self.params)}"
         return literal(drawn)
@@ -320,7 +359,9 @@ class Statement:
             return f" ORDER BY {unique}{rng.choice(directions)}{limit}"
         self.order = list(range(count)) if limit else rng.sample(range(count), rng.randint(1, count))
         self.is_totally_ordered = bool(limit)
-        return f" ORDER BY {', '.join(f'{position + 1}{rng.choice(directions)}{nulls}' for position in self.order)}{limit}"
+        return (
+            f" ORDER BY {', '.join(f'{position + 1}{rng.choice(directions)}{nulls}' for position in self.order)}{limit}"
+        )
 
 
 def literal(drawn: Any) -> str:

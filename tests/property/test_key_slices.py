@@ -1,4 +1,6 @@
-"""A slice of a sorted partition by bounds on its key is what a filter would leave, for keys of every type, with recent writes beside the sorted rows."""
+"""A slice of a sorted partition by bounds on its key is what a filter would leave, for keys of every type, with recent
+writes beside the sorted rows.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,13 @@ VALUES: dict[str, list[Any]] = {
     "TIMESTAMP": [datetime.min, datetime(1969, 12, 31, 23, 59, 59, 999999), datetime(1970, 1, 1), datetime.max],
     "TIMESTAMPTZ": [datetime(1, 1, 1, tzinfo=UTC), datetime(1970, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, tzinfo=UTC)],
     "DECIMAL(5,2)": [Decimal("-999.99"), Decimal("-0.01"), Decimal("0.00"), Decimal("1.50"), Decimal("999.99")],
-    "DECIMAL(38,2)": [Decimal("-1e35"), Decimal("-0.01"), Decimal("0.00"), Decimal("184467440737095516.16"), Decimal("1e35")],
+    "DECIMAL(38,2)": [
+        Decimal("-1e35"),
+        Decimal("-0.01"),
+        Decimal("0.00"),
+        Decimal("184467440737095516.16"),
+        Decimal("1e35"),
+    ],
     "UUID": [uuid.UUID(int=0), uuid.UUID(int=1), uuid.UUID(int=2**127), uuid.UUID(int=2**128 - 1)],
     "DOUBLE": [float("-inf"), -1.5, 0.0, 1e-300, float("inf")],
 }
@@ -43,7 +51,13 @@ VALUES: dict[str, list[Any]] = {
 def test_slices_equal_filters(first: str, seed: int) -> None:
     rng = random.Random(f"{first} {seed}")
     second = rng.choice(list(VALUES))
-    table = TableDef("t", 1, (Column("a", parse_type(first), nullable=False), Column("b", parse_type(second), nullable=False)), ("a", "b"), PartitionScheme())
+    table = TableDef(
+        "t",
+        1,
+        (Column("a", parse_type(first), nullable=False), Column("b", parse_type(second), nullable=False)),
+        ("a", "b"),
+        PartitionScheme(),
+    )
     store = MemberStore()
     store.create_table(table, [0])
 
@@ -72,7 +86,9 @@ def test_slices_equal_filters(first: str, seed: int) -> None:
 
 def _array(values: list[Any], field: pa.Field) -> pa.Array:
     if isinstance(field.type, pa.BaseExtensionType):
-        return pa.ExtensionArray.from_storage(field.type, pa.array([value.bytes for value in values], field.type.storage_type))
+        return pa.ExtensionArray.from_storage(
+            field.type, pa.array([value.bytes for value in values], field.type.storage_type)
+        )
     return pa.array(values, field.type)
 
 

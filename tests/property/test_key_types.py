@@ -1,4 +1,5 @@
-"""Pruning is sound over key columns of every kind: what :mod:`predicates` draws for integers, texts and dates, here for booleans, instants and decimals.
+"""Pruning is sound over key columns of every kind: what :mod:`predicates` draws for integers, texts and dates, here for
+booleans, instants and decimals.
 
 ``SECATEUR_PRUNING_WORLDS`` and ``SECATEUR_PRUNING_SEED`` mean what they mean in ``test_pruning``.
 """
@@ -23,7 +24,8 @@ BINDINGS_PER_STATEMENT = 3
 
 INSTANTS = [datetime(2024, 1, 1) + timedelta(hours=6 * step) for step in range(-6, 12)]
 AMOUNTS = [Decimal(cents) / 100 for cents in (-150, -1, 0, 50, 100, 150, 250, 999)]
-# No value overflows when one is added or its sign changes: whether DuckDB evaluates that before another conjunct refuses the row is its own business.
+# No value overflows when one is added or its sign changes: whether DuckDB evaluates that before another conjunct
+# refuses the row is its own business.
 TINIES = [-127, -3, 0, 1, 2, 126]
 SCHEMES = [
     "HASH (f) PARTITIONS 2, HASH (t) PARTITIONS 5",
@@ -48,7 +50,10 @@ class KeyPredicates:
             case "NOT":
                 return f"NOT ({self.predicate(depth - 1)})"
             case "IS":
-                return f"({self.predicate(depth - 1)}) IS {rng.choice(['TRUE', 'FALSE', 'NULL', 'NOT TRUE', 'NOT FALSE', 'NOT NULL'])}"
+                return (
+                    f"({self.predicate(depth - 1)}) IS"
+                    f" {rng.choice(['TRUE', 'FALSE', 'NULL', 'NOT TRUE', 'NOT FALSE', 'NOT NULL'])}"
+                )
             case "leaf":
                 return self.leaf()
             case word:
@@ -58,7 +63,11 @@ class KeyPredicates:
         rng = self.rng
         column = rng.choice(["f", "t", "ts", "m", "v"])
         name = rng.choice(
-            {"t": ["t", "t", "t + 1", "-(t)", "CAST(t AS INTEGER)", "CAST(t AS BIGINT) - 1"], "ts": self.truncations(), "f": ["f", "(f)"]}.get(column, [column])
+            {
+                "t": ["t", "t", "t + 1", "-(t)", "CAST(t AS INTEGER)", "CAST(t AS BIGINT) - 1"],
+                "ts": self.truncations(),
+                "f": ["f", "(f)"],
+            }.get(column, [column])
         )
         value = lambda: self.value(column)  # noqa: E731
         match rng.choice(["compare", "compare", "IN", "NOT IN", "BETWEEN", "DISTINCT", "bare", "row", "equal"]):
@@ -71,17 +80,27 @@ class KeyPredicates:
             case "DISTINCT":
                 return f"{name} IS {rng.choice(['', 'NOT '])}DISTINCT FROM {value()}"
             case "bare":
-                return rng.choice(["f", "NOT f", "f = (t > 1)", "f IS NULL", "(t <> 1) = TRUE", "f = TRUE", "f <> FALSE"])
+                return rng.choice(
+                    ["f", "NOT f", "f = (t > 1)", "f IS NULL", "(t <> 1) = TRUE", "f = TRUE", "f <> FALSE"]
+                )
             case "row":
                 row = rng.sample(["f", "t", "ts", "m"], 2)
-                return f"({', '.join(row)}) {rng.choice(['=', '<>', '<', '<=', '>', '>='])} ({', '.join(map(self.value, row))})"
+                return (
+                    f"({', '.join(row)}) {rng.choice(['=', '<>', '<', '<=', '>', '>='])}"
+                    f" ({', '.join(map(self.value, row))})"
+                )
             case "equal":
                 return f"(t = v AND v {rng.choice(['=', '<', '>='])} {self.value('v')})"
             case _:
                 return f"{name} {rng.choice(['=', '<>', '<', '<=', '>', '>='])} {value()}"
 
     def truncations(self) -> list[str]:
-        return ["ts", "ts", "CAST(ts AS DATE)", *(f"date_trunc('{unit}', ts)" for unit in ("hour", "day", "week", "month", "year"))]
+        return [
+            "ts",
+            "ts",
+            "CAST(ts AS DATE)",
+            *(f"date_trunc('{unit}', ts)" for unit in ("hour", "day", "week", "month", "year")),
+        ]
 
     def value(self, column: str) -> str:
         rng = self.rng
@@ -96,10 +115,19 @@ class KeyPredicates:
             case "t" | "v":
                 return rng.choice([*map(str, TINIES), "1.5", "2.0", "300", "'1'", "1e0"])
             case "m":
-                return rng.choice([*map(str, AMOUNTS), "0.505", "1", "'1.5'", "1.5e0", "CAST(1.5 AS DECIMAL(6,2))", "99999.5"])
+                return rng.choice(
+                    [*map(str, AMOUNTS), "0.505", "1", "'1.5'", "1.5e0", "CAST(1.5 AS DECIMAL(6,2))", "99999.5"]
+                )
             case _:
                 instant = rng.choice(INSTANTS)
-                return rng.choice([f"TIMESTAMP '{instant}'", f"'{instant}'", f"DATE '{instant.date()}'", f"TIMESTAMP '{instant}' + INTERVAL 1 HOUR"])
+                return rng.choice(
+                    [
+                        f"TIMESTAMP '{instant}'",
+                        f"'{instant}'",
+                        f"DATE '{instant.date()}'",
+                        f"TIMESTAMP '{instant}' + INTERVAL 1 HOUR",
+                    ]
+                )
 
     def maker(self, column: str) -> Callable[[], Any]:
         """A parameter keeps to one Python type, as a prepared statement does."""
@@ -124,7 +152,10 @@ def _rows(rng: random.Random) -> list[dict[str, Any]]:
 def test_pruned_answers_equal_duckdb_over_keys_of_other_types(seed: int) -> None:
     rng = random.Random(7_000_000 + seed)
     world = World()
-    ddl = f"CREATE TABLE t (f BOOLEAN, t TINYINT, ts TIMESTAMP, m DECIMAL(6,2), v BIGINT, PRIMARY KEY (f, t, ts, m)) PARTITION BY {rng.choice(SCHEMES)}"
+    ddl = (
+        "CREATE TABLE t (f BOOLEAN, t TINYINT, ts TIMESTAMP, m DECIMAL(6,2), v BIGINT, PRIMARY KEY (f, t, ts, m))"
+        f" PARTITION BY {rng.choice(SCHEMES)}"
+    )
     world.create(ddl, lambda table: _rows(rng))
     checked = 0
     for _ in range(STATEMENTS_PER_WORLD):
@@ -132,4 +163,6 @@ def test_pruned_answers_equal_duckdb_over_keys_of_other_types(seed: int) -> None
         sql = f"SELECT * FROM t WHERE {predicates.predicate(rng.randint(0, 3))}"
         for _ in range(BINDINGS_PER_STATEMENT if predicates.makers else 1):
             checked += check(world, sql, [make() for make in predicates.makers], rng)
-    assert checked >= STATEMENTS_PER_WORLD // 3, f"seed {seed}: DuckDB refused too many statements for the test to mean anything"
+    assert checked >= STATEMENTS_PER_WORLD // 3, (
+        f"seed {seed}: DuckDB refused too many statements for the test to mean anything"
+    )

@@ -1,4 +1,6 @@
-"""Member pruning of any DAG, also one that no planner wrote: pruned == unpruned == what the rows' paths say, and nobody works who need not."""
+"""Member pruning of any DAG, also one that no planner wrote: pruned == unpruned == what the rows' paths say, and nobody
+works who need not.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,16 @@ import pyarrow as pa
 import pytest
 
 from secateur.connectors import batch_source, collect, table_source
-from secateur.dag import DAG, Edge, JobConfig, Param, Processor, force_total_parallelism_one, from_, lazy_total_parallelism_one
+from secateur.dag import (
+    DAG,
+    Edge,
+    JobConfig,
+    Param,
+    Processor,
+    force_total_parallelism_one,
+    from_,
+    lazy_total_parallelism_one,
+)
 from secateur.dag.edge import AllToOne, Distributed, DistributedTo, Local
 from secateur.partitioning.schemes.build import build_scheme
 from secateur.partitioning.schemes.scheme import HashComponent
@@ -31,7 +42,14 @@ PARAMS = [3]
 def definition(name: str, table_id: int, buckets: int) -> TableDef:
     kinds = {"k": parse_type("BIGINT"), "x": parse_type("BIGINT")}
     scheme = build_scheme(hashes=[HashComponent(("k",), buckets)], types=kinds, primary_key=("k", "x"), table=name)
-    return TableDef(name, table_id, tuple(Column(column, kind, nullable=False) for column, kind in kinds.items()), ("k", "x"), scheme, backups=0)
+    return TableDef(
+        name,
+        table_id,
+        tuple(Column(column, kind, nullable=False) for column, kind in kinds.items()),
+        ("k", "x"),
+        scheme,
+        backups=0,
+    )
 
 
 TABLES = {"t": definition("t", 1, 7), "u": definition("u", 2, 3)}
@@ -114,7 +132,11 @@ def add_stage(world: World, chance: random.Random, name: str, cluster: LocalClus
 
 
 def random_edge(chance: random.Random, edge: Edge, *, is_fixed: bool) -> Edge:
-    by_key = [lambda: edge.partitioned("k"), lambda: edge.partitioned("k", scheme=TABLES["t"].scheme), lambda: edge.all_to_one(chance.choice("abc"))]
+    by_key = [
+        lambda: edge.partitioned("k"),
+        lambda: edge.partitioned("k", scheme=TABLES["t"].scheme),
+        lambda: edge.all_to_one(chance.choice("abc")),
+    ]
     edge = chance.choice([edge.unicast, edge.isolated, edge.broadcast, edge.fan_out, *by_key])()
     if is_fixed:
         return edge.unicast().distributed() if edge.routing == edge.isolated().routing else edge.distributed()
@@ -140,7 +162,9 @@ def random_world(seed: int, cluster: LocalCluster) -> World:
 def needed(world: World, cluster: LocalCluster, coordinator: str) -> set[str]:
     """Who has to take part, at most, said once more and in other words than the code does."""
     members = {coordinator}
-    members |= {owner_of(cluster, table, partition) for table, partitions in world.reads.values() for partition in partitions}
+    members |= {
+        owner_of(cluster, table, partition) for table, partitions in world.reads.values() for partition in partitions
+    }
     members |= {member for member in world.fixed.values() if member is not None}
     return members | {edge.reach.member for edge in world.dag.freeze().edges if isinstance(edge.reach, DistributedTo)}
 
@@ -154,8 +178,15 @@ def check_where_it_ran(world: World, placed: dict[str, dict[str, int]], cluster:
             assert set(members) == set(mine)
             assert all(count <= mine[member] for member, count in members.items()), "more processors than partitions"
         if inbound and name != "out":
-            assert set(members) <= {m for edge in inbound for m in reached(edge, set(placed.get(edge.source, ())))}, "instantiated where nothing arrives"
-            if all(edge.routing == inbound[0].routing and isinstance(edge.routing, AllToOne) and edge.reach == Distributed() for edge in inbound):
+            assert set(members) <= {m for edge in inbound for m in reached(edge, set(placed.get(edge.source, ())))}, (
+                "instantiated where nothing arrives"
+            )
+            if all(
+                edge.routing == inbound[0].routing
+                and isinstance(edge.routing, AllToOne)
+                and edge.reach == Distributed()
+                for edge in inbound
+            ):
                 assert len(members) <= 1
         if name in world.fixed:
             assert sum(members.values()) <= 1
@@ -184,7 +215,11 @@ def test_pruned_is_unpruned_and_nobody_works_in_vain(seed: int) -> None:
                 cluster.create_table(table, ROWS)
             world = random_world(seed, cluster)
             dag = world.dag.freeze()
-            may_coordinate = coordinators(dag.needs(PARAMS, TABLES.__getitem__), cluster.topology, lambda name: TABLES[name].scheme.affinity_group())
+            may_coordinate = coordinators(
+                dag.needs(PARAMS, TABLES.__getitem__),
+                cluster.topology,
+                lambda name: TABLES[name].scheme.affinity_group(),
+            )
             coordinator = may_coordinate[seed % len(may_coordinate)]
             result = await cluster.run(dag, JobConfig(timeout_s=20), PARAMS, coordinator=coordinator)
             expected = world.rows["out"]

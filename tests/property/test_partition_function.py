@@ -1,6 +1,7 @@
 """The partition function computed three ways is one function: a Python value, an Arrow batch, and Spark's built-ins.
 
-Spark is the oracle of the hash. Everything random comes from one seed, which a failure prints with the scheme that differs.
+Spark is the oracle of the hash. Everything random comes from one seed, which a failure prints with the scheme that
+differs.
 """
 
 from __future__ import annotations
@@ -63,11 +64,33 @@ def edge_values(type_: SqlType) -> list[Any]:
         case TypeKind.BOOLEAN:
             return [True, False]
         case TypeKind.VARCHAR:
-            return ["", "a", "\0", "é", "日本語", "🌍🌍", "x" * 31, "y" * 32, "z" * 33, "ß" * 100, "N14228", "a\U0010ffff", "\ufffd", "w" * 300]
+            return [
+                "",
+                "a",
+                "\0",
+                "é",
+                "日本語",
+                "🌍🌍",
+                "x" * 31,
+                "y" * 32,
+                "z" * 33,
+                "ß" * 100,
+                "N14228",
+                "a\U0010ffff",
+                "\ufffd",
+                "w" * 300,
+            ]
         case TypeKind.BLOB:
             return [b"", b"\x00", b"\x00\xff", b"\xff" * 7, b"\x80" * 8, bytes(range(256)), b"q" * 129]
         case TypeKind.DATE:
-            return [date(1970, 1, 1), date(1969, 12, 31), date(1, 1, 1), date(9999, 12, 31), date(2024, 2, 29), date(1582, 10, 10)]
+            return [
+                date(1970, 1, 1),
+                date(1969, 12, 31),
+                date(1, 1, 1),
+                date(9999, 12, 31),
+                date(2024, 2, 29),
+                date(1582, 10, 10),
+            ]
         case TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ:
             zone = UTC if type_.kind is TypeKind.TIMESTAMPTZ else None
             moments = [
@@ -80,7 +103,22 @@ def edge_values(type_: SqlType) -> list[Any]:
             return [moment.replace(tzinfo=zone) for moment in moments]
         case TypeKind.DECIMAL:
             largest = 10**type_.precision - 1
-            unscaled = [0, 1, -1, largest, -largest, 127, 128, -128, -129, 255, 256, -256, min(2**63, largest), -min(2**63, largest)]
+            unscaled = [
+                0,
+                1,
+                -1,
+                largest,
+                -largest,
+                127,
+                128,
+                -128,
+                -129,
+                255,
+                256,
+                -256,
+                min(2**63, largest),
+                -min(2**63, largest),
+            ]
             return [_exact(number, type_.scale) for number in unscaled]
         case TypeKind.UUID:
             return [UUID(int=0), UUID(int=2**128 - 1), UUID(int=2**127), UUID("7aca8bbb-0b5d-4ee7-aab5-e32ee907368b")]
@@ -140,11 +178,16 @@ def hash_schemes(rng: random.Random) -> Iterator[PartitionScheme]:
         names = rng.sample(list(SQL_TYPES), rng.randint(2, 6))
         cut = rng.randint(1, len(names) - 1)
         yield build(HashComponent(tuple(names), BUCKETS))
-        yield build(HashComponent(tuple(names[:cut]), rng.choice([1, 7, 64])), HashComponent(tuple(names[cut:]), rng.choice([1, 3, 271]), rng.choice([0, 5])))
+        yield build(
+            HashComponent(tuple(names[:cut]), rng.choice([1, 7, 64])),
+            HashComponent(tuple(names[cut:]), rng.choice([1, 3, 271]), rng.choice([0, 5])),
+        )
 
 
 def range_schemes(rng: random.Random, rows: pa.Table) -> Iterator[PartitionScheme]:
-    """Ranges on each type, then on pairs: splits that cover everything, and bounds with gaps, single values and hash components of their own."""
+    """Ranges on each type, then on pairs: splits that cover everything, and bounds with gaps, single values and hash
+    components of their own.
+    """
     pairs = [tuple(rng.sample(list(SQL_TYPES), 2)) for _ in range(10)]
     for columns in [*((name,) for name in SQL_TYPES), *pairs]:
         keys = {tuple(rows.column(name)[rng.randrange(ROWS)].as_py() for name in columns) for _ in range(9)}
@@ -152,11 +195,21 @@ def range_schemes(rng: random.Random, rows: pa.Table) -> Iterator[PartitionSchem
         other = rng.choice([name for name in SQL_TYPES if name not in columns])
         common = {"range_columns": columns, "types": SQL_TYPES, "primary_key": list(SQL_TYPES), "table": "t"}
         yield build_scheme(hashes=[HashComponent((other,), 5)], ranges=split_at(bounds), **common)
-        own = [None, (), (HashComponent((other,), 11, 3),), (HashComponent((columns[0],), 2), HashComponent((other,), 3))]
-        gappy = [RangeSpec(lower, upper, hashes=rng.choice(own)) for lower, upper in zip(bounds[1::2], bounds[2::2], strict=False)]
+        own = [
+            None,
+            (),
+            (HashComponent((other,), 11, 3),),
+            (HashComponent((columns[0],), 2), HashComponent((other,), 3)),
+        ]
+        gappy = [
+            RangeSpec(lower, upper, hashes=rng.choice(own))
+            for lower, upper in zip(bounds[1::2], bounds[2::2], strict=False)
+        ]
         gappy.append(single_value(bounds[0], hashes=rng.choice(own)))
         yield build_scheme(hashes=[HashComponent((other,), 5)], ranges=gappy, **common)
-        yield build_scheme(hashes=[HashComponent((other,), 5)], ranges=[*gappy, catch_all(hashes=rng.choice(own))], **common)
+        yield build_scheme(
+            hashes=[HashComponent((other,), 5)], ranges=[*gappy, catch_all(hashes=rng.choice(own))], **common
+        )
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +236,10 @@ def rows() -> pa.Table:
 
 def to_spark(spark: Any, rows: pa.Table, folder: Path) -> Any:
     """Rows by way of Parquet, which carries every type; UUIDs as text, in the upper case that must not matter."""
-    columns = {name: column if column.type != pa.uuid() else upper_text(column) for name, column in zip(rows.column_names, rows.columns, strict=True)}
+    columns = {
+        name: column if column.type != pa.uuid() else upper_text(column)
+        for name, column in zip(rows.column_names, rows.columns, strict=True)
+    }
     pq.write_table(pa.table({**columns, "row": pa.array(range(rows.num_rows), pa.int32())}), folder / "rows.parquet")
     return spark.read.parquet(str(folder)).cache()
 
@@ -203,7 +259,11 @@ def spark_ids(frame: Any, schemes: list[PartitionScheme]) -> list[list[int | Non
     found: list[list[int | None]] = []
     for start in range(0, len(schemes), 16):
         part = schemes[start : start + 16]
-        answer = frame.select("row", *(partition_id(scheme).alias(f"s{i}") for i, scheme in enumerate(part))).sort("row").toArrow()
+        answer = (
+            frame.select("row", *(partition_id(scheme).alias(f"s{i}") for i, scheme in enumerate(part)))
+            .sort("row")
+            .toArrow()
+        )
         found += [answer.column(f"s{i}").to_pylist() for i in range(len(part))]
     return found
 
@@ -233,8 +293,12 @@ def test_ranges_agree_with_spark(frame: Any, rows: pa.Table) -> None:
 
 @pytest.mark.parametrize("stored", [pa.timestamp("us"), pa.timestamp("us", "UTC")], ids=["zoneless", "zoned"])
 @pytest.mark.parametrize("declared", ["TIMESTAMP", "TIMESTAMP WITH TIME ZONE"])
-def test_zoned_and_zoneless_spark_timestamps_route_alike(spark: Any, tmp_path: Path, declared: str, stored: pa.DataType) -> None:
-    """Either Spark type may feed either column type: what counts is the microseconds, not how the session's zone shows them."""
+def test_zoned_and_zoneless_spark_timestamps_route_alike(
+    spark: Any, tmp_path: Path, declared: str, stored: pa.DataType
+) -> None:
+    """Either Spark type may feed either column type: what counts is the microseconds, not how the session's zone shows
+    them.
+    """
     type_ = parse_type(declared)
     zone = UTC if type_.kind is TypeKind.TIMESTAMPTZ else None
     scheme = build_scheme(

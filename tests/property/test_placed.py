@@ -1,7 +1,8 @@
-"""Statements of :mod:`placed` give the rows that DuckDB gives: taken apart over one to four members that are played, and on clusters of one and of three.
+"""Statements of :mod:`placed` give the rows that DuckDB gives: taken apart over one to four members that are played,
+and on clusters of one and of three.
 
-``SECATEUR_PRUNING_WORLDS`` sets how many random worlds are tried, ``SECATEUR_SEED`` where they begin; a failure names its
-seed. ``make generated`` runs 10,000 statements, on all cores.
+``SECATEUR_PRUNING_WORLDS`` sets how many random worlds are tried, ``SECATEUR_SEED`` where they begin; a failure names
+its seed. ``make generated`` runs 10,000 statements, on all cores.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ STATEMENTS_ON_CLUSTER = 20
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + WORLDS))
 def test_placed_answers_equal_duckdb(seed: int) -> None:
     compared = compare_world(seed)
-    assert compared.statements >= 0.5 * STATEMENTS_PER_WORLD, f"seed {seed}: DuckDB's database ended too early for the test to mean anything"
+    assert compared.statements >= 0.5 * STATEMENTS_PER_WORLD, (
+        f"seed {seed}: DuckDB's database ended too early for the test to mean anything"
+    )
     if gathers_small(seed):
         return
     gathered = compared.strategies[Strategy.GATHER]

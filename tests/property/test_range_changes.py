@@ -1,6 +1,7 @@
 """Laws of changing ranges, over random histories of ALTER TABLE, rows, and statements in between.
 
-* Sound: after every change the pruned answer equals that of plain DuckDB over the rows that a plain list of intervals says must be there.
+* Sound: after every change the pruned answer equals that of plain DuckDB over the rows that a plain list of intervals
+  says must be there.
 * Nothing moves: a partition that stays keeps its ids, its rows and its keys.
 * A range is refused exactly when it overlaps another, or when the catch-all has rows of it.
 
@@ -43,7 +44,13 @@ SCHEMES = (
     ("a", "RANGE (a) EVERY 2 (PARTITION 1 <= VALUES < 2)"),
     ("a", "HASH (b) PARTITIONS 2, RANGE (a) EVERY 3 STARTING 1 (DEFAULT PARTITION NO HASH)"),
     ("c", "HASH (b) PARTITIONS 2, RANGE (c) EVERY INTERVAL 1 DAY"),
-    ("c", "RANGE (c) EVERY INTERVAL 2 DAYS STARTING DATE '2024-01-04' (PARTITION VALUE = DATE '2024-01-02', DEFAULT PARTITION)"),
+    (
+        "c",
+        (
+            "RANGE (c) EVERY INTERVAL 2 DAYS STARTING DATE '2024-01-04' (PARTITION VALUE = DATE '2024-01-02', DEFAULT"
+            " PARTITION)"
+        ),
+    ),
     ("ab", "HASH (c) PARTITIONS 2, RANGE (a, b) (PARTITION (0, 'a') <= VALUES < (2, 'b'), DEFAULT PARTITION)"),
     ("ca", "RANGE (c, a) (PARTITION VALUES < ('2024-01-03', 1))"),
 )
@@ -51,7 +58,9 @@ SCHEMES = (
 
 @dataclass
 class History:
-    """A table whose ranges change, and what it must hold according to a list of intervals that knows nothing of schemes."""
+    """A table whose ranges change, and what it must hold according to a list of intervals that knows nothing of
+    schemes.
+    """
 
     rng: random.Random
     world: World = field(default_factory=World)
@@ -60,7 +69,10 @@ class History:
 
     def begin(self) -> None:
         self.columns, ddl = self.rng.choice(SCHEMES)
-        self.world.create(f"CREATE TABLE t (a INTEGER, b VARCHAR, c DATE, v BIGINT, PRIMARY KEY (a, b, c)) PARTITION BY {ddl}", lambda _: [])
+        self.world.create(
+            f"CREATE TABLE t (a INTEGER, b VARCHAR, c DATE, v BIGINT, PRIMARY KEY (a, b, c)) PARTITION BY {ddl}",
+            lambda _: [],
+        )
 
     @property
     def table(self) -> TableDef:
@@ -83,25 +95,41 @@ class History:
         assert component is not None
         if component.partitions and rng.random() < 0.4:
             gone = rng.choice(component.partitions)
-            text = "DROP DEFAULT PARTITION" if gone is component.catch_all else f"DROP PARTITION {_range_text(gone.lower, gone.upper)}"
+            text = (
+                "DROP DEFAULT PARTITION"
+                if gone is component.catch_all
+                else f"DROP PARTITION {_range_text(gone.lower, gone.upper)}"
+            )
             self.alter(text)
             others = [(r.lower, r.upper) for r in component.ranges]
             if gone is component.catch_all:
-                self.rows = [row for row in self.rows if any(_holds(lower, upper, self.key(row)) for lower, upper in others)]
+                self.rows = [
+                    row for row in self.rows if any(_holds(lower, upper, self.key(row)) for lower, upper in others)
+                ]
             else:
                 self.rows = [row for row in self.rows if not _holds(gone.lower, gone.upper, self.key(row))]
             return
-        if component.catch_all is None and rng.random() < 0.2 and (component.every is None or component.every.start is not None):
+        if (
+            component.catch_all is None
+            and rng.random() < 0.2
+            and (component.every is None or component.every.start is not None)
+        ):
             self.alter("ADD DEFAULT PARTITION")
             return
         lower, upper = sorted((self.bound(), self.bound()))
         if lower == upper:
             return
         low, high = (None if rng.random() < 0.1 else lower), (None if rng.random() < 0.1 else upper)
-        own = rng.choice(["", "", " NO HASH", " HASH (b) PARTITIONS 3 SEED 2", " HASH (c, b) PARTITIONS 2, HASH (a) PARTITIONS 2"])
+        own = rng.choice(
+            ["", "", " NO HASH", " HASH (b) PARTITIONS 3 SEED 2", " HASH (c, b) PARTITIONS 2, HASH (a) PARTITIONS 2"]
+        )
         text = f"ADD PARTITION {_range_text(low, high)}{own}"
         overlaps = any(_overlap(low, high, r.lower, r.upper) for r in component.ranges)
-        in_catch_all = any(_holds(low, high, self.key(row)) and not any(_holds(r.lower, r.upper, self.key(row)) for r in component.ranges) for row in self.rows)
+        in_catch_all = any(
+            _holds(low, high, self.key(row))
+            and not any(_holds(r.lower, r.upper, self.key(row)) for r in component.ranges)
+            for row in self.rows
+        )
         if overlaps or in_catch_all:
             with pytest.raises(SchemeError, match="overlap" if overlaps else "DEFAULT PARTITION has"):
                 self.alter(text)
@@ -113,7 +141,9 @@ class History:
         assert isinstance(statement, AlterTable)
         before = self.table
         types = {column.name: column.type for column in before.columns}
-        self.take(alter_ranges(before.scheme, statement.changes, types=types, primary_key=before.primary_key, table="t"))
+        self.take(
+            alter_ranges(before.scheme, statement.changes, types=types, primary_key=before.primary_key, table="t")
+        )
 
     def take(self, scheme: PartitionScheme) -> None:
         """What the cluster does with changed ranges, on one member."""
@@ -121,7 +151,14 @@ class History:
         after = replace(before, scheme=scheme, version=before.version + 1)
         store, live = self.world.store, scheme.live_partitions().tolist()
         if cuts_catch_all(before, after):
-            check_catch_all(after, {number: store.partition(after.table_id, number).snapshot() for number in live if before.scheme.is_live(number)})
+            check_catch_all(
+                after,
+                {
+                    number: store.partition(after.table_id, number).snapshot()
+                    for number in live
+                    if before.scheme.is_live(number)
+                },
+            )
         kept = {number: store.relation(after.table_id, [number]) for number in live if before.scheme.is_live(number)}
         store.alter_table(after, live)
         for number, rows in kept.items():
@@ -129,8 +166,14 @@ class History:
             if not scheme.is_catch_all(number):
                 assert set(scheme.partitions_of(rows).tolist()) <= {number}
         old, new = before.scheme, scheme
-        assert {r.ordinal: new.block(r.ordinal) for r in new.ranges() if old.range is not None and r.ordinal < old.range.ordinals_used} == {
-            r.ordinal: old.block(r.ordinal) for r in new.ranges() if old.range is not None and r.ordinal < old.range.ordinals_used
+        assert {
+            r.ordinal: new.block(r.ordinal)
+            for r in new.ranges()
+            if old.range is not None and r.ordinal < old.range.ordinals_used
+        } == {
+            r.ordinal: old.block(r.ordinal)
+            for r in new.ranges()
+            if old.range is not None and r.ordinal < old.range.ordinals_used
         }
         self.world.tables["t"] = after
         self.world.version += 1
@@ -138,7 +181,10 @@ class History:
     def insert(self) -> None:
         """Write some rows; those that EVERY makes ranges for have them made, those that no range takes are refused."""
         known = {(row["a"], row["b"], row["c"]) for row in self.rows}
-        drawn = {(self.rng.choice(INTEGERS), self.rng.choice(TEXTS), self.rng.choice(DAYS)): self.rng.randint(-3, 3) for _ in range(25)}
+        drawn = {
+            (self.rng.choice(INTEGERS), self.rng.choice(TEXTS), self.rng.choice(DAYS)): self.rng.randint(-3, 3)
+            for _ in range(25)
+        }
         for (a, b, c), v in drawn.items():
             row = {"a": a, "b": b, "c": c, "v": v}
             data = pa.Table.from_pylist([row], schema=self.table.arrow_schema)
@@ -186,7 +232,10 @@ def _range_text(lower: Key | None, upper: Key | None) -> str:
 
 
 def _text(key: Key) -> str:
-    texts = [str(value) if isinstance(value, int) else f"DATE '{value}'" if isinstance(value, date) else f"'{value}'" for value in key]
+    texts = [
+        str(value) if isinstance(value, int) else f"DATE '{value}'" if isinstance(value, date) else f"'{value}'"
+        for value in key
+    ]
     return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
 
 

@@ -1,6 +1,8 @@
-"""Statements of :mod:`relational`: shadowed names, columns by position, several types, with all rewrites or some of them; pruned answers equal plain DuckDB's.
+"""Statements of :mod:`relational`: shadowed names, columns by position, several types, with all rewrites or some of
+them; pruned answers equal plain DuckDB's.
 
-``SECATEUR_PRUNING_WORLDS`` sets how many random worlds are tried, ``SECATEUR_SEED`` where they begin; a failure names its seed.
+``SECATEUR_PRUNING_WORLDS`` sets how many random worlds are tried, ``SECATEUR_SEED`` where they begin; a failure names
+its seed.
 """
 
 from __future__ import annotations
@@ -29,4 +31,6 @@ def test_pruned_statements_equal_duckdb(seed: int) -> None:
         sql = maker.statement()
         disabled = ", ".join(name for name in rule_names() if rng.random() < 0.5) if rng.random() < 0.25 else ""
         checked += examined_closely(world, sql, maker.params, rng, {"disabled_rules": disabled}) is not None
-    assert checked >= STATEMENTS_PER_WORLD // 4, f"seed {seed}: DuckDB refused too many statements for the test to mean anything"
+    assert checked >= STATEMENTS_PER_WORLD // 4, (
+        f"seed {seed}: DuckDB refused too many statements for the test to mean anything"
+    )

@@ -1,4 +1,5 @@
-"""Statements of every relation: the answer over the kept partitions, whole or cut in two, equals that of plain DuckDB over all rows.
+"""Statements of every relation: the answer over the kept partitions, whole or cut in two, equals that of plain DuckDB
+over all rows.
 
 ``SECATEUR_PRUNING_WORLDS`` sets how many random worlds are tried; a failure names its seed.
 """
@@ -26,4 +27,6 @@ def test_pruned_relations_equal_duckdb(seed: int) -> None:
         statements = Statements(rng)
         sql = statements.statement()
         checked += check(world, sql, statements.predicates.params(), rng)
-    assert checked >= STATEMENTS_PER_WORLD // 3, f"seed {seed}: DuckDB refused too many statements for the test to mean anything"
+    assert checked >= STATEMENTS_PER_WORLD // 3, (
+        f"seed {seed}: DuckDB refused too many statements for the test to mean anything"
+    )

@@ -1,4 +1,6 @@
-"""Random statements against a running cluster of three members answer as plain DuckDB does: trees, slices, both rungs, both kernels and the wire together."""
+"""Random statements against a running cluster of three members answer as plain DuckDB does: trees, slices, both rungs,
+both kernels and the wire together.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ SHAPES = [
 @pytest.mark.parametrize("seed", range(4))
 def test_statements(conn: secateur.Connection, table_name: str, seed: int) -> None:
     rng = random.Random(7000 + seed)
-    ddl = f"CREATE TABLE {{}} (a INTEGER, b VARCHAR, c DATE, v BIGINT, PRIMARY KEY (a, b, c)) PARTITION BY {random_scheme(rng)}"
+    ddl = (
+        "CREATE TABLE {} (a INTEGER, b VARCHAR, c DATE, v BIGINT, PRIMARY KEY (a, b, c)) PARTITION BY"
+        f" {random_scheme(rng)}"
+    )
     world = World()
     world.create(ddl.format("t"), random_rows(rng, 120))
     rows = world.duck.sql("SELECT * FROM t").to_arrow_table().cast(world.table("t").arrow_schema)
@@ -44,7 +49,9 @@ def test_statements(conn: secateur.Connection, table_name: str, seed: int) -> No
             expected = sorted_rows(world.duck.execute(sql.format("t"), params).fetchall())
         except duckdb.Error:
             continue
-        assert sorted_rows(_plain(conn.execute(sql.format(table_name), params).fetchall())) == expected, f"seed {seed}: {sql} with {params!r}"
+        assert sorted_rows(_plain(conn.execute(sql.format(table_name), params).fetchall())) == expected, (
+            f"seed {seed}: {sql} with {params!r}"
+        )
         checked += 1
     assert checked >= STATEMENTS_PER_WORLD // 2
 

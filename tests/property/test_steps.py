@@ -24,10 +24,27 @@ CLUSTER_WORLDS = max(WORLDS // 4, 1)
 
 def _statement(rng: random.Random) -> tuple[str, SubqueryPredicates]:
     predicates = SubqueryPredicates(rng, "x.")
-    where = predicates.predicate(2) if rng.random() < 0.3 else f"{predicates.subquery_form()} AND ({predicates.predicate(1)})"
-    source = rng.choice(["t x", "t x", "t x", "t x JOIN u y ON x.a = y.v", "t x LEFT JOIN u y ON x.b = y.b AND y.a = 1", "(SELECT * FROM t) x"])
-    shape = rng.choice(["x.a, x.b, x.c, x.v", "x.a, x.b, x.c, x.v", "count(*), sum(x.v), min(x.b), max(x.c)", "DISTINCT x.b"])
-    with_ = f"WITH w AS (SELECT * FROM u WHERE {SubqueryPredicates(rng, depth=1, makers=predicates.makers).predicate(1)}) "
+    where = (
+        predicates.predicate(2)
+        if rng.random() < 0.3
+        else f"{predicates.subquery_form()} AND ({predicates.predicate(1)})"
+    )
+    source = rng.choice(
+        [
+            "t x",
+            "t x",
+            "t x",
+            "t x JOIN u y ON x.a = y.v",
+            "t x LEFT JOIN u y ON x.b = y.b AND y.a = 1",
+            "(SELECT * FROM t) x",
+        ]
+    )
+    shape = rng.choice(
+        ["x.a, x.b, x.c, x.v", "x.a, x.b, x.c, x.v", "count(*), sum(x.v), min(x.b), max(x.c)", "DISTINCT x.b"]
+    )
+    with_ = (
+        f"WITH w AS (SELECT * FROM u WHERE {SubqueryPredicates(rng, depth=1, makers=predicates.makers).predicate(1)}) "
+    )
     return f"{with_ if ' w AS ' in where else ''}SELECT {shape} FROM {source} WHERE {where}", predicates
 
 
@@ -41,7 +58,9 @@ def test_queries_in_steps_equal_duckdb(seed: int) -> None:
         for _ in range(2 if predicates.makers else 1):
             params = predicates.params()
             checked += check(world, sql, params, rng)
-    assert checked >= STATEMENTS_PER_WORLD // 4, f"seed {seed}: DuckDB refused too many statements for the test to mean anything"
+    assert checked >= STATEMENTS_PER_WORLD // 4, (
+        f"seed {seed}: DuckDB refused too many statements for the test to mean anything"
+    )
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + CLUSTER_WORLDS))
@@ -52,7 +71,10 @@ def test_queries_in_steps_equal_duckdb_on_a_cluster(seed: int, cluster: Cluster,
     with cluster.connect() as conn:
         for name, unique in names.items():
             rows = world.duck.table(name).to_arrow_table()
-            conn.execute(f"CREATE TABLE {unique} (a INTEGER, b VARCHAR, c DATE, v BIGINT, PRIMARY KEY (a, b, c)) PARTITION BY {world.ddl[name]}")
+            conn.execute(
+                f"CREATE TABLE {unique} (a INTEGER, b VARCHAR, c DATE, v BIGINT, PRIMARY KEY (a, b, c)) PARTITION BY"
+                f" {world.ddl[name]}"
+            )
             conn.table(unique).load(rows)
             world.duck.execute(f"CREATE VIEW {unique} AS FROM {name}")
         conn.execute("SET pruning = verify")

@@ -1,6 +1,7 @@
 """A partition and a member's store behave like a plain dict, whatever happens to them in whatever order.
 
-The model of a partition is ``dict[key, value]``; of a load, the rows staged; of a snapshot, a copy of the dict when it was taken.
+The model of a partition is ``dict[key, value]``; of a load, the rows staged; of a snapshot, a copy of the dict when it
+was taken.
 """
 
 from __future__ import annotations
@@ -28,7 +29,11 @@ Key = tuple[int, str]
 TABLE = TableDef(
     name="t",
     table_id=1,
-    columns=(Column("v", parse_type("INTEGER")), Column("a", parse_type("SMALLINT"), nullable=False), Column("b", parse_type("VARCHAR"), nullable=False)),
+    columns=(
+        Column("v", parse_type("INTEGER")),
+        Column("a", parse_type("SMALLINT"), nullable=False),
+        Column("b", parse_type("VARCHAR"), nullable=False),
+    ),
     primary_key=("a", "b"),
     scheme=PartitionScheme(),
 )
@@ -45,7 +50,9 @@ cuts = st.builds(KeyBoundary, st.one_of(st.just(()), st.tuples(st.integers(-3, 4
 
 def table_of(batch: list[tuple[Key, int | None]]) -> pa.Table:
     columns = [[value for _, value in batch], [a for (a, _), _ in batch], [b for (_, b), _ in batch]]
-    return pa.Table.from_arrays([pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+    return pa.Table.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
+    )
 
 
 def dict_of(table: pa.Table) -> dict[Key, int | None]:
@@ -217,4 +224,6 @@ class StorageMachine(RuleBasedStateMachine):
 
 
 TestStorage = StorageMachine.TestCase
-TestStorage.settings = settings(max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+TestStorage.settings = settings(
+    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)

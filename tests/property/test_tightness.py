@@ -1,12 +1,13 @@
-"""Tightness: for a predicate of supported forms the kept partitions are exactly those that some key of its satisfying set is in.
+"""Tightness: for a predicate of supported forms the kept partitions are exactly those that some key of its satisfying
+set is in.
 
-The keys are enumerated, not sampled from data: every TINYINT and BOOLEAN there is; for dates and strings, which are too many, every one that a predicate of
-this file can tell apart from its neighbours, and so many of each kind that together they reach every bucket of the few there are. DuckDB says which keys
-satisfy a predicate, with every value of the column that is no key. To keep more is loose, to keep less is wrong; a partition that no key at all is in counts
-for nothing.
+The keys are enumerated, not sampled from data: every TINYINT and BOOLEAN there is; for dates and strings, which are too
+many, every one that a predicate of this file can tell apart from its neighbours, and so many of each kind that together
+they reach every bucket of the few there are. DuckDB says which keys satisfy a predicate, with every value of the column
+that is no key. To keep more is loose, to keep less is wrong; a partition that no key at all is in counts for nothing.
 
-The table of the forms, how often each was met and how often the kept partitions were more than needed, is printed (``pytest -s``), and written to
-``build/tightness.txt``.
+The table of the forms, how often each was met and how often the kept partitions were more than needed, is printed
+(``pytest -s``), and written to ``build/tightness.txt``.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ NUMBERS = range(-3, 7)
 DAYS = [date(2024, 1, 1) + timedelta(days=offset) for offset in range(6)]
 WORDS = ["", "a", "ab", "b", "ba", "c"]
 ALL_DAYS = [DAYS[0] + timedelta(days=offset) for offset in range(-40, 47)]
-ALL_WORDS = sorted({*WORDS, *(word + between + str(number) for word in WORDS for between in ("\x01", "~") for number in range(16))})
+ALL_WORDS = sorted(
+    {*WORDS, *(word + between + str(number) for word in WORDS for between in ("\x01", "~") for number in range(16))}
+)
 SPACE: dict[str, tuple[str, list[Any]]] = {
     "a": ("TINYINT", list(range(-128, 128))),
     "z": ("TINYINT", list(range(-128, 128))),
@@ -58,14 +61,20 @@ class Space(World):
         self.columns = rng.choice(KEYS)
         declared = ", ".join(f"{column} {SPACE[column][0]}" for column in self.columns)
         self.scheme = _scheme(rng, self.columns)
-        ddl = f"CREATE TABLE t ({declared}, v INTEGER, PRIMARY KEY ({', '.join(self.columns)})) PARTITION BY {self.scheme}"
+        ddl = (
+            f"CREATE TABLE t ({declared}, v INTEGER, PRIMARY KEY ({', '.join(self.columns)})) PARTITION BY"
+            f" {self.scheme}"
+        )
         statement = Planner().prepare(ddl, (), self)
         assert isinstance(statement, CreateTable)
         self.definition: TableDef = statement.tdef
         self.tables["t"] = self.definition
         keys = [key for key in product(*(SPACE[column][1] for column in self.columns)) if self._has_range(key)]
         rows = pa.table(
-            {column: pa.array(values, self.definition.column(column).type.arrow) for column, values in zip(self.columns, zip(*keys, strict=True), strict=True)}
+            {
+                column: pa.array(values, self.definition.column(column).type.arrow)
+                for column, values in zip(self.columns, zip(*keys, strict=True), strict=True)
+            }
         )
         placed = rows.append_column("placed_in", pa.array(self.definition.scheme.partitions_of(rows)))
         self.duck.register("placed", placed)
@@ -80,8 +89,15 @@ class Space(World):
 
     def needed(self, where: str, params: list[Any]) -> list[int]:
         """The partitions of the keys that satisfy a predicate with some value of ``v``."""
-        source = "keys, (VALUES (NULL), (0), (1), (2)) AS values_of(v)" if "v" in where.replace("values", "") else "keys"
-        return [number for (number,) in self.oracle(f"SELECT DISTINCT placed_in FROM (SELECT * FROM {source}) t WHERE {where} ORDER BY 1", params)]
+        source = (
+            "keys, (VALUES (NULL), (0), (1), (2)) AS values_of(v)" if "v" in where.replace("values", "") else "keys"
+        )
+        return [
+            number
+            for (number,) in self.oracle(
+                f"SELECT DISTINCT placed_in FROM (SELECT * FROM {source}) t WHERE {where} ORDER BY 1", params
+            )
+        ]
 
     def keeps(self, where: str, params: list[Any]) -> list[int]:
         statement = self.prepare(f"SELECT * FROM t WHERE {where}", params)
@@ -107,7 +123,10 @@ def _ranges(rng: random.Random, columns: str) -> str:
     literals = [Forms.LITERALS[column] for column in chosen]
     keys = sorted(set(product(*(range(len(values)) for values in literals))))
     bounds = sorted(rng.sample(keys, min(len(keys), rng.randint(1, 5))))
-    texts = ["(" + ", ".join(values[position] for values, position in zip(literals, bound, strict=True)) + ")" for bound in bounds]
+    texts = [
+        "(" + ", ".join(values[position] for values, position in zip(literals, bound, strict=True)) + ")"
+        for bound in bounds
+    ]
     if rng.random() < 0.4:
         return f"RANGE ({', '.join(chosen)}) SPLIT AT ({', '.join(texts)})"
     edges = ["", *texts, ""]
@@ -130,7 +149,13 @@ class Forms:
         "c": [f"DATE '{day}'" for day in DAYS],
         "b": [f"'{word}'" for word in WORDS],
     }
-    VALUES: ClassVar[dict[str, list[Any]]] = {"a": list(NUMBERS), "z": list(NUMBERS), "f": [False, True], "c": DAYS, "b": WORDS}
+    VALUES: ClassVar[dict[str, list[Any]]] = {
+        "a": list(NUMBERS),
+        "z": list(NUMBERS),
+        "f": [False, True],
+        "c": DAYS,
+        "b": WORDS,
+    }
 
     def __init__(self, rng: random.Random, columns: str) -> None:
         self.rng = rng
@@ -173,7 +198,10 @@ class Forms:
         yield "NOT IN", lambda: f"{column} NOT IN ({values()})"
         yield "NOT IN with NULL", lambda: f"{column} NOT IN ({values()}, NULL)"
         yield "BETWEEN", lambda: f"{column} BETWEEN {value()} AND {value()}"
-        yield "BETWEEN parameters", lambda: f"{column} BETWEEN {self.parameter(column)} AND {self.parameter(column, at_least=self.params[-1])}"
+        yield (
+            "BETWEEN parameters",
+            lambda: f"{column} BETWEEN {self.parameter(column)} AND {self.parameter(column, at_least=self.params[-1])}",
+        )
         yield "NOT BETWEEN", lambda: f"{column} NOT BETWEEN {value()} AND {value()}"
         yield "IS NULL", lambda: f"{column} IS NULL"
         yield "IS NOT NULL", lambda: f"{column} IS NOT NULL"
@@ -194,29 +222,54 @@ class Forms:
                 yield f"row {operator}", lambda operator=operator: f"({', '.join(pair)}) {operator} {row()}"
         if column in "az":
             yield "integer = decimal", lambda: f"{column} = {rng.choice(['1.0', '1.5', '2e0'])}"
-            yield "integer < decimal", lambda: f"{column} {rng.choice(['<', '>='])} {rng.choice(['1.5', '-0.5', '2.0'])}"
+            yield (
+                "integer < decimal",
+                lambda: f"{column} {rng.choice(['<', '>='])} {rng.choice(['1.5', '-0.5', '2.0'])}",
+            )
             yield "integer = text", lambda: f"{column} = '{rng.choice(NUMBERS)}'"
-            yield "integer out of its type", lambda: f"{column} {rng.choice(['=', '<', '>'])} {rng.choice([1000, -1000])}"
+            yield (
+                "integer out of its type",
+                lambda: f"{column} {rng.choice(['=', '<', '>'])} {rng.choice([1000, -1000])}",
+            )
             yield "folded", lambda: f"{column} = {rng.choice(['1 + 1', '2 * 3 - 1', 'abs(-2)', 'CAST(3 AS BIGINT)'])}"
         if column == "c":
             yield "date = text", lambda: f"c = '{rng.choice(DAYS)}'"
-            yield "date < timestamp", lambda: f"c {rng.choice(['<', '>=', '='])} TIMESTAMP '{rng.choice(DAYS)} {rng.choice(['00:00:00', '12:00:00'])}'"
-            yield "folded", lambda: f"c {rng.choice(['=', '<'])} {rng.choice(['''DATE '2024-01-01' + 2''', '''DATE '2024-01-01' + INTERVAL 1 DAY'''])}"
+            yield (
+                "date < timestamp",
+                lambda: (
+                    f"c {rng.choice(['<', '>=', '='])} TIMESTAMP '{rng.choice(DAYS)}"
+                    f" {rng.choice(['00:00:00', '12:00:00'])}'"
+                ),
+            )
+            yield (
+                "folded",
+                lambda: (
+                    f"c {rng.choice(['=', '<'])}"
+                    f" {rng.choice(['''DATE '2024-01-01' + 2''', '''DATE '2024-01-01' + INTERVAL 1 DAY'''])}"
+                ),
+            )
         if column == "b":
             yield "LIKE", lambda: f"b LIKE '{rng.choice(['a%', 'ab%', 'b', 'b%', '%'])}'"
-            yield "folded", lambda: f"b = {rng.choice(['''lower('AB')''', '''concat('b', 'a')''', '''substring('xay', 2, 1)'''])}"
+            yield (
+                "folded",
+                lambda: f"b = {rng.choice(['''lower('AB')''', '''concat('b', 'a')''', '''substring('xay', 2, 1)'''])}",
+            )
         if column == "f":
             yield "boolean", lambda: rng.choice(["f", "NOT f", "f IS TRUE", "f IS NOT FALSE", "f IS NOT TRUE"])
         if self.columns == "az":
             yield "column = column", lambda: f"(a = z AND {rng.choice('az')} {rng.choice(['= 3', 'IN (1, 2)'])})"
 
     def parameter(self, column: str, at_least: Any = None) -> str:
-        self.params.append(self.rng.choice([value for value in self.VALUES[column] if at_least is None or value >= at_least]))
+        self.params.append(
+            self.rng.choice([value for value in self.VALUES[column] if at_least is None or value >= at_least])
+        )
         return f"${len(self.params)}"
 
     def with_literals(self, where: str) -> str:
         """The predicate with the values written out."""
-        where = re.sub(r"= ANY\(\$(\d+)\)", lambda match: f"IN ({', '.join(map(_literal, self.params[int(match[1]) - 1]))})", where)
+        where = re.sub(
+            r"= ANY\(\$(\d+)\)", lambda match: f"IN ({', '.join(map(_literal, self.params[int(match[1]) - 1]))})", where
+        )
         return re.sub(r"\$(\d+)", lambda match: _literal(self.params[int(match[1]) - 1]), where)
 
     def list_parameter(self, column: str) -> str:
@@ -225,19 +278,29 @@ class Forms:
 
 
 def _literal(value: Any) -> str:
-    return str(value) if isinstance(value, (bool, int)) else f"DATE '{value}'" if isinstance(value, date) else f"'{value}'"
+    return (
+        str(value) if isinstance(value, (bool, int)) else f"DATE '{value}'" if isinstance(value, date) else f"'{value}'"
+    )
 
 
 def excuse(space: Space, forms: Forms, where: str, needed: list[int]) -> str | None:
     """Why more may be kept than needed: the known cases. Everything else must be exact."""
     component = space.definition.scheme.range
-    hashed = {column for partition in space.definition.scheme.ranges() for hashes in space.hashes_of(partition) for column in hashes.columns}
+    hashed = {
+        column
+        for partition in space.definition.scheme.ranges()
+        for hashes in space.hashes_of(partition)
+        for column in hashes.columns
+    }
     if forms.params and space.keeps(forms.with_literals(where), []) == needed:
         return "only the values of parameters contradict each other, about columns that do not prune"
     if where.count("v ") > 1:
         return "what is said about a column that is no key contradicts itself"
     if component is not None and hashed.intersection(component.columns[1:]):
-        return "a range column behind the first is hashed as well: its values in one range are not told from those in another"
+        return (
+            "a range column behind the first is hashed as well: its values in one range are not told from those in"
+            " another"
+        )
     if "column = column" in forms.used:
         return "a = z AND a IN (...) keeps every pair of the list"
     if "b <= ''" in where or ("BETWEEN parameters" in forms.used and "b BETWEEN" in where):
@@ -252,7 +315,10 @@ def tally() -> Iterator[tuple[Counter[str], Counter[str], Counter[str]]]:
     reasons: Counter[str] = Counter()
     yield met, looser, reasons
     lines = [f"{'form':28} {'statements':>10} {'looser':>7}"]
-    lines.extend(f"{form:28} {count:10,} {looser[form]:7,}" for form, count in sorted(met.items(), key=lambda item: (-looser[item[0]], item[0])))
+    lines.extend(
+        f"{form:28} {count:10,} {looser[form]:7,}"
+        for form, count in sorted(met.items(), key=lambda item: (-looser[item[0]], item[0]))
+    )
     lines.extend(f"{count:7,} looser: {reason}" for reason, count in reasons.most_common())
     text = "\n".join(lines)
     REPORT.parent.mkdir(exist_ok=True)
@@ -261,7 +327,9 @@ def tally() -> Iterator[tuple[Counter[str], Counter[str], Counter[str]]]:
 
 
 @pytest.mark.parametrize("seed", range(WORLDS))
-def test_the_kept_partitions_are_those_of_the_satisfying_keys(seed: int, tally: tuple[Counter[str], Counter[str], Counter[str]]) -> None:
+def test_the_kept_partitions_are_those_of_the_satisfying_keys(
+    seed: int, tally: tuple[Counter[str], Counter[str], Counter[str]]
+) -> None:
     rng = random.Random(seed)
     space = Space(rng)
     met, looser, reasons = tally

@@ -1,6 +1,8 @@
-"""A random statement made a view answers what it answers by itself, also when it is restricted from outside; the oracle is DuckDB with the same view.
+"""A random statement made a view answers what it answers by itself, also when it is restricted from outside; the oracle
+is DuckDB with the same view.
 
-``SECATEUR_PRUNING_WORLDS`` sets how many random worlds are tried, ``SECATEUR_SEED`` where they begin; a failure names its seed.
+``SECATEUR_PRUNING_WORLDS`` sets how many random worlds are tried, ``SECATEUR_SEED`` where they begin; a failure names
+its seed.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ def test_statements_over_views_equal_duckdb(seed: int) -> None:
             f"SELECT {name} FROM main.v UNION ALL SELECT {name} FROM v WHERE {name} IS NOT NULL",
         ):
             checked += _is_equal(world, statement, rng)
-    assert checked >= VIEWS_PER_WORLD // 2, f"seed {seed}: too few statements were compared for the test to mean anything"
+    assert checked >= VIEWS_PER_WORLD // 2, (
+        f"seed {seed}: too few statements were compared for the test to mean anything"
+    )
 
 
 def _is_made(world: World, ddl: str) -> bool:

@@ -1,6 +1,7 @@
 """Decimals of up to 38 digits, written out, as text and as parameters: pruned == unpruned == DuckDB, to the last digit.
 
-Values come with neighbours that differ in the last digit only, so that a value which is rounded somewhere finds another row, or none.
+Values come with neighbours that differ in the last digit only, so that a value which is rounded somewhere finds another
+row, or none.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ CHANGES = 6
 class World:
     """A table and its oracle."""
 
-    def __init__(self, rng: random.Random, conn: secateur.Connection, name: str, precision: int, scale: int, partitioning: str) -> None:
+    def __init__(
+        self, rng: random.Random, conn: secateur.Connection, name: str, precision: int, scale: int, partitioning: str
+    ) -> None:
         self.rng, self.conn, self.name, self.precision, self.scale = rng, conn, name, precision, scale
         largest = 10**precision - 1
         found = {largest, -largest, 0, 1, -1}
@@ -38,8 +41,14 @@ class World:
         columns = f"k DECIMAL({precision}, {scale}), g INTEGER, v DECIMAL({precision}, {scale}), PRIMARY KEY (k, g)"
         self.oracle = duckdb.connect()
         self.oracle.execute(f"CREATE TABLE {name} ({columns})")
-        conn.execute(f"CREATE TABLE {name} ({columns}) PARTITION BY {partitioning.format(*(f'({split:f})' for split in splits))}")
-        self.change(f"INSERT INTO {name} VALUES {', '.join(f'({value:f}, {number % 4}, {value:f})' for number, value in enumerate(self.values))}", [])
+        conn.execute(
+            f"CREATE TABLE {name} ({columns}) PARTITION BY {partitioning.format(*(f'({split:f})' for split in splits))}"
+        )
+        self.change(
+            f"INSERT INTO {name} VALUES"
+            f" {', '.join(f'({value:f}, {number % 4}, {value:f})' for number, value in enumerate(self.values))}",
+            [],
+        )
 
     def change(self, sql: str, params: Sequence[Any]) -> None:
         self.oracle.execute(sql, params)
@@ -49,7 +58,11 @@ class World:
         """A value of the table, or one that differs from it in the last digit, with a digit more sometimes."""
         value = self.rng.choice(self.values)
         unit = int(f"{value:f}".replace(".", "")) if self.scale else int(value)
-        return from_unscaled(unit + self.rng.choice([-1, 0, 0, 0, 1]), self.scale) if abs(unit) < 10**self.precision - 1 else value
+        return (
+            from_unscaled(unit + self.rng.choice([-1, 0, 0, 0, 1]), self.scale)
+            if abs(unit) < 10**self.precision - 1
+            else value
+        )
 
     def operand(self, params: list[Any]) -> str:
         value = self.near()
@@ -80,7 +93,10 @@ class World:
             case 6:
                 return f"NOT {column} {self.rng.choice(['<', '>='])} {self.operand(params)}"
             case _:
-                return f"({self.predicate(params, table)} {self.rng.choice(['AND', 'OR'])} {self.predicate(params, table)})"
+                return (
+                    f"({self.predicate(params, table)} {self.rng.choice(['AND', 'OR'])}"
+                    f" {self.predicate(params, table)})"
+                )
 
     def answers(self, sql: str, params: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
         """Pruned, unpruned, DuckDB's; a text for an error."""
@@ -106,7 +122,9 @@ class World:
 
 @pytest.mark.parametrize("partitioning", PARTITIONINGS)
 @pytest.mark.parametrize(("precision", "scale"), TYPES)
-def test_no_digit_is_lost(conn: secateur.Connection, table_name: str, precision: int, scale: int, partitioning: str) -> None:
+def test_no_digit_is_lost(
+    conn: secateur.Connection, table_name: str, precision: int, scale: int, partitioning: str
+) -> None:
     rng = random.Random(f"{precision} {scale} {partitioning}")
     world = World(rng, conn, table_name, precision, scale, partitioning)
     for _ in range(STATEMENTS):
@@ -128,14 +146,18 @@ def test_no_digit_is_lost(conn: secateur.Connection, table_name: str, precision:
 
 
 def test_bounds_of_ranges_keep_every_digit(conn: secateur.Connection, table_name: str) -> None:
-    conn.execute(f"CREATE TABLE {table_name} (k DECIMAL(38, 2), PRIMARY KEY (k)) PARTITION BY RANGE (k) SPLIT AT (-123456789012345678901234567890.12)")
+    conn.execute(
+        f"CREATE TABLE {table_name} (k DECIMAL(38, 2), PRIMARY KEY (k)) PARTITION BY RANGE (k) SPLIT AT"
+        " (-123456789012345678901234567890.12)"
+    )
     ((text,),) = conn.execute(f"SHOW CREATE TABLE {table_name}").fetchall()
     assert "VALUES < (-123456789012345678901234567890.12)" in text
 
 
 def test_values_of_a_range_that_is_a_single_key_keep_every_digit(conn: secateur.Connection, table_name: str) -> None:
     conn.execute(
-        f"CREATE TABLE {table_name} (k DECIMAL(38, 0), PRIMARY KEY (k)) PARTITION BY RANGE (k) (PARTITION VALUE = (-12345678901234567890123456789012345678))"
+        f"CREATE TABLE {table_name} (k DECIMAL(38, 0), PRIMARY KEY (k)) PARTITION BY RANGE (k) (PARTITION VALUE ="
+        " (-12345678901234567890123456789012345678))"
     )
     conn.execute(f"INSERT INTO {table_name} VALUES (-12345678901234567890123456789012345678)")
     with pytest.raises(secateur.Error):
@@ -143,16 +165,29 @@ def test_values_of_a_range_that_is_a_single_key_keep_every_digit(conn: secateur.
 
 
 def test_an_index_finds_a_wide_decimal(conn: secateur.Connection, table_name: str) -> None:
-    conn.execute(f"CREATE TABLE {table_name} (id INTEGER, v DECIMAL(38, 2), PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 3")
-    conn.execute(f"INSERT INTO {table_name} VALUES (1, -123456789012345678901234567890.12), (2, -123456789012345678901234567900.00)")
+    conn.execute(
+        f"CREATE TABLE {table_name} (id INTEGER, v DECIMAL(38, 2), PRIMARY KEY (id)) PARTITION BY HASH (id)"
+        " PARTITIONS 3"
+    )
+    conn.execute(
+        f"INSERT INTO {table_name} VALUES (1, -123456789012345678901234567890.12), (2,"
+        " -123456789012345678901234567900.00)"
+    )
     conn.execute(f"CREATE INDEX {table_name}_v ON {table_name} (v)")
-    assert conn.execute(f"SELECT id FROM {table_name} WHERE v = -123456789012345678901234567890.12").fetchall() == [(1,)]
+    assert conn.execute(f"SELECT id FROM {table_name} WHERE v = -123456789012345678901234567890.12").fetchall() == [
+        (1,)
+    ]
 
 
 @pytest.mark.parametrize("group_by", ["", " GROUP BY g"])
-def test_a_sum_past_38_digits_is_an_error_and_no_number(conn: secateur.Connection, table_name: str, group_by: str) -> None:
+def test_a_sum_past_38_digits_is_an_error_and_no_number(
+    conn: secateur.Connection, table_name: str, group_by: str
+) -> None:
     # Rounded to 28 digits each value is a little less than a third of 10^38, and their sum seems to fit.
-    conn.execute(f"CREATE TABLE {table_name} (id INTEGER, g INTEGER, v DECIMAL(38, 0), PRIMARY KEY (id, g)) PARTITION BY HASH (g) PARTITIONS 3")
+    conn.execute(
+        f"CREATE TABLE {table_name} (id INTEGER, g INTEGER, v DECIMAL(38, 0), PRIMARY KEY (id, g)) PARTITION BY HASH"
+        " (g) PARTITIONS 3"
+    )
     conn.execute(f"INSERT INTO {table_name} SELECT i, 1, 33333333333333333333333333333333333334 FROM range(3) r(i)")
     with pytest.raises(secateur.DataError):
         conn.execute(f"SELECT sum(v) FROM {table_name} WHERE g = 1{group_by}").fetchall()

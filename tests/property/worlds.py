@@ -1,6 +1,7 @@
 """Random tables, split into partitions, beside the same rows in one DuckDB; and how one statement over them is checked.
 
-The planner, the partition trees and the kernels are the real ones; members are played, each with the partitions that it happens to own.
+The planner, the partition trees and the kernels are the real ones; members are played, each with the partitions that it
+happens to own.
 """
 
 from __future__ import annotations
@@ -95,11 +96,14 @@ class World:
             for column in table.columns:
                 name = f'"{column.name}"'
                 nulls, distinct, low, high = self.duck.execute(
-                    f'SELECT count(*) - count({name}), count(DISTINCT {name}), min({name}), max({name}) FROM "{table.name}"'
+                    f"SELECT count(*) - count({name}), count(DISTINCT {name}), min({name}), max({name}) FROM"
+                    f' "{table.name}"'
                 ).fetchall()[0]
                 columns[column.name] = ColumnStatistics(8 * distinct, nulls, distinct, low, high)
             ((rows,),) = self.duck.execute(f'SELECT count(*) FROM "{table.name}"').fetchall()
-            self.statistics_snapshot = self.statistics_snapshot.with_table(TableStatistics(table.table_id, rows, columns))
+            self.statistics_snapshot = self.statistics_snapshot.with_table(
+                TableStatistics(table.table_id, rows, columns)
+            )
 
     def create_view(self, ddl: str) -> None:
         """A view, here and in DuckDB, in the place of one of that name."""
@@ -122,7 +126,12 @@ class World:
         assert isinstance(statement, CreateTable)
         table = replace(statement.tdef, table_id=len(self.tables) + 1)
         self.duck.execute("SET TimeZone = 'UTC'")
-        self._add(table, conform(self.duck.sql(query).to_arrow_table().rename_columns([column.name for column in table.columns]), table))
+        self._add(
+            table,
+            conform(
+                self.duck.sql(query).to_arrow_table().rename_columns([column.name for column in table.columns]), table
+            ),
+        )
         return table
 
     def _add(self, table: TableDef, data: pa.Table) -> None:
@@ -136,7 +145,11 @@ class World:
             self.store.write(table.table_id, partition, part.slice(half), "append")
         self.duck.execute("SET TimeZone = 'UTC'")
         # Arrow has no HUGEINT, so that its columns come as DECIMAL(38, 0), which calculates otherwise.
-        huge = [f'"{column.name}"::HUGEINT AS "{column.name}"' for column in table.columns if column.type.kind is TypeKind.HUGEINT]
+        huge = [
+            f'"{column.name}"::HUGEINT AS "{column.name}"'
+            for column in table.columns
+            if column.type.kind is TypeKind.HUGEINT
+        ]
         replaced = f" REPLACE ({', '.join(huge)})" if huge else ""
         for name, rows in ((table.name, data), (f"placed_{table.name}", pa.concat_tables(placed))):
             self.duck.register("rows", rows)
@@ -164,7 +177,9 @@ class World:
         searched = plan.searched if plan.searched is not None and plan.scans[0].keys.decides_for(params) else plan.local
         return run(searched, relations, params)
 
-    def distributed(self, plan: SelectPlan, params: Sequence[Any], kept: Sequence[Sequence[int]], owners: Owners) -> pa.Table:
+    def distributed(
+        self, plan: SelectPlan, params: Sequence[Any], kept: Sequence[Sequence[int]], owners: Owners
+    ) -> pa.Table:
         """As if the partitions were at several members."""
         unread = set(range(len(plan.stages) - 1)).difference(number for stage in plan.stages for number in stage.inputs)
         assert not unread, f"nobody reads the stages {sorted(unread)}"
@@ -175,13 +190,25 @@ class World:
             for member in (0,) if stage.at_coordinator else range(owners.members):
                 inputs = {stage_relation(number): outputs[stage_relation(number)] for number in stage.inputs}
                 if not stage.at_coordinator:
-                    inputs = {name: self.exchanged(plan, int(name[1:]), rows, kept, member, owners) for name, rows in inputs.items()}
+                    inputs = {
+                        name: self.exchanged(plan, int(name[1:]), rows, kept, member, owners)
+                        for name, rows in inputs.items()
+                    }
                 parts = {number: self.owned(plan.scans[number], kept[number], member, owners) for number in stage.scans}
-                if stage.at_coordinator or any(parts.values()) or any(plan.stages[number].distributions for number in stage.inputs):
-                    scans = {plan.scans[number].relation: self.slices(plan.scans[number], params, ids) for number, ids in parts.items()}
+                if (
+                    stage.at_coordinator
+                    or any(parts.values())
+                    or any(plan.stages[number].distributions for number in stage.inputs)
+                ):
+                    scans = {
+                        plan.scans[number].relation: self.slices(plan.scans[number], params, ids)
+                        for number, ids in parts.items()
+                    }
                     aliased = {alias.relation: inputs[alias.source] for alias in stage.aliases}
                     answers.append(run(stage.fragment, scans | inputs | aliased, given))
-            outputs[stage_relation(index)] = pa.concat_tables(answers) if answers else stage.fragment.schema.empty_table()
+            outputs[stage_relation(index)] = (
+                pa.concat_tables(answers) if answers else stage.fragment.schema.empty_table()
+            )
         answer, limit = outputs[stage_relation(len(plan.stages) - 1)], plan.stages[-1].limit
         return answer if limit is None else answer.slice(limit.skipped, limit.taken)
 
@@ -189,13 +216,20 @@ class World:
     def owned(scan: ScanPlan, kept: Sequence[int], member: int, owners: Owners) -> list[int]:
         return [partition for partition in kept if scan.replicated or owners.owns(member, scan, partition)]
 
-    def exchanged(self, plan: SelectPlan, number: int, rows: pa.Table, kept: Sequence[Sequence[int]], member: int, owners: Owners) -> pa.Table:
-        """What a member gets of the rows of a stage: all, those of its partitions of the table that they follow, or those that are dealt to it."""
+    def exchanged(
+        self, plan: SelectPlan, number: int, rows: pa.Table, kept: Sequence[Sequence[int]], member: int, owners: Owners
+    ) -> pa.Table:
+        """What a member gets of the rows of a stage: all, those of its partitions of the table that they follow, or
+        those that are dealt to it.
+        """
         stage = plan.stages[number]
         if stage.exchange is ExchangeKind.BROADCAST:
             return rows
         if stage.exchange is ExchangeKind.SHUFFLE:
-            shuffled = [crc32(str(tuple(row.values())).encode()) % owners.members == member for row in rows.select(list(stage.columns)).to_pylist()]
+            shuffled = [
+                crc32(str(tuple(row.values())).encode()) % owners.members == member
+                for row in rows.select(list(stage.columns)).to_pylist()
+            ]
             return rows.filter(pa.array(shuffled, pa.bool_()))
         assert stage.exchange is ExchangeKind.ROUTE
         assert stage.route is not None
@@ -206,7 +240,11 @@ class World:
         keys = pa.table({name: rows[column] for name, column in zip(scheme.columns, stage.columns, strict=True)})
         mine = self.owned(plan.scans[stage.route], kept[stage.route], member, owners)
         partitions = scheme.partitions_of(keys, unmatched_allowed=True)
-        unmatched = ~np.isin(partitions, kept[stage.route]) if stage.keeps_unmatched and member == 0 else np.zeros(len(partitions), dtype=bool)
+        unmatched = (
+            ~np.isin(partitions, kept[stage.route])
+            if stage.keeps_unmatched and member == 0
+            else np.zeros(len(partitions), dtype=bool)
+        )
         return rows.filter(pa.array(np.isin(partitions, mine) | unmatched))
 
     def rows_needed(self, table: str, where: str, params: Sequence[Any]) -> tuple[set[int], set[tuple[Any, ...]]]:
@@ -227,7 +265,9 @@ class World:
                 raise
             return self.distributed(statement.plan, params, self.kept(statement.plan, params), owners)
 
-    def _divided(self, statement: SelectStatement, materialized: Materialized, params: Sequence[Any], owners: Owners) -> pa.Table:
+    def _divided(
+        self, statement: SelectStatement, materialized: Materialized, params: Sequence[Any], owners: Owners
+    ) -> pa.Table:
         values = list(params)
         for step in materialized.steps:
             rows = rows_as_tuples(self.in_steps(step.query, values[: step.query.plan.parameter_count], owners))
@@ -288,10 +328,16 @@ def random_scheme(rng: random.Random) -> str:
             "RANGE (c) SPLIT AT (DATE '2024-01-03', DATE '2024-01-06')",
             "RANGE (a) (PARTITION VALUES < 0, PARTITION 1 <= VALUES < 3 NO HASH, PARTITION VALUE = 4)",
             "RANGE (a, b) SPLIT AT ((0, 'a'), (2, 'b'))",
-            "RANGE (b) (PARTITION '' <= VALUES < 'a', PARTITION 'a' <= VALUES < 'b' HASH (c) PARTITIONS 2, PARTITION VALUE = 'é')",
+            (
+                "RANGE (b) (PARTITION '' <= VALUES < 'a', PARTITION 'a' <= VALUES < 'b' HASH (c) PARTITIONS 2,"
+                " PARTITION VALUE = 'é')"
+            ),
             "RANGE (a) (PARTITION 0 <= VALUES < 2, DEFAULT PARTITION, PARTITION VALUE = 4 HASH (b) PARTITIONS 3)",
             "RANGE (c, a) (PARTITION ('2024-01-02', 1) <= VALUES < ('2024-01-05', 0), DEFAULT PARTITION rest NO HASH)",
-            "RANGE (c, a) (PARTITION VALUES < ('2024-01-02', 1), PARTITION ('2024-01-02', 1) <= VALUES < ('2024-01-05', 0))",
+            (
+                "RANGE (c, a) (PARTITION VALUES < ('2024-01-02', 1), PARTITION ('2024-01-02', 1) <= VALUES <"
+                " ('2024-01-05', 0))"
+            ),
         ]
     )
     parts = [*hashes, *([ranges] if ranges else [])]
@@ -302,7 +348,10 @@ def random_world(rng: random.Random, tables: Sequence[str] = ("t",)) -> World:
     world = World()
     for name in tables:
         world.ddl[name] = random_scheme(rng)
-        ddl = f"CREATE TABLE {name} (a INTEGER, b VARCHAR, c DATE, v BIGINT, PRIMARY KEY (a, b, c)) PARTITION BY {world.ddl[name]}"
+        ddl = (
+            f"CREATE TABLE {name} (a INTEGER, b VARCHAR, c DATE, v BIGINT, PRIMARY KEY (a, b, c)) PARTITION BY"
+            f" {world.ddl[name]}"
+        )
         world.create(ddl, random_rows(rng, 120))
     return world
 
@@ -314,22 +363,31 @@ def sorted_rows(rows: Sequence[tuple[Any, ...]]) -> list[str]:
 def rows_as_tuples(table: pa.Table) -> list[tuple[Any, ...]]:
     """Rows as DuckDB's own client gives them: HUGEINT, which Arrow carries as DECIMAL(38, 0), is an int."""
     columns = [
-        [None if value is None else int(value) for value in column.to_pylist()] if column.type == pa.decimal128(38, 0) else column.to_pylist()
+        (
+            [None if value is None else int(value) for value in column.to_pylist()]
+            if column.type == pa.decimal128(38, 0)
+            else column.to_pylist()
+        )
         for column in table.columns
     ]
     return list(zip(*columns, strict=True))
 
 
-# DuckDB looks at a pattern only when the conjuncts before it have left rows, and orders conjuncts as it goes: fewer rows may see the error, or be spared it.
+# DuckDB looks at a pattern only when the conjuncts before it have left rows, and orders conjuncts as it goes: fewer
+# rows may see the error, or be spared it.
 _MALFORMED_PATTERN = "Like pattern must not end with escape character"
 
 
-def check(world: World, sql: str, params: Sequence[Any], rng: random.Random, settings: Mapping[str, Any] | None = None) -> bool:
+def check(
+    world: World, sql: str, params: Sequence[Any], rng: random.Random, settings: Mapping[str, Any] | None = None
+) -> bool:
     """Compare one statement, planned with the settings of a session, with DuckDB; False when DuckDB refuses it."""
     return examined(world, sql, params, rng, settings) is not None
 
 
-def examined(world: World, sql: str, params: Sequence[Any], rng: random.Random, settings: Mapping[str, Any] | None = None) -> SelectPlan | None:
+def examined(
+    world: World, sql: str, params: Sequence[Any], rng: random.Random, settings: Mapping[str, Any] | None = None
+) -> SelectPlan | None:
     """As :func:`check`, with the plan that was compared.
 
     Errors are not compared: a pruned run may be spared one in a row that it does not read.
@@ -341,11 +399,16 @@ def examined(world: World, sql: str, params: Sequence[Any], rng: random.Random, 
     statement = world.prepare(sql, params, settings)
     params = statement.params or ()
     plan = SelectPlan.from_wire(unpack(pack(statement.plan.to_wire())))
-    assert plan.named().plan_id == plan.plan_id, "a member that passes the plan on would be taken for one that sends another"
+    assert plan.named().plan_id == plan.plan_id, (
+        "a member that passes the plan on would be taken for one that sends another"
+    )
     kept = world.kept(plan, params)
     owners = Owners(rng.randint(1, 4), rng.random())
     try:
-        answers = {"local": world.local(plan, params, kept), f"distributed over {owners}": world.distributed(plan, params, kept, owners)}
+        answers = {
+            "local": world.local(plan, params, kept),
+            f"distributed over {owners}": world.distributed(plan, params, kept, owners),
+        }
         if statement.materialized is not None:
             answers["in steps"] = world.in_steps(statement, params, owners)
     except DatabaseError as error:
@@ -353,7 +416,9 @@ def examined(world: World, sql: str, params: Sequence[Any], rng: random.Random, 
             return None
         raise
     for name, answer in answers.items():
-        assert sorted_rows(rows_as_tuples(answer)) == expected, f"{name}: {sql} with {params!r}: trees {[str(scan.tree) for scan in plan.scans]}, kept {kept}"
+        assert sorted_rows(rows_as_tuples(answer)) == expected, (
+            f"{name}: {sql} with {params!r}: trees {[str(scan.tree) for scan in plan.scans]}, kept {kept}"
+        )
     return plan
 
 
@@ -366,8 +431,12 @@ def depends_on_optimizer(world: World, sql: str, params: Sequence[Any]) -> bool:
     return with_optimizer != without
 
 
-def examined_closely(world: World, sql: str, params: Sequence[Any], rng: random.Random, settings: Mapping[str, Any] | None = None) -> SelectPlan | None:
-    """As :func:`examined`; None also where the answer depends on DuckDB's optimizer, which has defects of its own, and where reading everything is an error."""
+def examined_closely(
+    world: World, sql: str, params: Sequence[Any], rng: random.Random, settings: Mapping[str, Any] | None = None
+) -> SelectPlan | None:
+    """As :func:`examined`; None also where the answer depends on DuckDB's optimizer, which has defects of its own, and
+    where reading everything is an error.
+    """
     try:
         return examined(world, sql, params, rng, settings)
     except AssertionError:
@@ -375,7 +444,8 @@ def examined_closely(world: World, sql: str, params: Sequence[Any], rng: random.
             return None
         raise
     except DatabaseError as error:
-        # An error is no wrong answer where reading everything ends in one, too: DuckDB may be spared it by evaluating in another order.
+        # An error is no wrong answer where reading everything ends in one, too: DuckDB may be spared it by evaluating
+        # in another order.
         statement = world.prepare(sql, params, settings)
         everything = [scan.tree.scheme.live_partitions().tolist() for scan in statement.plan.scans]
         try:
@@ -383,4 +453,6 @@ def examined_closely(world: World, sql: str, params: Sequence[Any], rng: random.
             world.local(statement.plan, statement.params or (), everything)
         except DatabaseError:
             return None
-        raise AssertionError(f"{sql} with {params!r}: an error that reading everything does not end in: {error.message}") from error
+        raise AssertionError(
+            f"{sql} with {params!r}: an error that reading everything does not end in: {error.message}"
+        ) from error

@@ -1,4 +1,6 @@
-"""The cases of Hazelcast's "Jet job partition pruning" about member pruning and scan partition pruning, by the names of its sections."""
+"""The cases of Hazelcast's "Jet job partition pruning" about member pruning and scan partition pruning, by the names of
+its sections.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,10 @@ from secateur.cluster import Cluster
 def maps(cluster: Cluster) -> Iterator[None]:
     with cluster.connect() as conn:
         for name in ("jet_map1", "jet_map2"):
-            conn.execute(f"CREATE TABLE {name} (k BIGINT, n BIGINT, v BIGINT, PRIMARY KEY (k, n)) PARTITION BY HASH (k) PARTITIONS 31")
+            conn.execute(
+                f"CREATE TABLE {name} (k BIGINT, n BIGINT, v BIGINT, PRIMARY KEY (k, n)) PARTITION BY HASH (k)"
+                " PARTITIONS 31"
+            )
             conn.table(name).load(pa.table({"k": [i % 40 for i in range(400)], "n": range(400), "v": range(400)}))
         yield
 
@@ -46,7 +51,9 @@ def test_member_pruning_for_scan_hash_join(cluster: Cluster, conn: secateur.Conn
     """``HASH JOIN (SCAN[map1, partitionKey=1], SCAN[map2, partitionKey=K])``: only the two owners are left."""
     first = owner(conn, "jet_map1", 1)
     other = next(key for key in range(2, 40) if owner(conn, "jet_map2", key) != first)
-    rows, members = heard(cluster, conn, f"SELECT count(*) FROM jet_map1 x JOIN jet_map2 y ON x.n < y.n WHERE x.k = 1 AND y.k = {other}")
+    rows, members = heard(
+        cluster, conn, f"SELECT count(*) FROM jet_map1 x JOIN jet_map2 y ON x.n < y.n WHERE x.k = 1 AND y.k = {other}"
+    )
     assert rows == [(sum(left < right for left in range(1, 400, 40) for right in range(other, 400, 40)),)]
     assert members == {first, owner(conn, "jet_map2", other)}
 

@@ -1,6 +1,7 @@
 """The cases of Hazelcast's "SQL Optimization for Partition Pruning", by the names of its sections.
 
-An IMap's attribute partitioning strategy is a hash component here; a partition-complete filter is one that keeps exactly the partitions of its keys.
+An IMap's attribute partitioning strategy is a hash component here; a partition-complete filter is one that keeps
+exactly the partitions of its keys.
 """
 
 from __future__ import annotations
@@ -23,14 +24,18 @@ PARTITIONS = 271
 def world() -> World:
     world = World()
     world.fill(
-        f"CREATE TABLE map (a INTEGER, b INTEGER, c INTEGER, some_col INTEGER, PRIMARY KEY (a, b, c)) PARTITION BY HASH (a, b) PARTITIONS {PARTITIONS}",
+        "CREATE TABLE map (a INTEGER, b INTEGER, c INTEGER, some_col INTEGER, PRIMARY KEY (a, b, c)) PARTITION BY HASH"
+        f" (a, b) PARTITIONS {PARTITIONS}",
         "SELECT x, y, z, x + y FROM range(30) p(x), range(30) q(y), range(2) r(z)",
     )
     world.fill(
-        f"CREATE TABLE three (a INTEGER, b INTEGER, c INTEGER, v INTEGER, PRIMARY KEY (a, b, c)) PARTITION BY HASH (a, b, c) PARTITIONS {PARTITIONS}",
+        "CREATE TABLE three (a INTEGER, b INTEGER, c INTEGER, v INTEGER, PRIMARY KEY (a, b, c)) PARTITION BY HASH (a,"
+        f" b, c) PARTITIONS {PARTITIONS}",
         "SELECT x, y, z, x FROM range(5) p(x), range(5) q(y), range(5) r(z)",
     )
-    world.fill("CREATE TABLE rates (a INTEGER PRIMARY KEY, rate INTEGER) REPLICATED", "SELECT x, x * 2 FROM range(10) p(x)")
+    world.fill(
+        "CREATE TABLE rates (a INTEGER PRIMARY KEY, rate INTEGER) REPLICATED", "SELECT x, x * 2 FROM range(10) p(x)"
+    )
     return world
 
 
@@ -56,13 +61,21 @@ ALL = list(range(PARTITIONS))
     ("where", "keys"),
     [
         pytest.param("a = 1 AND b = 2", [(1, 2)], id="literals"),
-        pytest.param("a = 1 + 0 AND b = abs(-2)", [(1, 2)], id="a complex expression of literals and deterministic functions"),
+        pytest.param(
+            "a = 1 + 0 AND b = abs(-2)", [(1, 2)], id="a complex expression of literals and deterministic functions"
+        ),
         pytest.param("a = 1 AND b = 2 AND c > some_col - 9", [(1, 2)], id="residualFilter may reference any columns"),
-        pytest.param("a = 1 AND b = 2 AND b > 1 AND TRUE", [(1, 2)], id="residualFilter may reference the partitioning columns"),
-        pytest.param("(a = 1 AND b = 2) OR (a = 3 AND b = 4 AND c = 1)", [(1, 2), (3, 4)], id="partKeyExp1 OR partKeyExp2"),
+        pytest.param(
+            "a = 1 AND b = 2 AND b > 1 AND TRUE", [(1, 2)], id="residualFilter may reference the partitioning columns"
+        ),
+        pytest.param(
+            "(a = 1 AND b = 2) OR (a = 3 AND b = 4 AND c = 1)", [(1, 2), (3, 4)], id="partKeyExp1 OR partKeyExp2"
+        ),
         pytest.param("a IN (1, 2) AND b IN (3, 4)", [(1, 3), (1, 4), (2, 3), (2, 4)], id="SEARCH with Sarg"),
         pytest.param("a BETWEEN 1 AND 2 AND b = 3", [(1, 3), (2, 3)], id="BETWEEN for integer types"),
-        pytest.param("a = b AND b = 5", [(5, 5)], id="partCol1 = partCol2 AND partCol2 = constantX, by propagating the constant"),
+        pytest.param(
+            "a = b AND b = 5", [(5, 5)], id="partCol1 = partCol2 AND partCol2 = constantX, by propagating the constant"
+        ),
     ],
 )
 def test_partition_complete_expressions(world: World, where: str, keys: list[tuple[int, int]]) -> None:
@@ -74,24 +87,48 @@ def test_a_query_parameter_is_an_argument(world: World) -> None:
     assert kept(world, "SELECT * FROM map WHERE a = $1 + 1 AND b IN ($2, 3)", (7, 8)) == [pairs(world, (8, 8), (8, 3))]
 
 
-@pytest.mark.parametrize("where", ["a = 1", "b = 2", "a = 1 AND c = 3", "a = 1 OR b = 2", "a > 1 AND b = 2", "a = 1 AND b = random()::INTEGER"])
+@pytest.mark.parametrize(
+    "where",
+    ["a = 1", "b = 2", "a = 1 AND c = 3", "a = 1 OR b = 2", "a > 1 AND b = 2", "a = 1 AND b = random()::INTEGER"],
+)
 def test_expressions_that_are_not_partition_complete(world: World, where: str) -> None:
     statement = world.prepare(f"SELECT * FROM map WHERE {where}", ())
     assert list(world.kept(statement.plan, statement.params or ())[0]) == ALL
 
 
 DENORMALIZATION = {
-    "OR should form a disjunctive, a top level OR is a series of filters": ("(a = 1 AND b = 1) OR (a = 2 AND b = 2)", [(1, 1), (2, 2)]),
+    "OR should form a disjunctive, a top level OR is a series of filters": (
+        "(a = 1 AND b = 1) OR (a = 2 AND b = 2)",
+        [(1, 1), (2, 2)],
+    ),
     "a = 1 AND b IN (1,2) yields a1b1 and a1b2": ("a = 1 AND b IN (1, 2)", [(1, 1), (1, 2)]),
-    "any nested OR: b IN (1,2,3) is b = 1, b = 2, b = 3": ("a = 1 AND (b = 1 OR b = 2 OR b = 3)", [(1, 1), (1, 2), (1, 3)]),
+    "any nested OR: b IN (1,2,3) is b = 1, b = 2, b = 3": (
+        "a = 1 AND (b = 1 OR b = 2 OR b = 3)",
+        [(1, 1), (1, 2), (1, 3)],
+    ),
     "AND-d conditions without partitioning key columns are excluded": ("a = 1 AND b = 2 AND some_col = 3", [(1, 2)]),
     "a key condition with another column reference is thrown away": ("a = 1 AND b = some_col", None),
     "an OR-d sub-condition invalidates the branch": ("a = 1 AND (b = 1 OR some_col = 2)", None),
-    "> and < on one conjunctive level merge: b > 20 AND b < 23 is b = 21 OR b = 22": ("a = 1 AND b > 20 AND b < 23", [(1, 21), (1, 22)]),
-    "b > 20 AND (b < 25 OR b > 21), which merging cannot do": ("a = 1 AND b > 20 AND (b < 23 OR b > 99) AND b < 25", [(1, 21), (1, 22)]),
-    "ranges as the product of extraction: a > 20 AND a < 30": ("a > 20 AND a < 24 AND b = 1", [(21, 1), (22, 1), (23, 1)]),
-    "overlapping expressions: a IN (1,2,3,4,5) AND a > 2 eliminates 1": ("a IN (1, 2, 3, 4, 5) AND a > 2 AND b = 0", [(3, 0), (4, 0), (5, 0)]),
-    "cartesian product: a BETWEEN 1 AND 2 AND b BETWEEN 3 AND 4": ("a BETWEEN 1 AND 2 AND b BETWEEN 3 AND 4", [(1, 3), (1, 4), (2, 3), (2, 4)]),
+    "> and < on one conjunctive level merge: b > 20 AND b < 23 is b = 21 OR b = 22": (
+        "a = 1 AND b > 20 AND b < 23",
+        [(1, 21), (1, 22)],
+    ),
+    "b > 20 AND (b < 25 OR b > 21), which merging cannot do": (
+        "a = 1 AND b > 20 AND (b < 23 OR b > 99) AND b < 25",
+        [(1, 21), (1, 22)],
+    ),
+    "ranges as the product of extraction: a > 20 AND a < 30": (
+        "a > 20 AND a < 24 AND b = 1",
+        [(21, 1), (22, 1), (23, 1)],
+    ),
+    "overlapping expressions: a IN (1,2,3,4,5) AND a > 2 eliminates 1": (
+        "a IN (1, 2, 3, 4, 5) AND a > 2 AND b = 0",
+        [(3, 0), (4, 0), (5, 0)],
+    ),
+    "cartesian product: a BETWEEN 1 AND 2 AND b BETWEEN 3 AND 4": (
+        "a BETWEEN 1 AND 2 AND b BETWEEN 3 AND 4",
+        [(1, 3), (1, 4), (2, 3), (2, 4)],
+    ),
 }
 
 
@@ -110,7 +147,12 @@ def test_sublevel_conditions_join_with_higher_levels(world: World) -> None:
     ("type_", "where", "values"),
     [
         pytest.param("BIGINT", "k BETWEEN 10 AND 14", range(10, 15), id="integer number ranges are finite by nature"),
-        pytest.param("DATE", "k >= DATE '2024-01-01' AND k < DATE '2024-01-04'", [date(2024, 1, day) for day in (1, 2, 3)], id="DateTime types like integers"),
+        pytest.param(
+            "DATE",
+            "k >= DATE '2024-01-01' AND k < DATE '2024-01-04'",
+            [date(2024, 1, day) for day in (1, 2, 3)],
+            id="DateTime types like integers",
+        ),
         pytest.param(
             "TIMESTAMP",
             "k BETWEEN TIMESTAMP '2024-01-01 00:00:00' AND TIMESTAMP '2024-01-01 00:00:00.000002'",
@@ -126,8 +168,13 @@ def test_sublevel_conditions_join_with_higher_levels(world: World) -> None:
 )
 def test_role_of_data_types(type_: str, where: str, values: Any) -> None:
     world = World()
-    world.fill(f"CREATE TABLE t (k {type_} PRIMARY KEY) PARTITION BY HASH (k) PARTITIONS 271", f"SELECT CAST(NULL AS {type_}) WHERE FALSE")
-    assert kept(world, f"SELECT * FROM t WHERE {where}") == [ALL if values is None else of(world, "t", *({"k": value} for value in values))]
+    world.fill(
+        f"CREATE TABLE t (k {type_} PRIMARY KEY) PARTITION BY HASH (k) PARTITIONS 271",
+        f"SELECT CAST(NULL AS {type_}) WHERE FALSE",
+    )
+    assert kept(world, f"SELECT * FROM t WHERE {where}") == [
+        ALL if values is None else of(world, "t", *({"k": value} for value in values))
+    ]
 
 
 def test_floating_point_keys_are_refused() -> None:
@@ -156,7 +203,9 @@ def test_role_of_operators(world: World, where: str, keys: list[tuple[int, int]]
 RELS = {
     "FullScanPhysicalRel: prunable based on its filter": "SELECT * FROM map WHERE a = 1 AND b = 2",
     "CalcPhysicalRel: a projection": "SELECT some_col + 1 AS x FROM map WHERE a = 1 AND b = 2",
-    "CalcPhysicalRel: a filter above a projection": "SELECT * FROM (SELECT a, b AS y, c FROM map) WHERE a = 1 AND y = 2",
+    "CalcPhysicalRel: a filter above a projection": (
+        "SELECT * FROM (SELECT a, b AS y, c FROM map) WHERE a = 1 AND y = 2"
+    ),
     "AggregatePhysicalRel: count and sum": "SELECT count(*), sum(some_col) FROM map WHERE a = 1 AND b = 2",
     "AggregatePhysicalRel: GROUP BY": "SELECT c, count(*) FROM map WHERE a = 1 AND b = 2 GROUP BY c",
     "Sort, Limit": "SELECT * FROM map WHERE a = 1 AND b = 2 ORDER BY c LIMIT 10",
@@ -172,26 +221,38 @@ def test_rels_prunability(world: World, sql: str) -> None:
 def test_union_physical_rel_all_inputs(world: World) -> None:
     sql = "SELECT a, b FROM map WHERE a = 1 AND b = 2 UNION ALL SELECT a, b FROM map WHERE a = 3 AND b = 4"
     assert kept(world, sql) == [pairs(world, (1, 2)), pairs(world, (3, 4))]
-    assert kept(world, "SELECT a, b FROM map WHERE a = 1 AND b = 2 UNION SELECT a, b FROM map") == [pairs(world, (1, 2)), ALL]
+    assert kept(world, "SELECT a, b FROM map WHERE a = 1 AND b = 2 UNION SELECT a, b FROM map") == [
+        pairs(world, (1, 2)),
+        ALL,
+    ]
 
 
 def test_join_physical_rel_both_inputs(world: World) -> None:
     on = "x.c = y.c"
-    assert kept(world, f"SELECT count(*) FROM map x JOIN map y ON {on} WHERE x.a = 1 AND x.b = 2 AND y.a = 3 AND y.b = 4") == [
+    assert kept(
+        world, f"SELECT count(*) FROM map x JOIN map y ON {on} WHERE x.a = 1 AND x.b = 2 AND y.a = 3 AND y.b = 4"
+    ) == [
         pairs(world, (1, 2)),
         pairs(world, (3, 4)),
     ]
-    assert kept(world, f"SELECT count(*) FROM map x JOIN map y ON {on} WHERE x.a = 1 AND x.b = 2") == [pairs(world, (1, 2)), ALL]
-    assert kept(world, "SELECT count(*) FROM map x JOIN rates r ON x.a = r.a WHERE x.a = 1 AND x.b = 2")[0] == pairs(world, (1, 2))
+    assert kept(world, f"SELECT count(*) FROM map x JOIN map y ON {on} WHERE x.a = 1 AND x.b = 2") == [
+        pairs(world, (1, 2)),
+        ALL,
+    ]
+    assert kept(world, "SELECT count(*) FROM map x JOIN rates r ON x.a = r.a WHERE x.a = 1 AND x.b = 2")[0] == pairs(
+        world, (1, 2)
+    )
 
 
 def test_partition_information_in_explain_plan(conn: secateur.Connection) -> None:
     """The desired plan has ``partitioningKey=[$1], partitioningKeyValues=[_UTF-16LE'C2']``."""
     conn.execute(
-        "CREATE TABLE hz_orders (customerId VARCHAR, id BIGINT, priority INTEGER, amount BIGINT, PRIMARY KEY (customerId, id)) "
-        "PARTITION BY HASH (customerId) PARTITIONS 271"
+        "CREATE TABLE hz_orders (customerId VARCHAR, id BIGINT, priority INTEGER, amount BIGINT, PRIMARY KEY"
+        " (customerId, id)) PARTITION BY HASH (customerId) PARTITIONS 271"
     )
-    explained = conn.explain("select count(*), sum(amount), priority from hz_orders WHERE customerId='C2' group by priority")
+    explained = conn.explain(
+        "select count(*), sum(amount), priority from hz_orders WHERE customerId='C2' group by priority"
+    )
     (scan,) = explained.to_dict()["pruning"]["scans"]
     table = conn.table("hz_orders")
     assert scan["partitions"] == [table.partition_of({"customerId": "C2"})]
@@ -203,11 +264,15 @@ def test_partition_information_in_explain_plan(conn: secateur.Connection) -> Non
 def test_successful_case_example() -> None:
     """``SELECT * FROM map WHERE __key.comp1 = 1 AND __key.comp2 = 2`` with a strategy of comp1 and comp2."""
     world = _example()
-    assert kept(world, "SELECT * FROM map WHERE comp1 = 1 AND comp2 = 2") == [of(world, "map", {"comp1": 1, "comp2": 2})]
+    assert kept(world, "SELECT * FROM map WHERE comp1 = 1 AND comp2 = 2") == [
+        of(world, "map", {"comp1": 1, "comp2": 2})
+    ]
 
 
 def test_not_successful_case_example() -> None:
-    """``SELECT * FROM map WHERE __key.comp1 = 1 AND __key.comp3 = 3``: comp3 is no part of the strategy. (From the Jet document.)"""
+    """``SELECT * FROM map WHERE __key.comp1 = 1 AND __key.comp3 = 3``: comp3 is no part of the strategy. (From the Jet
+    document.)
+    """
     world = _example()
     assert kept(world, "SELECT * FROM map WHERE comp1 = 1 AND comp3 = 3") == [ALL]
     (scan,) = world.prepare("SELECT * FROM map WHERE comp1 = 1 AND comp3 = 3", ()).plan.scans

@@ -12,14 +12,29 @@ import secateur
 from secateur.cluster import Cluster
 from secateur.partitioning.pruning.comparison import Comparison
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
-from secateur.partitioning.pruning.nodes import All, AnyOf, Everywhere, Keys, Node, Nothing, Partitions, intersect, node_from_wire, node_to_wire, unite
+from secateur.partitioning.pruning.nodes import (
+    All,
+    AnyOf,
+    Everywhere,
+    Keys,
+    Node,
+    Nothing,
+    Partitions,
+    intersect,
+    node_from_wire,
+    node_to_wire,
+    unite,
+)
 from secateur.partitioning.pruning.operand import Parameter
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.wire import pack, unpack
 from worlds import World, check
 
 DEPT = "CREATE TABLE dept (id BIGINT PRIMARY KEY, name VARCHAR, state VARCHAR) PARTITION BY HASH (id) PARTITIONS 31"
-EMP = "CREATE TABLE emp (dept_id BIGINT, id BIGINT, name VARCHAR, salary BIGINT, PRIMARY KEY (dept_id, id)) PARTITION BY HASH (dept_id) PARTITIONS 31"
+EMP = (
+    "CREATE TABLE emp (dept_id BIGINT, id BIGINT, name VARCHAR, salary BIGINT, PRIMARY KEY (dept_id, id)) PARTITION BY"
+    " HASH (dept_id) PARTITIONS 31"
+)
 
 
 def p(*ids: int) -> Node:
@@ -64,7 +79,12 @@ def test_and_algebra(left: Node, right: Node, expected: Node) -> None:
         pytest.param(p(1), NONE, p(1), id="(P1) OR () => (P1)"),
         pytest.param(p(1, 2), p(2, 3), p(1, 2, 3), id="(P1, P2) OR (P2, P3) => (P1, P2, P3)"),
         pytest.param(arg(1), arg(2), AnyOf((arg(1), arg(2))), id="(:1) OR (:2) => (:1, :2)"),
-        pytest.param(AnyOf((p(1), arg(1))), AnyOf((p(2), arg(2))), AnyOf((p(1, 2), arg(1), arg(2))), id="(P1, :1) OR (P2, :2) => (P1, P2, :1, :2)"),
+        pytest.param(
+            AnyOf((p(1), arg(1))),
+            AnyOf((p(2), arg(2))),
+            AnyOf((p(1, 2), arg(1), arg(2))),
+            id="(P1, :1) OR (P2, :2) => (P1, P2, :1, :2)",
+        ),
     ],
 )
 def test_or_algebra(left: Node, right: Node, expected: Node) -> None:
@@ -73,7 +93,9 @@ def test_or_algebra(left: Node, right: Node, expected: Node) -> None:
 
 @pytest.mark.parametrize("group", [p(1), arg(2), AnyOf((p(1), arg(2)))], ids=["(P1)", "(:2)", "(P1, :2)"])
 def test_any_algebra(group: Node) -> None:
-    """``(P1, :2) AND (ANY) => (P1, :2)`` as written. ``(P1, :2) OR (ANY) => (P1, :2)`` is unsound, and replaced by ALL."""
+    """``(P1, :2) AND (ANY) => (P1, :2)`` as written. ``(P1, :2) OR (ANY) => (P1, :2)`` is unsound, and replaced by
+    ALL.
+    """
     assert intersect([group, ANY]) == group
     assert unite([group, ANY]) == ALL
     assert intersect([ANY, ANY]) == ANY
@@ -86,18 +108,31 @@ def test_the_partition_tree_is_serialisable(company: World) -> None:
     (scan,) = company.prepare("SELECT * FROM dept WHERE id IN (1, $1)", (7,)).plan.scans
     there = PartitionTree.from_wire(unpack(pack(scan.tree.to_wire())))
     assert there == scan.tree
-    assert list(there.bind((9,)).ids) == sorted({company.table("dept").scheme.partition_of({"id": key}) for key in (1, 9)})
+    assert list(there.bind((9,)).ids) == sorted(
+        {company.table("dept").scheme.partition_of({"id": key}) for key in (1, 9)}
+    )
 
 
 def test_a_tree_is_built_for_a_topology_version_and_invalidated_with_it() -> None:
-    """Thin clients, steps 1 to 5: the client keeps the tree, applies its arguments, goes to one node; a newer topology version makes it ask again."""
-    with secateur.start(members=2, runtime="embedded") as cluster, cluster.connect() as conn, cluster.connect() as other:
-        conn.execute("CREATE TABLE log (day BIGINT PRIMARY KEY, v BIGINT) PARTITION BY RANGE (day) (PARTITION 0 <= VALUES < 20)")
+    """Thin clients, steps 1 to 5: the client keeps the tree, applies its arguments, goes to one node; a newer topology
+    version makes it ask again.
+    """
+    with (
+        secateur.start(members=2, runtime="embedded") as cluster,
+        cluster.connect() as conn,
+        cluster.connect() as other,
+    ):
+        conn.execute(
+            "CREATE TABLE log (day BIGINT PRIMARY KEY, v BIGINT) PARTITION BY RANGE (day) (PARTITION 0 <= VALUES < 20)"
+        )
         conn.table("log").load(pa.table({"day": range(20), "v": range(20)}))
         sql = "SELECT count(*) FROM log WHERE day >= ?"
         first, second = conn.execute(sql, [10]), conn.execute(sql, [18])
         assert (first.fetchall(), second.fetchall()) == ([(10,)], [(2,)])
-        assert [(_stats(cur).members_touched, _stats(cur).plan_cached) for cur in (first, second)] == [(1, False), (1, True)]
+        assert [(_stats(cur).members_touched, _stats(cur).plan_cached) for cur in (first, second)] == [
+            (1, False),
+            (1, True),
+        ]
         other.execute("ALTER TABLE log ADD PARTITION 20 <= VALUES < 40")
         other.execute("INSERT INTO log VALUES (25, 25)")
         again = conn.execute(sql, [18])
@@ -108,20 +143,35 @@ def test_a_tree_is_built_for_a_topology_version_and_invalidated_with_it() -> Non
 
 REWRITES = {
     "Example 1: JOIN conversion for derived table": (
-        "SELECT emp.name, (SELECT dept.name FROM dept WHERE emp.dept_id = dept.id) AS dept_name FROM emp WHERE emp.salary > 1000",
+        (
+            "SELECT emp.name, (SELECT dept.name FROM dept WHERE emp.dept_id = dept.id) AS dept_name FROM emp WHERE"
+            " emp.salary > 1000"
+        ),
         "SELECT emp.name, dept.name FROM emp LEFT JOIN dept ON emp.dept_id = dept.id WHERE emp.salary > 1000",
     ),
     "Example 2: JOIN conversion for FROM clause": (
-        "SELECT emp.name, s.name FROM emp, (SELECT * FROM dept WHERE state = 'CA') s WHERE emp.salary > 1000 AND emp.dept_id = s.id",
-        "SELECT emp.name, dept.name FROM emp, dept WHERE emp.salary > 1000 AND emp.dept_id = dept.id AND dept.state = 'CA'",
+        (
+            "SELECT emp.name, s.name FROM emp, (SELECT * FROM dept WHERE state = 'CA') s WHERE emp.salary > 1000 AND"
+            " emp.dept_id = s.id"
+        ),
+        (
+            "SELECT emp.name, dept.name FROM emp, dept WHERE emp.salary > 1000 AND emp.dept_id = dept.id AND dept.state"
+            " = 'CA'"
+        ),
     ),
     "Example 3: Table pullout optimization": (
         "SELECT emp.name FROM emp WHERE emp.salary > 1000 AND emp.dept_id IN (SELECT id FROM dept WHERE state = 'CA')",
         "SELECT emp.name FROM emp, dept WHERE emp.salary > 1000 AND emp.dept_id = dept.id AND dept.state = 'CA'",
     ),
     "Example 4: Replacing IN with JOIN": (
-        "SELECT dept.name FROM dept WHERE dept.id IN (SELECT emp.dept_id FROM emp GROUP BY emp.dept_id HAVING count(*) > 7)",
-        "SELECT dept.name FROM dept JOIN (SELECT dept_id FROM emp GROUP BY dept_id HAVING count(*) > 7) s ON dept.id = s.dept_id",
+        (
+            "SELECT dept.name FROM dept WHERE dept.id IN (SELECT emp.dept_id FROM emp GROUP BY emp.dept_id HAVING"
+            " count(*) > 7)"
+        ),
+        (
+            "SELECT dept.name FROM dept JOIN (SELECT dept_id FROM emp GROUP BY dept_id HAVING count(*) > 7) s ON"
+            " dept.id = s.dept_id"
+        ),
     ),
     "Correlation": (
         "SELECT emp.name FROM emp WHERE emp.dept_id IN (SELECT id FROM dept WHERE state = 'CA')",
@@ -131,10 +181,19 @@ REWRITES = {
 
 
 @pytest.mark.parametrize(("before", "after"), REWRITES.values(), ids=REWRITES)
-@pytest.mark.parametrize("condition", ["", " AND emp.dept_id = 3", " AND emp.dept_id IN (3, 22)"], ids=["all", "one key", "two keys, one without a department"])
-def test_before_and_after_a_rewrite_give_the_same_answer(company: World, before: str, after: str, condition: str) -> None:
+@pytest.mark.parametrize(
+    "condition",
+    ["", " AND emp.dept_id = 3", " AND emp.dept_id IN (3, 22)"],
+    ids=["all", "one key", "two keys, one without a department"],
+)
+def test_before_and_after_a_rewrite_give_the_same_answer(
+    company: World, before: str, after: str, condition: str
+) -> None:
     condition = condition.replace("emp.dept_id", "dept.id") if before.startswith("SELECT dept") else condition
-    statements = [sql if not condition else (sql if " WHERE " in sql.split(") s")[-1] else sql + " WHERE TRUE") + condition for sql in (before, after)]
+    statements = [
+        sql if not condition else (sql if " WHERE " in sql.split(") s")[-1] else sql + " WHERE TRUE") + condition
+        for sql in (before, after)
+    ]
     answers = []
     for sql in statements:
         assert check(company, sql, (), random.Random(1))
@@ -165,7 +224,11 @@ def test_optimization_2_one_partition_makes_the_statement_local(conn: secateur.C
 def test_optimization_3_several_partitions_of_one_node_are_local_as_well(conn: secateur.Connection, small: str) -> None:
     table = conn.table(small)
     owner = {key: table.owner_of(table.partition_of({"k": key})) for key in range(200)}
-    first = next(key for key in range(1, 200) if owner[key] == owner[0] and table.partition_of({"k": key}) != table.partition_of({"k": 0}))
+    first = next(
+        key
+        for key in range(1, 200)
+        if owner[key] == owner[0] and table.partition_of({"k": key}) != table.partition_of({"k": 0})
+    )
     cur = conn.execute(f"SELECT sum(v) FROM {small} WHERE k IN (?, ?)", [0, first])
     assert cur.fetchall() == [(first,)]
     assert (_stats(cur).execution, _stats(cur).members_touched, _stats(cur).partitions_read) == ("local", 1, 2)
@@ -183,7 +246,9 @@ def test_management_and_monitoring(conn: secateur.Connection, small: str) -> Non
 
 
 def test_non_equi_joins_and_cross_joins_prune_each_scan_by_itself(company: World) -> None:
-    """Joins, steps 1 and 2.3: the flow gives up at a non-equality or CROSS JOIN; here such a join passes nothing from one side to the other, and no more."""
+    """Joins, steps 1 and 2.3: the flow gives up at a non-equality or CROSS JOIN; here such a join passes nothing from
+    one side to the other, and no more.
+    """
     for join in ("JOIN dept ON emp.dept_id < dept.id", "CROSS JOIN dept"):
         sql = f"SELECT count(*) FROM emp {join} WHERE emp.dept_id = 3"
         assert check(company, sql, (), random.Random(1))

@@ -1,4 +1,5 @@
-"""The seed "Scan Optimization & Partition Pruning" (Apache Kudu), section by section: its tables, its queries, what it says of them.
+"""The seed "Scan Optimization & Partition Pruning" (Apache Kudu), section by section: its tables, its queries, what it
+says of them.
 
 Kudu numbers its tablets by bucket first, our partitions are numbered by range first; the letters are those of the seed.
 """
@@ -32,7 +33,9 @@ class Seed:
     oracle: duckdb.DuckDBPyConnection
 
     def scan(self, sql: str, params: Any = ()) -> dict[str, Any]:
-        """What EXPLAIN says of the one scan; the statement is executed as well, and gives what DuckDB gives over all rows."""
+        """What EXPLAIN says of the one scan; the statement is executed as well, and gives what DuckDB gives over all
+        rows.
+        """
         assert sorted(self.conn.execute(sql, params).fetchall()) == sorted(self.oracle.execute(sql, params).fetchall())
         pruning: dict[str, Any] = self.conn.explain(sql, params).to_dict()["pruning"]
         (scan,) = pruning["scans"]
@@ -42,7 +45,9 @@ class Seed:
         """The letters of the tablets that a scan keeps."""
         scan = self.scan(sql, params)
         letters = {4: "ACBD", 2: "AB"}[scan["partitions_total"]]
-        return "".join(sorted(letters if scan["partitions"] is None else (letters[partition] for partition in scan["partitions"])))
+        return "".join(
+            sorted(letters if scan["partitions"] is None else (letters[partition] for partition in scan["partitions"]))
+        )
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +71,12 @@ def seed(cluster: Cluster) -> Iterator[Seed]:
             oracle.execute(f"CREATE TABLE {name} ({columns})")
         # Its optimizer makes two comparisons of one row a BETWEEN, which it cannot evaluate; our kernel knows.
         oracle.execute("SET disabled_optimizers = 'filter_pushdown'")
-        oracle.executemany("INSERT INTO machine_metrics VALUES (?, ?, ?, 1.5)", list(itertools.product(HOSTS, METRICS, TIMES)))
-        oracle.executemany("INSERT INTO user_clicks VALUES (?, ?, ?)", list(itertools.product(USERS, TARGETS, (1, 2**63 - 1))))
+        oracle.executemany(
+            "INSERT INTO machine_metrics VALUES (?, ?, ?, 1.5)", list(itertools.product(HOSTS, METRICS, TIMES))
+        )
+        oracle.executemany(
+            "INSERT INTO user_clicks VALUES (?, ?, ?)", list(itertools.product(USERS, TARGETS, (1, 2**63 - 1)))
+        )
         for name in ("machine_metrics", "user_clicks"):
             conn.table(name).load(oracle.sql(f"SELECT * FROM {name}").to_arrow_table(), mode="append")
         yield Seed(conn, oracle)
@@ -79,10 +88,17 @@ class TestSampleSchemas:
     def test_machine_metrics_has_the_tablets_of_the_seed(self, seed: Seed) -> None:
         table = seed.conn.table("machine_metrics")
         for host, metric in itertools.product(HOSTS, METRICS):
-            before, after = (table.partition_of({"host": host, "metric": metric, "time": time}) for time in (SPLIT_TIME - 1, SPLIT_TIME))
+            before, after = (
+                table.partition_of({"host": host, "metric": metric, "time": time})
+                for time in (SPLIT_TIME - 1, SPLIT_TIME)
+            )
             assert (before in (0, 1), after in (2, 3), after - before) == (True, True, 2)
 
-    @pytest.mark.parametrize(("key", "tablet"), [((0, 0), "A"), ((1000, 999), "A"), ((1000, 1000), "B"), ((1000, 1001), "B"), ((1001, 0), "B")], ids=str)
+    @pytest.mark.parametrize(
+        ("key", "tablet"),
+        [((0, 0), "A"), ((1000, 999), "A"), ((1000, 1000), "B"), ((1000, 1001), "B"), ((1001, 0), "B")],
+        ids=str,
+    )
     def test_user_clicks_has_the_tablets_of_the_seed(self, seed: Seed, key: tuple[int, int], tablet: str) -> None:
         assert "AB"[seed.conn.table("user_clicks").partition_of({"user_id": key[0], "target_id": key[1]})] == tablet
 
@@ -102,7 +118,11 @@ class TestScanConstraints:
         assert scan["partitions"] == [0]
         assert scan["primary_key_bounds"] == {"lower": [500, 500], "upper": [500, 750]}
 
-    @pytest.mark.parametrize(("where", "params"), [("user_id = 500 AND target_id < 700", ()), ("target_id < ? AND user_id = ?", (700, 500))], ids=str)
+    @pytest.mark.parametrize(
+        ("where", "params"),
+        [("user_id = 500 AND target_id < 700", ()), ("target_id < ? AND user_id = ?", (700, 500))],
+        ids=str,
+    )
     def test_pushing_predicates_into_bounds(self, seed: Seed, where: str, params: Any) -> None:
         """The seed writes the lower bound (500, min); a bound on the prefix says the same."""
         sql = f"SELECT * FROM user_clicks WHERE {where}"
@@ -129,7 +149,9 @@ class TestRangePruning:
 class TestPrimaryKeyPruning:
     @pytest.mark.parametrize("params", [(), (500, 0, 1000, 500)], ids=["constants", "parameters"])
     def test_bounds_prune_what_the_lifted_predicates_cannot(self, seed: Seed, params: Any) -> None:
-        values = "(?, ?) AND (user_id, target_id) < (?, ?)" if params else "(500, 0) AND (user_id, target_id) < (1000, 500)"
+        values = (
+            "(?, ?) AND (user_id, target_id) < (?, ?)" if params else "(500, 0) AND (user_id, target_id) < (1000, 500)"
+        )
         sql = f"SELECT * FROM user_clicks WHERE (user_id, target_id) >= {values}"
         assert seed.tablets(sql, params) == "A"
         assert seed.scan(sql, params)["primary_key_bounds"] == {"lower": [500, 0], "upper": [1000, 500]}
@@ -170,7 +192,9 @@ class TestPrimaryKeyPruning:
 
 class TestHashBucketPruning:
     def test_equality_on_all_columns_of_the_component(self, seed: Seed) -> None:
-        tablets = seed.tablets("SELECT * FROM machine_metrics WHERE host = 'host001.example.com' AND metric = 'load-avg-1min'")
+        tablets = seed.tablets(
+            "SELECT * FROM machine_metrics WHERE host = 'host001.example.com' AND metric = 'load-avg-1min'"
+        )
         assert tablets in ("AB", "CD")
 
     def test_equality_on_one_of_two_columns_does_not_prune_and_says_why(self, seed: Seed) -> None:

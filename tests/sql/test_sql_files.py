@@ -5,7 +5,8 @@ The format is sqllogictest's: records apart by blank lines, ``#`` for comments.
 ``statement ok`` / ``statement error <part of the message>``
     a statement on the following lines; errors are not asked of DuckDB, which has other rules
 ``query [rowsort]``
-    a query, ``----``, and the rows: values apart by tabs, NULL for a null; ``rowsort`` where the statement leaves the order open
+    a query, ``----``, and the rows: values apart by tabs, NULL for a null; ``rowsort`` where the statement leaves the
+    order open
 
 ``__TMP__`` in a statement is a directory of its own.
 """
@@ -28,7 +29,10 @@ FILES = sorted(Path(__file__).parent.glob("*.test"))
 
 # What CREATE TABLE says beyond DuckDB's dialect.
 OWN_CLAUSES = re.compile(r"\)\s*(PARTITION BY .*|BACKUPS .*|REPLICATED\s*)$", re.DOTALL | re.IGNORECASE)
-OWN_KEY = re.compile(r"^(CREATE (?:OR REPLACE )?TABLE (?:IF NOT EXISTS )?\w+) PRIMARY KEY .*? (AS (?:SELECT|WITH|FROM|VALUES))", re.DOTALL)
+OWN_KEY = re.compile(
+    r"^(CREATE (?:OR REPLACE )?TABLE (?:IF NOT EXISTS )?\w+) PRIMARY KEY .*? (AS (?:SELECT|WITH|FROM|VALUES))",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True)

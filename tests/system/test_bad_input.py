@@ -18,7 +18,9 @@ from secateur.cluster import Cluster
 @pytest.fixture(scope="module")
 def conn(cluster: Cluster) -> Iterator[secateur.Connection]:
     with cluster.connect() as connection:
-        connection.execute("CREATE TABLE bad (k VARCHAR, n INTEGER, v TINYINT, PRIMARY KEY (k, n)) PARTITION BY HASH (k) PARTITIONS 5")
+        connection.execute(
+            "CREATE TABLE bad (k VARCHAR, n INTEGER, v TINYINT, PRIMARY KEY (k, n)) PARTITION BY HASH (k) PARTITIONS 5"
+        )
         connection.execute("INSERT INTO bad VALUES ('a', 1, 1), ('b', 2, 2)")
         yield connection
 
@@ -49,9 +51,24 @@ def _usable_afterwards(conn: secateur.Connection) -> Iterator[None]:
         ("INSERT INTO bad VALUES ('c', 1)", [], errors.ProgrammingError, ""),
         ("INSERT INTO bad (k, nope) VALUES ('c', 1)", [], errors.ProgrammingError, "nope"),
         ("CREATE TABLE bad (k VARCHAR, PRIMARY KEY (k))", [], errors.TableExistsError, "bad"),
-        ("CREATE TABLE x (k VARCHAR, v INT, PRIMARY KEY (k)) PARTITION BY HASH (v) PARTITIONS 3", [], errors.SchemeError, "v"),
-        ("CREATE TABLE x (k DOUBLE, PRIMARY KEY (k)) PARTITION BY HASH (k) PARTITIONS 3", [], errors.SchemeError, "DOUBLE"),
-        ("CREATE TABLE x (k VARCHAR, PRIMARY KEY (k)) PARTITION BY HASH (k) PARTITIONS 0", [], errors.ProgrammingError, "0"),
+        (
+            "CREATE TABLE x (k VARCHAR, v INT, PRIMARY KEY (k)) PARTITION BY HASH (v) PARTITIONS 3",
+            [],
+            errors.SchemeError,
+            "v",
+        ),
+        (
+            "CREATE TABLE x (k DOUBLE, PRIMARY KEY (k)) PARTITION BY HASH (k) PARTITIONS 3",
+            [],
+            errors.SchemeError,
+            "DOUBLE",
+        ),
+        (
+            "CREATE TABLE x (k VARCHAR, PRIMARY KEY (k)) PARTITION BY HASH (k) PARTITIONS 0",
+            [],
+            errors.ProgrammingError,
+            "0",
+        ),
         ("CREATE TABLE x (k VARCHAR, v INT)", [], errors.ProgrammingError, "PRIMARY KEY"),
         ("CREATE TABLE x (k WIBBLE, PRIMARY KEY (k))", [], errors.NotSupportedError, "WIBBLE"),
         ("SELECT " + "(" * 5000 + "1" + ")" * 5000, [], errors.LimitExceededError, "nested too deeply"),
@@ -63,7 +80,9 @@ def _usable_afterwards(conn: secateur.Connection) -> Iterator[None]:
         ("SELECT 1 / (v - v)::INTEGER + CAST('x' AS INT) FROM bad", [], errors.DataError, "x"),
     ],
 )
-def test_a_wrong_statement_is_told_apart(conn: secateur.Connection, sql: str, params: list[Any], kind: type[Exception], message: str) -> None:
+def test_a_wrong_statement_is_told_apart(
+    conn: secateur.Connection, sql: str, params: list[Any], kind: type[Exception], message: str
+) -> None:
     with pytest.raises(kind) as caught:
         conn.execute(sql, params).fetchall()
     assert message in str(caught.value)
@@ -94,7 +113,9 @@ def test_what_is_nested_as_deeply_as_programs_write_is_answered(conn: secateur.C
     ],
     ids=["nullable-missing", "duplicate", "null", "range", "key-missing", "unknown-column"],
 )
-def test_a_wrong_load_loads_nothing(conn: secateur.Connection, rows: dict[str, list[Any]], kind: type[Exception] | None, message: str) -> None:
+def test_a_wrong_load_loads_nothing(
+    conn: secateur.Connection, rows: dict[str, list[Any]], kind: type[Exception] | None, message: str
+) -> None:
     table = conn.table("bad")
     if kind is None:
         assert table.load(pa.table(rows)) == 1
@@ -110,13 +131,17 @@ def test_a_load_with_one_bad_row_of_many_loads_nothing(conn: secateur.Connection
         conn.table("bad").load(rows)
 
 
-@pytest.mark.parametrize("key", [{}, {"n": 1}, {"k": None}, {"k": b"\xff"}], ids=["empty", "other-column", "null", "type"])
+@pytest.mark.parametrize(
+    "key", [{}, {"n": 1}, {"k": None}, {"k": b"\xff"}], ids=["empty", "other-column", "null", "type"]
+)
 def test_a_wrong_key_has_no_partition(conn: secateur.Connection, key: dict[str, Any]) -> None:
     with pytest.raises(secateur.Error):
         conn.table("bad").partition_of(key)
 
 
-@pytest.mark.parametrize("address", ["", "localhost", "http://127.0.0.1:1", "secateur://127.0.0.1", "secateur://127.0.0.1:x"])
+@pytest.mark.parametrize(
+    "address", ["", "localhost", "http://127.0.0.1:1", "secateur://127.0.0.1", "secateur://127.0.0.1:x"]
+)
 def test_a_malformed_address_is_refused(address: str) -> None:
     with pytest.raises(secateur.Error, match="secateur://"):
         secateur.connect(address)

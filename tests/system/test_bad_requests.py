@@ -42,11 +42,17 @@ def test_a_member_says_which_argument_is_missing(cluster: Cluster, op: str) -> N
     ("op", "args", "message"),
     [
         ("prepare", {"sql": 1, "params": []}, "prepare needs the argument 'sql' as str, and got int"),
-        ("prepare", {"sql": "SELECT 1", "params": 3}, "prepare needs the argument 'params' as list or dict, and got int"),
+        (
+            "prepare",
+            {"sql": "SELECT 1", "params": 3},
+            "prepare needs the argument 'params' as list or dict, and got int",
+        ),
         ("load_abort", {"load_id": ["l"]}, "load_abort needs the argument 'load_id' as str, and got list"),
     ],
 )
-def test_an_argument_of_a_wrong_type_is_named(conn: secateur.Connection, op: str, args: dict[str, Any], message: str) -> None:
+def test_an_argument_of_a_wrong_type_is_named(
+    conn: secateur.Connection, op: str, args: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ProtocolError, match=message):
         conn._session.ask(op, args)
 
@@ -67,7 +73,9 @@ def test_a_load_that_was_staged_for_a_table_of_the_past_is_refused(conn: secateu
     conn.execute("DROP TABLE again")
 
 
-def test_ranges_are_asked_for_by_number_and_for_the_table_that_is_there(conn: secateur.Connection, table_name: str) -> None:
+def test_ranges_are_asked_for_by_number_and_for_the_table_that_is_there(
+    conn: secateur.Connection, table_name: str
+) -> None:
     conn.execute(f"CREATE TABLE {table_name} (n BIGINT PRIMARY KEY) PARTITION BY RANGE (n) EVERY 10")
     asked = {"table": table_name, "table_id": conn._session.table(table_name).table_id, "cells": [1]}
     with pytest.raises(ProtocolError, match="make_ranges: cells are numbers"):

@@ -1,4 +1,6 @@
-"""Operations that only members or the controller need are refused to everybody else, and every operation says whose it is."""
+"""Operations that only members or the controller need are refused to everybody else, and every operation says whose it
+is.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ def test_a_member_refuses_to_clients_what_is_not_theirs(cluster: Cluster, op: st
 def refused(cluster: Cluster, address: str, op: str) -> None:
     host, _, port = address.rpartition(":")
     with closing(Channel(host, int(port), token=cluster._settings.token)) as channel:
-        with pytest.raises(AuthenticationError, match=f"'{op}' may be asked by .* of this cluster only, .* as client; nothing was done"):
+        with pytest.raises(
+            AuthenticationError, match=f"'{op}' may be asked by .* of this cluster only, .* as client; nothing was done"
+        ):
             channel.request(op)
         channel.request("hello")  # the connection is usable
 

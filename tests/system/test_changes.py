@@ -1,4 +1,6 @@
-"""UPDATE and DELETE on a cluster: who hears of them, what concurrent ones leave, and what is left when something fails."""
+"""UPDATE and DELETE on a cluster: who hears of them, what concurrent ones leave, and what is left when something
+fails.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,14 @@ import pytest
 import secateur
 from secateur.client.execution.statement import ChangeStatement
 from secateur.cluster import Cluster
-from secateur.errors import DataError, DuplicateKeyError, NullKeyError, ParameterError, PruningMismatchError, UnknownTableError
+from secateur.errors import (
+    DataError,
+    DuplicateKeyError,
+    NullKeyError,
+    ParameterError,
+    PruningMismatchError,
+    UnknownTableError,
+)
 
 PARTITIONS = 13
 KEYS = 200
@@ -31,9 +40,12 @@ def mortal() -> Iterator[Cluster]:
 
 def create(conn: secateur.Connection, name: str, *, backups: int = 1, keys: int = KEYS) -> None:
     conn.execute(
-        f"CREATE TABLE {name} (id BIGINT, v BIGINT, note VARCHAR NOT NULL, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS {PARTITIONS} BACKUPS {backups}"
+        f"CREATE TABLE {name} (id BIGINT, v BIGINT, note VARCHAR NOT NULL, PRIMARY KEY (id)) PARTITION BY HASH (id)"
+        f" PARTITIONS {PARTITIONS} BACKUPS {backups}"
     )
-    rows = pa.table({"id": pa.array(range(keys)), "v": pa.array(range(keys)), "note": [f"n{key}" for key in range(keys)]})
+    rows = pa.table(
+        {"id": pa.array(range(keys)), "v": pa.array(range(keys)), "note": [f"n{key}" for key in range(keys)]}
+    )
     conn.table(name).load(rows)
 
 
@@ -48,7 +60,9 @@ def heard(before: dict[str, int], after: dict[str, int]) -> set[str]:
 def holders(conn: secateur.Connection, name: str, key: int) -> tuple[str, ...]:
     """The primary of a key's partition, then the backups."""
     table = conn.table(name).definition
-    return conn._session.topology.ownership(table.scheme.affinity_group()).holders(table.scheme.partition_of({"id": key}))
+    return conn._session.topology.ownership(table.scheme.affinity_group()).holders(
+        table.scheme.partition_of({"id": key})
+    )
 
 
 def together(*works: Callable[[], None]) -> None:
@@ -70,7 +84,11 @@ def together(*works: Callable[[], None]) -> None:
 
 @pytest.mark.parametrize(
     "sql",
-    ["UPDATE {t} SET v = v + 1 WHERE id = ?", "DELETE FROM {t} WHERE id = ?", "INSERT OR REPLACE INTO {t} VALUES (?, 1, 'x')"],
+    [
+        "UPDATE {t} SET v = v + 1 WHERE id = ?",
+        "DELETE FROM {t} WHERE id = ?",
+        "INSERT OR REPLACE INTO {t} VALUES (?, 1, 'x')",
+    ],
     ids=["update", "delete", "insert"],
 )
 def test_one_key_reaches_its_primary_and_its_backups_alone(shared: Cluster, table_name: str, sql: str) -> None:
@@ -84,7 +102,12 @@ def test_one_key_reaches_its_primary_and_its_backups_alone(shared: Cluster, tabl
             assert heard(before, frames(shared)) == set(holders(conn, table_name, key))
             assert cur.rowcount == 1
             if cur.stats is not None:
-                assert (cur.stats.execution, cur.stats.members_touched, cur.stats.partitions_read, cur.stats.plan_cached) == ("local", 2, 1, True)
+                assert (
+                    cur.stats.execution,
+                    cur.stats.members_touched,
+                    cur.stats.partitions_read,
+                    cur.stats.plan_cached,
+                ) == ("local", 2, 1, True)
 
 
 def test_nobody_hears_of_a_contradiction(shared: Cluster, table_name: str) -> None:
@@ -101,7 +124,9 @@ def test_several_keys_reach_their_owners_and_backups_alone(shared: Cluster, tabl
     with shared.connect() as conn:
         create(conn, table_name)
         key = 1
-        other = next(key_ for key_ in range(2, KEYS) if holders(conn, table_name, key_) == holders(conn, table_name, key))
+        other = next(
+            key_ for key_ in range(2, KEYS) if holders(conn, table_name, key_) == holders(conn, table_name, key)
+        )
         before = frames(shared)
         assert conn.execute(f"UPDATE {table_name} SET v = -1 WHERE id IN (?, ?)", [key, other]).rowcount == 2
         assert heard(before, frames(shared)) == set(holders(conn, table_name, key))
@@ -110,14 +135,18 @@ def test_several_keys_reach_their_owners_and_backups_alone(shared: Cluster, tabl
 def test_rowcount_of_many(shared: Cluster, table_name: str) -> None:
     with shared.connect() as conn:
         create(conn, table_name)
-        assert conn.executemany(f"UPDATE {table_name} SET v = ? WHERE id = ?", [[0, 1], [0, 2], [0, KEYS]]).rowcount == 2
+        assert (
+            conn.executemany(f"UPDATE {table_name} SET v = ? WHERE id = ?", [[0, 1], [0, 2], [0, KEYS]]).rowcount == 2
+        )
         assert conn.executemany(f"DELETE FROM {table_name} WHERE id < ?", [[5], [7]]).rowcount == 7
         assert conn.execute(f"UPDATE {table_name} SET v = 3").rowcount == KEYS - 7
         assert conn.execute(f"SELECT count(*), min(v), max(v) FROM {table_name}").fetchall() == [(KEYS - 7, 3, 3)]
 
 
 @pytest.mark.parametrize(
-    "value", ["v + 1", "v + length(upper(note)) - length(note) + 1", "CAST(CAST(v AS VARCHAR) AS BIGINT) + 1"], ids=["arrow", "text", "duckdb"]
+    "value",
+    ["v + 1", "v + length(upper(note)) - length(note) + 1", "CAST(CAST(v AS VARCHAR) AS BIGINT) + 1"],
+    ids=["arrow", "text", "duckdb"],
 )
 def test_no_update_of_a_row_is_lost(shared: Cluster, table_name: str, value: str) -> None:
     threads, rounds = 8, 50
@@ -131,7 +160,10 @@ def test_no_update_of_a_row_is_lost(shared: Cluster, table_name: str, value: str
                     assert own.execute(f"UPDATE {table_name} SET v = {value} WHERE id = ?", [number % 2]).rowcount == 1
 
         together(*[count] * threads)
-        assert conn.execute(f"SELECT id, v FROM {table_name} ORDER BY id").fetchall() == [(0, threads * rounds // 2), (1, threads * rounds // 2)]
+        assert conn.execute(f"SELECT id, v FROM {table_name} ORDER BY id").fetchall() == [
+            (0, threads * rounds // 2),
+            (1, threads * rounds // 2),
+        ]
 
 
 def test_changes_of_all_partitions_and_of_one_are_all_counted(shared: Cluster, table_name: str) -> None:
@@ -186,14 +218,18 @@ def test_readers_see_a_change_of_all_partitions_at_once(shared: Cluster, table_n
     ids=["a cast", "an overflow", "a null"],
 )
 @pytest.mark.parametrize("where", ["", " WHERE id = 77"], ids=["all partitions", "one partition"])
-def test_an_error_on_one_row_changes_nothing_anywhere(shared: Cluster, table_name: str, assigned: str, kind: type[Exception], where: str) -> None:
+def test_an_error_on_one_row_changes_nothing_anywhere(
+    shared: Cluster, table_name: str, assigned: str, kind: type[Exception], where: str
+) -> None:
     with shared.connect() as conn:
         create(conn, table_name)
         before = conn.execute(f"SELECT * FROM {table_name} ORDER BY id").fetchall()
         with pytest.raises(kind):
             conn.execute(f"UPDATE {table_name} SET {assigned}{where}")
         assert conn.execute(f"SELECT * FROM {table_name} ORDER BY id").fetchall() == before
-        assert conn.execute(f"UPDATE {table_name} SET v = 1{where}").rowcount == (1 if where else KEYS), "no gate stays closed"
+        assert conn.execute(f"UPDATE {table_name} SET v = 1{where}").rowcount == (1 if where else KEYS), (
+            "no gate stays closed"
+        )
 
 
 def test_a_replicated_table_changes_on_every_member(shared: Cluster, table_name: str) -> None:
@@ -244,7 +280,13 @@ def asked(conn: secateur.Connection, sql: str, key: int) -> tuple[ChangeStatemen
     """The request for one execution of a statement, to be sent by hand."""
     prepared, _ = conn._session.prepare(sql, [key])
     assert isinstance(prepared, ChangeStatement)
-    return prepared, {"plan": prepared.source.plan_id, "params": [key], "pruning": True, "operation": prepared.operation, "change_id": f"id {key}"}
+    return prepared, {
+        "plan": prepared.source.plan_id,
+        "params": [key],
+        "pruning": True,
+        "operation": prepared.operation,
+        "change_id": f"id {key}",
+    }
 
 
 def test_a_change_that_is_asked_for_again_is_not_made_again(mortal: Cluster) -> None:
@@ -258,7 +300,9 @@ def test_a_change_that_is_asked_for_again_is_not_made_again(mortal: Cluster) -> 
         mortal.kill_member(primary)
         conn._session.refresh_topology()
         assert holders(conn, "t", 5)[0] == backup
-        assert conn._session.ask_member(backup, "change", args).header["rows"] == 1, "the backup has the id with the copy"
+        assert conn._session.ask_member(backup, "change", args).header["rows"] == 1, (
+            "the backup has the id with the copy"
+        )
         assert conn.execute("SELECT v FROM t WHERE id = 5").fetchall() == [(6,)]
 
 
@@ -266,11 +310,13 @@ def test_a_deletion_that_is_asked_for_again_leaves_the_row_that_came_back(mortal
     with mortal.connect() as conn:
         create(conn, "t")
         _, args = asked(conn, "DELETE FROM t WHERE id = ?", 9)
-        (primary, _) = holders(conn, "t", 9)
+        primary, _ = holders(conn, "t", 9)
         for _ in range(2):
             assert conn._session.ask_member(primary, "change", args).header["rows"] == 1
         conn.execute("INSERT INTO t VALUES (9, 9, 'back')")
-        assert conn._session.ask_member(primary, "change", args).header["rows"] == 1, "as it was: the row that came back stays"
+        assert conn._session.ask_member(primary, "change", args).header["rows"] == 1, (
+            "as it was: the row that came back stays"
+        )
         assert conn.execute("SELECT note FROM t WHERE id = 9").fetchall() == [("back",)]
 
 
@@ -317,7 +363,9 @@ def test_explain_does_not_change_anything(shared: Cluster, table_name: str) -> N
         assert conn.execute(f"SELECT count(*) FROM {table_name}").fetchall() == [(KEYS,)]
 
 
-def test_an_insert_of_parameters_asks_the_controller_once(shared: Cluster, table_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_insert_of_parameters_asks_the_controller_once(
+    shared: Cluster, table_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with shared.connect() as conn:
         create(conn, table_name, keys=1)
         sql = f"INSERT INTO {table_name} VALUES ($id, $v, 'x')"
@@ -344,9 +392,21 @@ def test_an_insert_of_parameters_asks_the_controller_once(shared: Cluster, table
 def test_many_inserts_keep_their_order_whoever_makes_the_rows(shared: Cluster, table_name: str) -> None:
     with shared.connect() as conn:
         create(conn, table_name, keys=0)
-        sets: list[list[object]] = [[1, 1, "a"], [1, "2", "b"], [2, 3, 4], [1, 5, "c"], [2, None, "d"], [3, 2.5, "e"], [3, 2**40, "f"]]
+        sets: list[list[object]] = [
+            [1, 1, "a"],
+            [1, "2", "b"],
+            [2, 3, 4],
+            [1, 5, "c"],
+            [2, None, "d"],
+            [3, 2.5, "e"],
+            [3, 2**40, "f"],
+        ]
         assert conn.executemany(f"INSERT OR REPLACE INTO {table_name} VALUES (?, ?, ?)", sets).rowcount == 3
-        assert conn.execute(f"SELECT * FROM {table_name} ORDER BY id").fetchall() == [(1, 5, "c"), (2, None, "d"), (3, 2**40, "f")]
+        assert conn.execute(f"SELECT * FROM {table_name} ORDER BY id").fetchall() == [
+            (1, 5, "c"),
+            (2, None, "d"),
+            (3, 2**40, "f"),
+        ]
         with pytest.raises(NullKeyError):
             conn.executemany(f"INSERT INTO {table_name} VALUES (?, ?, ?)", [[8, 1, "x"], [9, 1, None]])
         assert conn.execute(f"SELECT count(*) FROM {table_name}").fetchall() == [(3,)]

@@ -31,7 +31,11 @@ def until(condition: Callable[[], bool], what: str, timeout_s: float = 20.0) -> 
 
 
 def listening() -> set[int]:
-    return {connection.laddr.port for connection in psutil.Process().net_connections("tcp") if connection.status == psutil.CONN_LISTEN}
+    return {
+        connection.laddr.port
+        for connection in psutil.Process().net_connections("tcp")
+        if connection.status == psutil.CONN_LISTEN
+    }
 
 
 def test_an_embedded_cluster_starts_in_half_a_second_and_leaves_nothing() -> None:
@@ -128,7 +132,9 @@ def run_to_the_end(runtime: str, ending: str, *, interrupt: bool = False) -> Non
     """Run a script that starts a cluster, and see that no process of it outlives it."""
     environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
     script = SCRIPT.format(runtime=runtime, ending=ending)
-    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+    )
     assert process.stdout is not None
     with process:
         assert process.stdout.readline() == "up\n"
@@ -136,7 +142,10 @@ def run_to_the_end(runtime: str, ending: str, *, interrupt: bool = False) -> Non
         if interrupt:
             process.send_signal(signal.SIGINT)
         process.wait(60)
-    until(lambda: not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in family), "processes are left")
+    until(
+        lambda: not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in family),
+        "processes are left",
+    )
 
 
 @pytest.mark.parametrize("runtime", ["embedded", pytest.param("ray", marks=pytest.mark.ray)])
@@ -167,7 +176,9 @@ def test_a_secret_is_made_that_only_this_process_has() -> None:
             assert conn.execute("SELECT 1").fetchall() == again.execute("SELECT 1").fetchall() == [(1,)]
         shown = [repr(cluster), repr(conn)]
         assert not [text for text in shown if cluster.token in text]
-        ask = f"import secateur, sys; secateur.connect({cluster.address!r}, **eval(sys.stdin.read())).execute('SELECT 1')"
+        ask = (
+            f"import secateur, sys; secateur.connect({cluster.address!r}, **eval(sys.stdin.read())).execute('SELECT 1')"
+        )
         for how, environment, is_let_in in (
             ({}, {}, False),
             ({"token": "guess"}, {}, False),
@@ -175,7 +186,13 @@ def test_a_secret_is_made_that_only_this_process_has() -> None:
             ({}, {"SECATEUR_TOKEN": cluster.token}, True),
         ):
             done = subprocess.run(
-                [sys.executable, "-c", ask], input=repr(how), text=True, capture_output=True, env=os.environ | environment, timeout=60, check=False
+                [sys.executable, "-c", ask],
+                input=repr(how),
+                text=True,
+                capture_output=True,
+                env=os.environ | environment,
+                timeout=60,
+                check=False,
             )
             assert (done.returncode == 0) == is_let_in, done.stderr
             assert is_let_in or "AuthenticationError" in done.stderr
@@ -214,6 +231,9 @@ def test_without_a_secret_nobody_s_functions_are_run() -> None:
 
 
 def test_a_program_that_ends_without_stopping_its_cluster_ends_quietly() -> None:
-    program = "import secateur; cluster = secateur.start(members=2, runtime='embedded'); cluster.connect().execute('SELECT 1')"
+    program = (
+        "import secateur; cluster = secateur.start(members=2, runtime='embedded');"
+        " cluster.connect().execute('SELECT 1')"
+    )
     done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True, timeout=60, check=True)
     assert done.stderr == ""

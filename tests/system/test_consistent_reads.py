@@ -18,7 +18,10 @@ def generation(number: int) -> pa.Table:
 
 
 def test_a_full_scan_sees_one_generation(cluster: Cluster, conn: secateur.Connection, table_name: str) -> None:
-    conn.execute(f"CREATE TABLE {table_name} (id BIGINT, generation BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 9")
+    conn.execute(
+        f"CREATE TABLE {table_name} (id BIGINT, generation BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id)"
+        " PARTITIONS 9"
+    )
     conn.table(table_name).load(generation(0))
     finished = threading.Event()
     seen: list[tuple[int, int, int]] = []
@@ -28,7 +31,11 @@ def test_a_full_scan_sees_one_generation(cluster: Cluster, conn: secateur.Connec
         with cluster.connect() as reader:
             while not finished.is_set():
                 try:
-                    seen.extend(reader.execute(f"SELECT count(*), min(generation), max(generation) FROM {table_name}").fetchall())
+                    seen.extend(
+                        reader.execute(
+                            f"SELECT count(*), min(generation), max(generation) FROM {table_name}"
+                        ).fetchall()
+                    )
                 except BaseException as error:
                     failures.append(error)
                     return

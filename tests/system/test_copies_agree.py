@@ -24,7 +24,9 @@ def test_what_was_acknowledged_survives_a_member(seed: int) -> None:
             try:
                 with cluster.connect() as own:
                     for number in range(60):
-                        own.execute("INSERT OR REPLACE INTO t VALUES (?, ?)", [draw.randrange(KEYS), writer * 1000 + number])
+                        own.execute(
+                            "INSERT OR REPLACE INTO t VALUES (?, ?)", [draw.randrange(KEYS), writer * 1000 + number]
+                        )
             except BaseException as error:
                 failures.append(error)
 
@@ -38,7 +40,9 @@ def test_what_was_acknowledged_survives_a_member(seed: int) -> None:
             except BaseException as error:
                 failures.append(error)
 
-        threads = [threading.Thread(target=write, args=(writer,)) for writer in range(3)] + [threading.Thread(target=load)]
+        threads = [threading.Thread(target=write, args=(writer,)) for writer in range(3)] + [
+            threading.Thread(target=load)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -1,4 +1,6 @@
-"""COPY of every type in every format: the files are DuckDB's own, byte by byte, and what comes back is what went out."""
+"""COPY of every type in every format: the files are DuckDB's own, byte by byte, and what comes back is what went
+out.
+"""
 
 from __future__ import annotations
 
@@ -67,9 +69,14 @@ def same_files(form: str, ours: Path, theirs: Path) -> bool:
     if form != "parquet":
         return ours.read_bytes() == theirs.read_bytes()
     with duckdb.connect() as duck:  # whether a column may have NULL, of which a result says nothing, is no difference
-        columns = [[row[:2] for row in duck.execute(f"DESCRIBE FROM read_parquet('{path}')").fetchall()] for path in (ours, theirs)]
+        columns = [
+            [row[:2] for row in duck.execute(f"DESCRIBE FROM read_parquet('{path}')").fetchall()]
+            for path in (ours, theirs)
+        ]
         rows = [f"FROM read_parquet('{path}')" for path in (ours, theirs)]
-        differing = duck.execute(f"({rows[0]} EXCEPT ALL {rows[1]}) UNION ALL ({rows[1]} EXCEPT ALL {rows[0]})").fetchall()
+        differing = duck.execute(
+            f"({rows[0]} EXCEPT ALL {rows[1]}) UNION ALL ({rows[1]} EXCEPT ALL {rows[0]})"
+        ).fetchall()
     return columns[0] == columns[1] and not differing
 
 
@@ -112,7 +119,12 @@ def test_every_column_type_goes_out_as_from_duckdb_and_comes_back(
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_types_of_results_go_out_as_from_duckdb(
-    conn: secateur.Connection, duck: duckdb.DuckDBPyConnection, table_name: str, tmp_path: Path, expression: str, form: str
+    conn: secateur.Connection,
+    duck: duckdb.DuckDBPyConnection,
+    table_name: str,
+    tmp_path: Path,
+    expression: str,
+    form: str,
 ) -> None:
     ours, theirs = tmp_path / f"ours.{form}", tmp_path / f"theirs.{form}"
     conn.execute(f"CREATE TABLE {table_name} (k INTEGER PRIMARY KEY)")
@@ -137,10 +149,13 @@ def test_types_of_results_go_out_as_from_duckdb(
         ("parquet", "COMPRESSION zstd, COMPRESSION_LEVEL 3, ROW_GROUP_SIZE 2048"),
     ],
 )
-def test_options_are_those_of_duckdb(conn: secateur.Connection, duck: duckdb.DuckDBPyConnection, tmp_path: Path, form: str, said: str) -> None:
+def test_options_are_those_of_duckdb(
+    conn: secateur.Connection, duck: duckdb.DuckDBPyConnection, tmp_path: Path, form: str, said: str
+) -> None:
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     query = (
-        "SELECT i AS a, nullif('it''s ' || i, 'it''s 2') AS b, DATE '2024-01-01' + i::INTEGER AS d, TIMESTAMP '2024-01-01' AS t FROM range(3) r(i) ORDER BY i"
+        "SELECT i AS a, nullif('it''s ' || i, 'it''s 2') AS b, DATE '2024-01-01' + i::INTEGER AS d, TIMESTAMP"
+        " '2024-01-01' AS t FROM range(3) r(i) ORDER BY i"
     )
     conn.execute(f"COPY ({query}) TO '{ours}' (FORMAT {form}, {said})")
     duck.execute(f"COPY ({query}) TO '{theirs}' (FORMAT {form}, {said})")

@@ -20,7 +20,13 @@ def conn(cluster: Cluster) -> secateur.Connection:
 
 
 def test_a_rule_is_switched_off_and_on_again(conn: secateur.Connection) -> None:
-    for setting, partitions in (("", 2), ("exists_to_semi_join", 9), ("in_pull_out", 2), ("in_pull_out, exists_to_semi_join", 9), ("", 2)):
+    for setting, partitions in (
+        ("", 2),
+        ("exists_to_semi_join", 9),
+        ("in_pull_out", 2),
+        ("in_pull_out, exists_to_semi_join", 9),
+        ("", 2),
+    ):
         conn.execute(f"SET disabled_rules = '{setting}'")
         answer = conn.execute(QUERY)
         assert (answer.fetchall(), answer.stats.partitions_read) == ([(1,)], partitions), setting

@@ -1,4 +1,6 @@
-"""Statements that have no end, or ask for more than anybody has: nobody else waits for them, and they end with the client that asked."""
+"""Statements that have no end, or ask for more than anybody has: nobody else waits for them, and they end with the
+client that asked.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ def running(cluster: Cluster) -> int:
     found = 0
     for member in cluster.members():
         host, _, port = member.address.rpartition(":")
-        with closing(Channel(host, int(port), token=cluster.token, identity=cluster._settings.identity(Role.CONTROLLER))) as channel:
+        with closing(
+            Channel(host, int(port), token=cluster.token, identity=cluster._settings.identity(Role.CONTROLLER))
+        ) as channel:
             stats = channel.request("stats").header
             found += stats["open_results"] + stats["running_jobs"]
     return found
@@ -92,7 +96,9 @@ def test_others_go_on_beside_an_endless_statement(cluster: Cluster, sql: str) ->
         pytest.param("VALUES (repeat('x', 3000000000))", id="values"),
         pytest.param("INSERT INTO kept VALUES (5, length(repeat('x', 3000000000)))", id="insert"),
         pytest.param("SELECT v FROM kept LIMIT length(repeat('x', 3000000000))", id="limit"),
-        pytest.param("CREATE TABLE made PRIMARY KEY (n) AS SELECT length(repeat('x', 3000000000)) AS n", id="create table as"),
+        pytest.param(
+            "CREATE TABLE made PRIMARY KEY (n) AS SELECT length(repeat('x', 3000000000)) AS n", id="create table as"
+        ),
         pytest.param("CREATE VIEW made AS SELECT lpad('x', 2000000000, 'y') AS n", id="view"),
         pytest.param("SELECT len(range(300000000))", id="list"),
         pytest.param("SELECT printf('%1000000000d', 1)", id="printf"),
@@ -116,7 +122,9 @@ def test_with_a_parameter_for_its_size_the_member_makes_it(cluster: Cluster) -> 
         pytest.param("SELECT v FROM kept WHERE id = list_sum([1, 1])", [(20,)], id="macro"),
     ],
 )
-def test_a_constant_that_planning_does_not_evaluate_is_evaluated_by_members(cluster: Cluster, sql: str, expected: list[Any]) -> None:
+def test_a_constant_that_planning_does_not_evaluate_is_evaluated_by_members(
+    cluster: Cluster, sql: str, expected: list[Any]
+) -> None:
     with cluster.connect() as conn:
         assert conn.execute(sql).fetchall() == expected
 
@@ -131,13 +139,17 @@ def test_the_reason_why_such_a_constant_does_not_prune(cluster: Cluster) -> None
 def test_values_that_members_compute_are_inserted(cluster: Cluster) -> None:
     with cluster.connect() as conn:
         conn.execute("CREATE TABLE computed (id BIGINT PRIMARY KEY, s VARCHAR)")
-        assert conn.execute("INSERT INTO computed VALUES (1, repeat('ab', 3)), (?, format('{}', ?))", [2, 7]).rowcount == 2
+        assert (
+            conn.execute("INSERT INTO computed VALUES (1, repeat('ab', 3)), (?, format('{}', ?))", [2, 7]).rowcount == 2
+        )
         assert conn.execute("SELECT * FROM computed ORDER BY id").fetchall() == [(1, "ababab"), (2, "7")]
         with pytest.raises(DataError):
             conn.execute("INSERT INTO computed VALUES (3, CAST(repeat('x', 3) AS INTEGER))")
 
 
-@pytest.mark.parametrize("sql", [RECURSION, COUNT, f"INSERT INTO kept VALUES (77, ({COUNT}))"], ids=["recursion", "range", "insert"])
+@pytest.mark.parametrize(
+    "sql", [RECURSION, COUNT, f"INSERT INTO kept VALUES (77, ({COUNT}))"], ids=["recursion", "range", "insert"]
+)
 def test_a_cluster_stops_within_seconds_whatever_runs(sql: str) -> None:
     failed: list[Exception] = []
     begun = threading.Event()

@@ -17,7 +17,9 @@ QUERY = "SELECT k, count(*) FROM explained WHERE k = ? GROUP BY k"
 @pytest.fixture(scope="module")
 def explained(cluster: Cluster) -> Iterator[secateur.Connection]:
     with cluster.connect() as conn:
-        conn.execute("CREATE TABLE explained (k VARCHAR, n INTEGER, PRIMARY KEY (k, n)) PARTITION BY HASH (k) PARTITIONS 11")
+        conn.execute(
+            "CREATE TABLE explained (k VARCHAR, n INTEGER, PRIMARY KEY (k, n)) PARTITION BY HASH (k) PARTITIONS 11"
+        )
         conn.execute("INSERT INTO explained VALUES ('a', 1), ('a', 2), ('b', 1)")
         yield conn
 
@@ -113,6 +115,8 @@ def test_analyze_adds_what_a_run_cost(explained: secateur.Connection) -> None:
 
 
 def test_analyze_runs_queries_and_changes_only(explained: secateur.Connection) -> None:
-    with pytest.raises(secateur.NotSupportedError, match=r"EXPLAIN ANALYZE of DROP is not supported.*\(line 1, column 17\)"):
+    with pytest.raises(
+        secateur.NotSupportedError, match=r"EXPLAIN ANALYZE of DROP is not supported.*\(line 1, column 17\)"
+    ):
         explained.execute("EXPLAIN ANALYZE DROP TABLE explained")
     assert explained.execute("SELECT count(*) FROM explained").fetchall() == [(3,)]

@@ -28,8 +28,12 @@ def oracle() -> duckdb.DuckDBPyConnection:
 def analyzed(request: pytest.FixtureRequest, oracle: duckdb.DuckDBPyConnection) -> Iterator[Cluster]:
     with secateur.start(members=request.param, runtime="embedded") as cluster:
         with cluster.connect() as conn:
-            conn.execute("CREATE TABLE sales (id BIGINT PRIMARY KEY, g BIGINT, v DOUBLE) PARTITION BY HASH (id) PARTITIONS 12")
-            conn.execute("CREATE TABLE nothing (id BIGINT PRIMARY KEY, g BIGINT, v DOUBLE) PARTITION BY HASH (id) PARTITIONS 12")
+            conn.execute(
+                "CREATE TABLE sales (id BIGINT PRIMARY KEY, g BIGINT, v DOUBLE) PARTITION BY HASH (id) PARTITIONS 12"
+            )
+            conn.execute(
+                "CREATE TABLE nothing (id BIGINT PRIMARY KEY, g BIGINT, v DOUBLE) PARTITION BY HASH (id) PARTITIONS 12"
+            )
             conn.execute("CREATE TABLE groups (g BIGINT PRIMARY KEY, name VARCHAR) REPLICATED")
             conn.table("sales").load(oracle.sql("FROM sales").to_arrow_table())
             conn.table("groups").load(oracle.sql("FROM groups").to_arrow_table())
@@ -86,7 +90,11 @@ def test_what_each_member_reads_makes_and_sends(analyzed: Cluster) -> None:
         return
     assert list(stages) == ["scan:sales", "final"]
     scans = stages["scan:sales"]["members"]
-    assert [(work["member"], work["partitions"], work["rows_out"]) for work in scans] == [("m1", 4, 10), ("m2", 4, 10), ("m3", 4, 10)]
+    assert [(work["member"], work["partitions"], work["rows_out"]) for work in scans] == [
+        ("m1", 4, 10),
+        ("m2", 4, 10),
+        ("m3", 4, 10),
+    ]
     (final,) = stages["final"]["members"]
     assert (final["rows_in"], final["rows_out"]) == (30, 10)
     senders = [work["member"] for work in scans if work["sent_bytes"]]
@@ -96,7 +104,12 @@ def test_what_each_member_reads_makes_and_sends(analyzed: Cluster) -> None:
 
 def test_steps_and_skipped_members_are_named(analyzed: Cluster) -> None:
     with analyzed.connect() as conn:
-        lines = [line for (line,) in conn.execute("EXPLAIN ANALYZE SELECT * FROM sales WHERE id = (SELECT max(g) FROM groups)").fetchall()]
+        lines = [
+            line
+            for (line,) in conn.execute(
+                "EXPLAIN ANALYZE SELECT * FROM sales WHERE id = (SELECT max(g) FROM groups)"
+            ).fetchall()
+        ]
         found = document(conn, "SELECT * FROM sales WHERE id = ?", [7])
     assert any(line.strip().startswith("stage step 1: local: 1 rows, ") for line in lines)
     assert len(found["skipped_members"]) == len(analyzed.members()) - 1
@@ -114,17 +127,44 @@ def test_two_runs_that_are_compared_have_no_stages(analyzed: Cluster) -> None:
 
 CHANGES = [
     pytest.param("UPDATE changed SET v = -v WHERE id = 7", [], 1, ["update changed"], id="an update of one key"),
-    pytest.param("UPDATE changed SET v = v + ? WHERE g < ?", [1.5, 3], 60, ["update changed", "publish"], id="an update of several partitions"),
-    pytest.param("DELETE FROM changed WHERE id = 3 AND id = 4", [], 0, [], id="a delete that cannot find anything"),
-    pytest.param("DELETE FROM changed WHERE g = 9", [], 20, ["delete changed", "publish"], id="a delete of several partitions"),
-    pytest.param("INSERT INTO changed VALUES (1000, 1, NULL)", [], 1, ["insert into changed"], id="an insert of one row"),
-    pytest.param("INSERT INTO changed SELECT id + 2000, g, v FROM changed WHERE g = 0", [], 20, ["change changed", "publish"], id="an insert of own rows"),
-    pytest.param("INSERT INTO changed SELECT g + 2000, g, 1 FROM groups WHERE g < 5", [], 5, ["insert into changed", "publish"], id="an insert of a query"),
     pytest.param(
-        "INSERT INTO changed VALUES (7, 1, 1) ON CONFLICT DO UPDATE SET v = excluded.v", [], 1, ["change changed"], id="an insert that meets a row of its key"
+        "UPDATE changed SET v = v + ? WHERE g < ?",
+        [1.5, 3],
+        60,
+        ["update changed", "publish"],
+        id="an update of several partitions",
+    ),
+    pytest.param("DELETE FROM changed WHERE id = 3 AND id = 4", [], 0, [], id="a delete that cannot find anything"),
+    pytest.param(
+        "DELETE FROM changed WHERE g = 9", [], 20, ["delete changed", "publish"], id="a delete of several partitions"
     ),
     pytest.param(
-        "MERGE INTO changed USING groups ON id = groups.g WHEN MATCHED THEN UPDATE SET v = 0 WHEN NOT MATCHED BY SOURCE AND g = 1 THEN DELETE",
+        "INSERT INTO changed VALUES (1000, 1, NULL)", [], 1, ["insert into changed"], id="an insert of one row"
+    ),
+    pytest.param(
+        "INSERT INTO changed SELECT id + 2000, g, v FROM changed WHERE g = 0",
+        [],
+        20,
+        ["change changed", "publish"],
+        id="an insert of own rows",
+    ),
+    pytest.param(
+        "INSERT INTO changed SELECT g + 2000, g, 1 FROM groups WHERE g < 5",
+        [],
+        5,
+        ["insert into changed", "publish"],
+        id="an insert of a query",
+    ),
+    pytest.param(
+        "INSERT INTO changed VALUES (7, 1, 1) ON CONFLICT DO UPDATE SET v = excluded.v",
+        [],
+        1,
+        ["change changed"],
+        id="an insert that meets a row of its key",
+    ),
+    pytest.param(
+        "MERGE INTO changed USING groups ON id = groups.g WHEN MATCHED THEN UPDATE SET v = 0 WHEN NOT MATCHED BY SOURCE"
+        " AND g = 1 THEN DELETE",
         [],
         24,
         ["change changed", "publish"],
@@ -134,21 +174,28 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("sql", "params", "rows", "stages"), CHANGES)
-def test_a_change_is_made_and_measured(analyzed: Cluster, sql: str, params: list[Any], rows: int, stages: list[str]) -> None:
+def test_a_change_is_made_and_measured(
+    analyzed: Cluster, sql: str, params: list[Any], rows: int, stages: list[str]
+) -> None:
     with analyzed.connect() as conn:
-        conn.execute("CREATE TABLE changed (id BIGINT PRIMARY KEY, g BIGINT, v DOUBLE) PARTITION BY HASH (id) PARTITIONS 12")
+        conn.execute(
+            "CREATE TABLE changed (id BIGINT PRIMARY KEY, g BIGINT, v DOUBLE) PARTITION BY HASH (id) PARTITIONS 12"
+        )
         conn.execute("INSERT INTO changed SELECT * FROM sales WHERE id < 200")
         beside = duckdb.connect()
         beside.register("held", conn.execute("FROM changed").fetch_arrow_table())
         beside.register("held_groups", conn.execute("FROM groups").fetch_arrow_table())
         beside.execute(
-            "CREATE TABLE changed (id BIGINT PRIMARY KEY, g BIGINT, v DOUBLE); INSERT INTO changed FROM held; CREATE TABLE groups AS FROM held_groups"
+            "CREATE TABLE changed (id BIGINT PRIMARY KEY, g BIGINT, v DOUBLE); INSERT INTO changed FROM held; CREATE"
+            " TABLE groups AS FROM held_groups"
         )
         try:
             found = document(conn, sql, params)
             ((changed,),) = beside.execute(sql, params).fetchall()
             assert (found["rows"], changed) == (rows, rows)
-            assert sorted(conn.execute("FROM changed").fetchall(), key=str) == sorted(beside.execute("FROM changed").fetchall(), key=str)
+            assert sorted(conn.execute("FROM changed").fetchall(), key=str) == sorted(
+                beside.execute("FROM changed").fetchall(), key=str
+            )
         finally:
             conn.execute("DROP TABLE changed")
     names = [stage["name"] for stage in found["stages"]]
@@ -167,7 +214,10 @@ def test_a_change_is_made_and_measured(analyzed: Cluster, sql: str, params: list
 
 @pytest.mark.parametrize("members", [1, 3])
 def test_a_large_result_is_counted_and_not_sent(members: int) -> None:
-    with secateur.start(members=members, runtime="embedded", result_bytes_max=1 << 20) as cluster, cluster.connect() as conn:
+    with (
+        secateur.start(members=members, runtime="embedded", result_bytes_max=1 << 20) as cluster,
+        cluster.connect() as conn,
+    ):
         conn.execute("CREATE TABLE wide (id BIGINT PRIMARY KEY, s VARCHAR) PARTITION BY HASH (id) PARTITIONS 12")
         rows = duckdb.sql("SELECT n AS id, repeat('x', 200) AS s FROM range(50000) t(n)").to_arrow_table()
         conn.table("wide").load(rows)

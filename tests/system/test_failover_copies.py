@@ -1,4 +1,6 @@
-"""A member or the controller dies at the worst moment of a change: what was acknowledged stays, copies are equal, and the table takes writes again."""
+"""A member or the controller dies at the worst moment of a change: what was acknowledged stays, copies are equal, and
+the table takes writes again.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def mortal() -> Iterator[Cluster]:
 
 
 class Held:
-    """Requests for one operation of one process that arrive and are not carried out, as if the process stood still in front of them."""
+    """Requests for one operation of one process that arrive and are not carried out, as if the process stood still in
+    front of them.
+    """
 
     def __init__(self, cluster: Cluster, ops: dict[str, Callable[[Request], Any]], op: str) -> None:
         self.arrived = threading.Event()
@@ -91,14 +95,18 @@ def until(condition: Callable[[], bool], what: str) -> None:
         pytest.param("DELETE FROM t WHERE id = ?", [(1,)], [], id="delete"),
     ],
 )
-def test_a_change_whose_primary_dies_between_two_copies_survives_the_next_loss(mortal: Cluster, change: str, before: list[Any], after: list[Any]) -> None:
+def test_a_change_whose_primary_dies_between_two_copies_survives_the_next_loss(
+    mortal: Cluster, change: str, before: list[Any], after: list[Any]
+) -> None:
     with mortal.connect() as conn, mortal.connect() as other, ThreadPoolExecutor(1) as pool:
         conn.execute(DDL.format(backups=2))
         key = key_of(conn, "m1")
         if before:
             conn.execute("INSERT INTO t VALUES (?, ?)", [key, before[0][0]])
         topology = conn._session.topology
-        primary, first, second = topology.ownership(conn.table("t").scheme.affinity_group()).holders(conn.table("t").partition_of({"id": key}))
+        primary, first, second = topology.ownership(conn.table("t").scheme.affinity_group()).holders(
+            conn.table("t").partition_of({"id": key})
+        )
         assert primary == "m1"
         held = Held(mortal, members_of(mortal)[second]._ops, "write_copy")
         changing = pool.submit(other.execute, change, [key])
@@ -119,7 +127,9 @@ def test_copies_are_equal_after_a_failover_when_the_client_has_gone_too(mortal: 
         conn.execute(DDL.format(backups=2))
         key = key_of(conn, "m1")
         conn.execute("SELECT v FROM t WHERE id = ?", [key]).fetchall()
-        _, first, second = conn._session.topology.ownership(conn.table("t").scheme.affinity_group()).holders(conn.table("t").partition_of({"id": key}))
+        _, first, second = conn._session.topology.ownership(conn.table("t").scheme.affinity_group()).holders(
+            conn.table("t").partition_of({"id": key})
+        )
         held = Held(mortal, members_of(mortal)[second]._ops, "write_copy")
         client = mortal.connect()
         writing = pool.submit(client.execute, "INSERT INTO t VALUES (?, 42)", [key])
@@ -187,7 +197,14 @@ def test_a_load_that_some_members_have_published_when_the_controller_dies_is_pub
         with pytest.raises(Error):
             loading.result(30)
         held.drop()
-        until(lambda: not members_of(mortal)["m2"]._places.latch(members_of(mortal)["m2"]._store.tables()[0].table_id).is_closed, "the gate of m2 opens")
+        until(
+            lambda: (
+                not members_of(mortal)["m2"]
+                ._places.latch(members_of(mortal)["m2"]._store.tables()[0].table_id)
+                .is_closed
+            ),
+            "the gate of m2 opens",
+        )
         assert [conn.execute(select, [key]).fetchall() for key in range(20)] == [[(1,)]] * 20
         counts = [member._store.stats()[0].partition_rows for member in members_of(mortal).values()]
         assert sum(sum(count.values()) for count in counts) == 2 * 100  # the primaries and their backups

@@ -21,7 +21,11 @@ WRITE = "INSERT OR REPLACE INTO t VALUES (?, ?)"
 
 def process_of(cluster: Cluster, member_id: str) -> int:
     port = int(next(info.address for info in cluster.members() if info.id == member_id).rpartition(":")[2])
-    pid = next(link.pid for link in psutil.net_connections("tcp") if link.status == psutil.CONN_LISTEN and link.laddr.port == port)
+    pid = next(
+        link.pid
+        for link in psutil.net_connections("tcp")
+        if link.status == psutil.CONN_LISTEN and link.laddr.port == port
+    )
     assert pid is not None
     return pid
 
@@ -34,10 +38,17 @@ def seconds(work: Callable[[], object]) -> float:
 
 @pytest.mark.slow
 def test_a_stopped_member_holds_nobody_up_and_answers_nothing_when_it_goes_on() -> None:
-    with secateur.start(members=3, runtime="ray", member_silence_s=3.0) as cluster, cluster.connect() as writer, cluster.connect() as reader:
+    with (
+        secateur.start(members=3, runtime="ray", member_silence_s=3.0) as cluster,
+        cluster.connect() as writer,
+        cluster.connect() as reader,
+    ):
         writer.execute(DDL)
         table = writer.table("t")
-        keys = {owner: next(key for key in range(999) if table.owner_of(table.partition_of({"id": key})) == owner) for owner in ("m1", "m2", "m3")}
+        keys = {
+            owner: next(key for key in range(999) if table.owner_of(table.partition_of({"id": key})) == owner)
+            for owner in ("m1", "m2", "m3")
+        }
         for key in keys.values():
             writer.execute(WRITE, [key, 1])
             assert reader.execute(READ, [key]).fetchall() == [(1,)]
@@ -45,7 +56,9 @@ def test_a_stopped_member_holds_nobody_up_and_answers_nothing_when_it_goes_on() 
         os.kill(stopped, signal.SIGSTOP)
         try:
             os.kill(killed, signal.SIGKILL)
-            assert seconds(lambda: reader.execute(READ, [keys["m2"]]).fetchall()) < 9, "the loss of m2 was not noticed while m1 was silent"
+            assert seconds(lambda: reader.execute(READ, [keys["m2"]]).fetchall()) < 9, (
+                "the loss of m2 was not noticed while m1 was silent"
+            )
             for key in keys.values():
                 assert seconds(lambda key=key: writer.execute(WRITE, [key, 2])) < 20  # type: ignore[misc]
             assert seconds(lambda: writer.execute("CREATE TABLE u (id BIGINT PRIMARY KEY)")) < 9
@@ -66,7 +79,9 @@ def test_a_stopped_member_holds_nobody_up_and_answers_nothing_when_it_goes_on() 
 @pytest.mark.slow
 @pytest.mark.ray
 def test_a_call_to_a_stopped_member_is_answered_soon_after_others_have_its_place() -> None:
-    """With the times that a cluster has by default, and over a connection that is there as over one that has to be made."""
+    """With the times that a cluster has by default, and over a connection that is there as over one that has to be
+    made.
+    """
     with secateur.start(members=3, runtime="ray") as cluster, cluster.connect() as known, cluster.connect() as fresh:
         known.execute(DDL)
         table = known.table("t")

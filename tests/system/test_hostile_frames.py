@@ -1,4 +1,6 @@
-"""Mutated requests of a client, for every operation there is: the table that they name still takes writes and loads, and is read right."""
+"""Mutated requests of a client, for every operation there is: the table that they name still takes writes and loads,
+and is read right.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,26 @@ def mutated(chance: random.Random, args: dict[str, Any]) -> dict[str, Any]:
     args = dict(args)
     for name in chance.sample(sorted(args), chance.randrange(4)):
         replacement = chance.choice(
-            [None, -1, 0, 7, 2**31, 2**63 - 1, "", "x" * 300, [], [[]], [1, "2"], {}, {"a": 1}, b"\x00", True, 1.5, "drop", args.get("load_id")]
+            [
+                None,
+                -1,
+                0,
+                7,
+                2**31,
+                2**63 - 1,
+                "",
+                "x" * 300,
+                [],
+                [[]],
+                [1, "2"],
+                {},
+                {"a": 1},
+                b"\x00",
+                True,
+                1.5,
+                "drop",
+                args.get("load_id"),
+            ]
         )
         if chance.random() < 0.3:
             del args[name]
@@ -110,14 +131,23 @@ def payload(chance: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_table_takes_writes_and_is_read_right_after_mutated_frames_of_every_operation(own: Cluster, seed: int) -> None:
+def test_a_table_takes_writes_and_is_read_right_after_mutated_frames_of_every_operation(
+    own: Cluster, seed: int
+) -> None:
     chance = random.Random(seed)
     with own.connect() as conn:
-        conn.execute("CREATE TABLE f (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 4 BACKUPS 1")
+        conn.execute(
+            "CREATE TABLE f (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 4 BACKUPS 1"
+        )
         conn.table("f").load(ROWS)
         args = arguments(conn, "hostile")
-        addresses = {"controller": own.address.removeprefix("secateur://"), **{member.id: member.address for member in own.members()}}
-        ops = [("controller", op) for op in sorted(CONTROLLER_CALLERS)] + [(member, op) for member in ("m1", "m2") for op in sorted(MEMBER_CALLERS)]
+        addresses = {
+            "controller": own.address.removeprefix("secateur://"),
+            **{member.id: member.address for member in own.members()},
+        }
+        ops = [("controller", op) for op in sorted(CONTROLLER_CALLERS)] + [
+            (member, op) for member in ("m1", "m2") for op in sorted(MEMBER_CALLERS)
+        ]
         # A statement of a client may of course change the table: these are asked for with what they refuse.
         channels = {}
         for name, address in addresses.items():

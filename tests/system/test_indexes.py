@@ -15,7 +15,9 @@ ROWS = 20_000
 @pytest.fixture
 def numbers(conn: secateur.Connection, table_name: str) -> str:
     conn.execute(f"CREATE TABLE {table_name} (k BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (k) PARTITIONS 3")
-    conn.table(table_name).load(pa.table({"k": pa.array(range(ROWS)), "v": pa.array([key * 7 % ROWS for key in range(ROWS)])}))
+    conn.table(table_name).load(
+        pa.table({"k": pa.array(range(ROWS)), "v": pa.array([key * 7 % ROWS for key in range(ROWS)])})
+    )
     return table_name
 
 

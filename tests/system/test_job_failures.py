@@ -1,4 +1,6 @@
-"""What befalls jobs: a source that never ends, a dead process, a partition that is not where it was; and that nothing is left behind."""
+"""What befalls jobs: a source that never ends, a dead process, a partition that is not where it was; and that nothing
+is left behind.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ class WaitsForFile(Processor):
         self._path = path
 
     def complete(self) -> bool:
-        return Path(self._path).exists() and self.outbox.offer(pa.RecordBatch.from_pydict({"member": [self.context.member]}))
+        return Path(self._path).exists() and self.outbox.offer(
+            pa.RecordBatch.from_pydict({"member": [self.context.member]})
+        )
 
 
 class HoldsUntilFile(WaitsForFile):
@@ -125,10 +129,16 @@ def create(conn: secateur.Connection, name: str) -> None:
         pytest.param(BlockingFlood, Deaf, id="the same in threads"),
     ],
 )
-def test_cancel_takes_200_ms_at_most(conn: secateur.Connection, source: type[Processor], sink: type[Processor] | None, light: bool) -> None:
+def test_cancel_takes_200_ms_at_most(
+    conn: secateur.Connection, source: type[Processor], sink: type[Processor] | None, light: bool
+) -> None:
     taken_s = []
     for _ in range(3):  # the machine may be busy with something else
-        job = conn.submit(dag_of(source, sink), secateur.JobConfig(), light=True) if light else conn.submit(dag_of(source, sink), secateur.JobConfig())
+        job = (
+            conn.submit(dag_of(source, sink), secateur.JobConfig(), light=True)
+            if light
+            else conn.submit(dag_of(source, sink), secateur.JobConfig())
+        )
         with pytest.raises(DeadlineError, match="it goes on"):
             job.result(timeout_s=0.1)
         start_s = time.perf_counter()
@@ -167,7 +177,9 @@ def test_a_pruned_member_that_dies_does_not_disturb_the_job(mortal: Cluster, tmp
         assert (job.info.attempt, job.members_touched) == (1, [owner])
 
 
-def test_a_partition_that_moves_under_a_job_begins_it_again(conn: secateur.Connection, table_name: str, tmp_path: Path) -> None:
+def test_a_partition_that_moves_under_a_job_begins_it_again(
+    conn: secateur.Connection, table_name: str, tmp_path: Path
+) -> None:
     create(conn, table_name)
     moved = str(tmp_path / "moved")
 
@@ -244,7 +256,9 @@ def test_nothing_is_left_of_jobs_whatever_became_of_them(mortal: Cluster) -> Non
     async def tasks() -> int:
         return len(asyncio.all_tasks())
 
-    def ends() -> Iterator[tuple[type[Processor], type[Processor] | None, secateur.JobConfig, type[secateur.Error] | None]]:
+    def ends() -> Iterator[
+        tuple[type[Processor], type[Processor] | None, secateur.JobConfig, type[secateur.Error] | None]
+    ]:
         yield OneRow, None, secateur.JobConfig(), None
         yield Broken, None, secateur.JobConfig(), JobFailedError
         yield BlockingFlood, Deaf, secateur.JobConfig(timeout_s=0.05), DeadlineError
@@ -252,7 +266,10 @@ def test_nothing_is_left_of_jobs_whatever_became_of_them(mortal: Cluster) -> Non
 
     def run_all(conn: secateur.Connection) -> None:
         for source, sink, config, expected in ends():
-            for job in (conn.submit(dag_of(source, sink), config), conn.submit(dag_of(source, sink), config, light=True)):
+            for job in (
+                conn.submit(dag_of(source, sink), config),
+                conn.submit(dag_of(source, sink), config, light=True),
+            ):
                 if expected is JobCancelledError:
                     job.cancel()
                 if expected is None:
@@ -268,8 +285,18 @@ def test_nothing_is_left_of_jobs_whatever_became_of_them(mortal: Cluster) -> Non
         threads, before = len(threads_of_jobs()), loop.run(tasks())
         for _ in range(5):
             run_all(conn)
-        until(lambda: not any(member._jobs.running_executions or member._jobs.jobs or member._jobs._unclosed for member in members), "executions are left")
-        until(lambda: not any(member._attempts._running or member._attempts._tasks for member in members), "attempts are left")
+        until(
+            lambda: (
+                not any(
+                    member._jobs.running_executions or member._jobs.jobs or member._jobs._unclosed for member in members
+                )
+            ),
+            "executions are left",
+        )
+        until(
+            lambda: not any(member._attempts._running or member._attempts._tasks for member in members),
+            "attempts are left",
+        )
         until(lambda: not runtime._controller._jobs._tasks, "the controller still follows jobs")  # type: ignore[attr-defined]
         until(lambda: loop.run(tasks()) <= before, "tasks are left")
         until(lambda: len(threads_of_jobs()) <= threads, "threads are left")
@@ -278,7 +305,11 @@ def test_nothing_is_left_of_jobs_whatever_became_of_them(mortal: Cluster) -> Non
 
 @pytest.mark.parametrize("light", [False, True], ids=["on record", "light"])
 def test_metrics_are_read_while_the_job_runs(conn: secateur.Connection, light: bool) -> None:
-    job = conn.submit(dag_of(Flood, Deaf), secateur.JobConfig(), light=True) if light else conn.submit(dag_of(Flood, Deaf), secateur.JobConfig())
+    job = (
+        conn.submit(dag_of(Flood, Deaf), secateur.JobConfig(), light=True)
+        if light
+        else conn.submit(dag_of(Flood, Deaf), secateur.JobConfig())
+    )
 
     def everybody_is_stuck() -> bool:
         reads = [entry for entry in job.metrics() if entry["vertex"] == "read"]
@@ -286,7 +317,12 @@ def test_metrics_are_read_while_the_job_runs(conn: secateur.Connection, light: b
 
     until(everybody_is_stuck, "not every member is seen")
     (sink,) = [entry for entry in job.metrics() if entry["vertex"] == "result"]
-    assert (sink["batches_in"], sink["rows_in"], sink["tasklets"][0]["rows_in"], sink["inputs"][0]["edge"]) == (1, 1000, 1000, "'read'[0] -> 'result'[0]")
+    assert (sink["batches_in"], sink["rows_in"], sink["tasklets"][0]["rows_in"], sink["inputs"][0]["edge"]) == (
+        1,
+        1000,
+        1000,
+        "'read'[0] -> 'result'[0]",
+    )
     job.cancel()
     if not light:
         assert {entry["member"] for entry in job.metrics()} == {"m1", "m2", "m3"}

@@ -21,7 +21,10 @@ ROWS = pa.table({"user_id": [i % 50 for i in range(1000)], "event_id": list(rang
 @pytest.fixture(scope="module")
 def events(cluster: Cluster) -> str:
     with cluster.connect() as conn:
-        conn.execute("CREATE TABLE planned (user_id BIGINT, event_id BIGINT, PRIMARY KEY (user_id, event_id)) PARTITION BY HASH (user_id) PARTITIONS 17")
+        conn.execute(
+            "CREATE TABLE planned (user_id BIGINT, event_id BIGINT, PRIMARY KEY (user_id, event_id)) PARTITION BY HASH"
+            " (user_id) PARTITIONS 17"
+        )
         conn.table("planned").load(ROWS)
     return "planned"
 
@@ -57,7 +60,9 @@ def test_a_plan_over_everything(conn: secateur.Connection, events: str) -> None:
     table = conn.table(events)
     assert (plan.participants, plan.skipped, plan.start_messages) == (("m1", "m2", "m3"), (), 2)
     for placed in plan.vertex("read").placed:
-        assert placed.partitions == tuple(partition for partition in range(17) if table.owner_of(partition) == placed.member)
+        assert placed.partitions == tuple(
+            partition for partition in range(17) if table.owner_of(partition) == placed.member
+        )
     assert sum(target.routing_partitions or 0 for target in plan.edges[0].targets) == 271
     assert plan.edges[1].targets[0].routing_partitions is None
 
@@ -65,7 +70,14 @@ def test_a_plan_over_everything(conn: secateur.Connection, events: str) -> None:
 def test_required_partitions_and_no_pruning(conn: secateur.Connection, events: str) -> None:
     partition = conn.table(events).partition_of({"user_id": 7})
     source = table_source(events, partitions=[partition])
-    assert len(conn.plan(counting(source), secateur.JobConfig(required_partitions={events: frozenset({partition})})).participants) == 1
+    assert (
+        len(
+            conn.plan(
+                counting(source), secateur.JobConfig(required_partitions={events: frozenset({partition})})
+            ).participants
+        )
+        == 1
+    )
     assert len(conn.plan(counting(source), secateur.JobConfig(member_pruning=False)).participants) == 3
 
 
@@ -73,10 +85,17 @@ def test_required_partitions_and_no_pruning(conn: secateur.Connection, events: s
     ("source", "error", "words"),
     [
         pytest.param(lambda: table_source("no_such_table"), UnknownTableError, "no_such_table", id="no-such-table"),
-        pytest.param(lambda: generator_source(lambda context: iter(())), DagError, "does not say which partitions", id="an-unrestricted-source"),
+        pytest.param(
+            lambda: generator_source(lambda context: iter(())),
+            DagError,
+            "does not say which partitions",
+            id="an-unrestricted-source",
+        ),
     ],
 )
-def test_a_job_that_cannot_start_has_no_plan(conn: secateur.Connection, events: str, source: object, error: type[Exception], words: str) -> None:
+def test_a_job_that_cannot_start_has_no_plan(
+    conn: secateur.Connection, events: str, source: object, error: type[Exception], words: str
+) -> None:
     config = secateur.JobConfig(required_partitions={events: frozenset({1})})
     with pytest.raises(error, match=words):
         conn.plan(counting(source()), config)  # type: ignore[operator]

@@ -14,7 +14,14 @@ import secateur
 from secateur.cluster import Cluster
 from secateur.connectors import collect
 from secateur.dag import Processor
-from secateur.errors import DeadlineError, JobCancelledError, JobExistsError, JobFailedError, MemberLostError, UnknownJobError
+from secateur.errors import (
+    DeadlineError,
+    JobCancelledError,
+    JobExistsError,
+    JobFailedError,
+    MemberLostError,
+    UnknownJobError,
+)
 
 
 class Endless(Processor):
@@ -63,9 +70,19 @@ def test_a_job_is_found_from_another_connection(cluster: Cluster, conn: secateur
     for name in (job_id, table_name):
         job = conn.job(name)
         assert job.result(timeout_s=30).column("n").to_pylist() == [1, 1, 1]
-        assert (job.job_id, job.status, job.members_touched) == (job_id, secateur.JobStatus.COMPLETED, ["m1", "m2", "m3"])
+        assert (job.job_id, job.status, job.members_touched) == (
+            job_id,
+            secateur.JobStatus.COMPLETED,
+            ["m1", "m2", "m3"],
+        )
     (entry,) = [entry for entry in conn.jobs() if entry.job_id == job_id]
-    assert (entry.name, entry.status, entry.attempt, entry.coordinator, entry.reason) == (table_name, secateur.JobStatus.COMPLETED, 1, None, None)
+    assert (entry.name, entry.status, entry.attempt, entry.coordinator, entry.reason) == (
+        table_name,
+        secateur.JobStatus.COMPLETED,
+        1,
+        None,
+        None,
+    )
     assert entry.ended_s is not None
     assert entry.submitted_s <= entry.ended_s
 
@@ -92,7 +109,9 @@ def test_a_name_is_taken_while_its_job_runs(conn: secateur.Connection, table_nam
     assert conn.submit(dag_of(OneRow), config).result(timeout_s=30).num_rows == 3
 
 
-def test_of_many_that_ask_at_once_one_starts_the_job(cluster: Cluster, conn: secateur.Connection, table_name: str) -> None:
+def test_of_many_that_ask_at_once_one_starts_the_job(
+    cluster: Cluster, conn: secateur.Connection, table_name: str
+) -> None:
     def ask(_: int) -> str:
         with cluster.connect() as own:
             return own.new_job_if_absent(table_name, dag_of(Endless), secateur.JobConfig()).job_id
@@ -107,7 +126,9 @@ def test_of_many_that_ask_at_once_one_starts_the_job(cluster: Cluster, conn: sec
 def test_a_failure_is_kept(conn: secateur.Connection) -> None:
     job = conn.submit(dag_of(Broken), secateur.JobConfig())
     for _ in range(2):
-        with pytest.raises(JobFailedError, match=r"vertex 'read' on member m\d failed in complete\(\): ValueError: no such model") as caught:
+        with pytest.raises(
+            JobFailedError, match=r"vertex 'read' on member m\d failed in complete\(\): ValueError: no such model"
+        ) as caught:
             conn.job(job.job_id).result(timeout_s=30)
         assert 'raise ValueError("no such model")' in caught.value.details["traceback"]
     assert "JobFailedError: vertex 'read'" in str(job.info.reason)
@@ -141,7 +162,11 @@ def test_a_job_begins_again_without_a_lost_member(mortal: Cluster, victim: str) 
         job = conn.submit(dag_of(Endless), secateur.JobConfig())
         running(job)
         coordinator = str(job.info.coordinator)
-        lost = coordinator if victim == "coordinator" else next(member for member in ("m1", "m2", "m3") if member != coordinator)
+        lost = (
+            coordinator
+            if victim == "coordinator"
+            else next(member for member in ("m1", "m2", "m3") if member != coordinator)
+        )
         mortal.kill_member(lost)
         until(lambda: job.info.attempt > 1 and job.status is secateur.JobStatus.RUNNING, "it has not begun again")
         assert job.info.coordinator != lost

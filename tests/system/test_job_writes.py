@@ -21,7 +21,9 @@ ROWS = pa.table({"k": range(1000), "v": [n % 7 for n in range(1000)]})
 
 
 def table(conn: secateur.Connection, name: str) -> str:
-    conn.execute(f"CREATE TABLE {name} (k BIGINT, v BIGINT, PRIMARY KEY (k)) PARTITION BY HASH (k) PARTITIONS 11 BACKUPS 1")
+    conn.execute(
+        f"CREATE TABLE {name} (k BIGINT, v BIGINT, PRIMARY KEY (k)) PARTITION BY HASH (k) PARTITIONS 11 BACKUPS 1"
+    )
     return name
 
 
@@ -49,7 +51,9 @@ def test_every_copy_has_the_rows() -> None:
 
 def test_one_member_writes_for_owners_that_take_no_part(conn: secateur.Connection, table_name: str) -> None:
     table(conn, table_name)
-    job = conn.submit(copying(iterable_source([{"k": k, "v": 1} for k in range(100)]), table_name, "append"), secateur.JobConfig())
+    job = conn.submit(
+        copying(iterable_source([{"k": k, "v": 1} for k in range(100)]), table_name, "append"), secateur.JobConfig()
+    )
     job.results(timeout_s=30)
     assert len(job.members_touched) == 1
     assert conn.execute(f"SELECT count(*), sum(v) FROM {table_name}").fetchall() == [(100, 200)]
@@ -59,7 +63,11 @@ def test_a_pipeline_brings_rows_to_their_owners(conn: secateur.Connection, table
     """Each member writes what it owns itself, so no row goes between members twice."""
     table(conn, table_name)
     rows = [{"k": k, "v": 1} for k in range(100)]
-    pipeline = secateur.Pipeline().read_generator(lambda context: rows if context.global_index == 0 else []).write_to(table_sink(table_name), name="write")
+    pipeline = (
+        secateur.Pipeline()
+        .read_generator(lambda context: rows if context.global_index == 0 else [])
+        .write_to(table_sink(table_name), name="write")
+    )
     job = pipeline.submit(conn)
     job.result(timeout_s=30)
     handle = conn.table(table_name)
@@ -76,7 +84,10 @@ def test_column_names_differ_in_case(conn: secateur.Connection, table_name: str)
 
 @pytest.mark.parametrize("others", ["", "HASH (k) PARTITIONS 3, "], ids=["ranges alone", "with buckets"])
 def test_ranges_are_made_as_rows_need_them(conn: secateur.Connection, table_name: str, others: str) -> None:
-    conn.execute(f"CREATE TABLE {table_name} (k BIGINT, day BIGINT, PRIMARY KEY (k, day)) PARTITION BY {others}RANGE (day) EVERY 10")
+    conn.execute(
+        f"CREATE TABLE {table_name} (k BIGINT, day BIGINT, PRIMARY KEY (k, day)) PARTITION BY {others}RANGE (day)"
+        " EVERY 10"
+    )
     rows = secateur.Pipeline().read_rows([{"k": n, "day": n} for n in range(100)])
     for _ in range(2):  # the second time all ranges are there
         rows.write_to(table_sink(table_name)).submit(conn).result(timeout_s=30)
@@ -85,11 +96,17 @@ def test_ranges_are_made_as_rows_need_them(conn: secateur.Connection, table_name
 
 
 def test_a_row_without_a_range_fails_the_job(conn: secateur.Connection, table_name: str) -> None:
-    conn.execute(f"CREATE TABLE {table_name} (k BIGINT, PRIMARY KEY (k)) PARTITION BY RANGE (k) (PARTITION 0 <= VALUES < 10)")
+    conn.execute(
+        f"CREATE TABLE {table_name} (k BIGINT, PRIMARY KEY (k)) PARTITION BY RANGE (k) (PARTITION 0 <= VALUES < 10)"
+    )
     with pytest.raises(NoRangeError, match=r"vertex 'write t\d+' on member m\d"):
-        secateur.Pipeline().read_rows([{"k": 5}, {"k": 10}]).write_to(table_sink(table_name)).submit(conn).result(timeout_s=30)
+        secateur.Pipeline().read_rows([{"k": 5}, {"k": 10}]).write_to(table_sink(table_name)).submit(conn).result(
+            timeout_s=30
+        )
     with pytest.raises(NullKeyError):
-        secateur.Pipeline().read_rows([{"k": None}], schema=pa.schema({"k": pa.int64()})).write_to(table_sink(table_name)).submit(conn).result(timeout_s=30)
+        secateur.Pipeline().read_rows([{"k": None}], schema=pa.schema({"k": pa.int64()})).write_to(
+            table_sink(table_name)
+        ).submit(conn).result(timeout_s=30)
     assert conn.execute(f"SELECT count(*) FROM {table_name}").fetchall() == [(0,)]
 
 
@@ -113,7 +130,9 @@ def test_an_upsert_is_run_again_when_a_member_is_lost(tmp_path: Path) -> None:
         (tmp_path / "go").touch()
         job.result(timeout_s=60)
         assert job.info.attempt > 1
-        assert conn.execute("SELECT count(*), sum(v) FROM target").fetchall() == [(1000, sum(n % 7 for n in range(1000)))]
+        assert conn.execute("SELECT count(*), sum(v) FROM target").fetchall() == [
+            (1000, sum(n % 7 for n in range(1000)))
+        ]
 
 
 def test_an_append_of_a_key_that_is_there_fails_the_job(conn: secateur.Connection, table_name: str) -> None:
@@ -131,4 +150,6 @@ def test_a_replicated_table_is_refused(conn: secateur.Connection, table_name: st
     with pytest.raises(NotSupportedError, match="is replicated"):
         job.results(timeout_s=30)
     with pytest.raises(NotSupportedError, match="is replicated"):
-        secateur.Pipeline().read_rows([{"k": 5, "v": 1}]).write_to(table_sink(table_name)).submit(conn).result(timeout_s=30)
+        secateur.Pipeline().read_rows([{"k": 5, "v": 1}]).write_to(table_sink(table_name)).submit(conn).result(
+            timeout_s=30
+        )

@@ -16,14 +16,21 @@ from secateur.dag import Param, Processor, lazy_total_parallelism_one
 from secateur.engine.processors.transform import filter_rows, map_batches
 from secateur.errors import DagError, DeadlineError, JobCancelledError, JobFailedError, SerializationError
 
-ROWS = pa.table({"user_id": pa.array([i % 50 for i in range(2000)]), "event_id": pa.array(range(2000)), "value": pa.array([i % 7 for i in range(2000)])})
+ROWS = pa.table(
+    {
+        "user_id": pa.array([i % 50 for i in range(2000)]),
+        "event_id": pa.array(range(2000)),
+        "value": pa.array([i % 7 for i in range(2000)]),
+    }
+)
 
 
 @pytest.fixture(scope="module")
 def events(cluster: Cluster) -> Iterator[str]:
     with cluster.connect() as conn:
         conn.execute(
-            "CREATE TABLE events (user_id BIGINT, event_id BIGINT, value BIGINT, PRIMARY KEY (user_id, event_id)) PARTITION BY HASH (user_id) PARTITIONS 17"
+            "CREATE TABLE events (user_id BIGINT, event_id BIGINT, value BIGINT, PRIMARY KEY (user_id, event_id))"
+            " PARTITION BY HASH (user_id) PARTITIONS 17"
         )
         conn.table("events").load(ROWS)
     return "events"
@@ -64,14 +71,25 @@ def test_a_job_runs_where_its_key_lives(cluster: Cluster, conn: secateur.Connect
 
 @pytest.mark.parametrize("light", [False, True], ids=["on record", "light"])
 @pytest.mark.parametrize("combiner", [False, True], ids=["map", "lazy combiner"])
-def test_sources_that_say_what_they_need_are_enough(cluster: Cluster, conn: secateur.Connection, events: str, light: bool, combiner: bool) -> None:
-    """Without required partitions in the config, and however often it is asked: whoever owns the key coordinates, and nobody else hears of the job."""
+def test_sources_that_say_what_they_need_are_enough(
+    cluster: Cluster, conn: secateur.Connection, events: str, light: bool, combiner: bool
+) -> None:
+    """Without required partitions in the config, and however often it is asked: whoever owns the key coordinates, and
+    nobody else hears of the job.
+    """
     owner = conn.table(events).owner_of(conn.table(events).partition_of({"user_id": 7}))
     stage = map_batches(doubled)
-    dag = job_of(reading(keys=[{"user_id": Param(0)}]), lazy_total_parallelism_one(stage, events, {"user_id": Param(0)}) if combiner else stage).freeze()
+    dag = job_of(
+        reading(keys=[{"user_id": Param(0)}]),
+        lazy_total_parallelism_one(stage, events, {"user_id": Param(0)}) if combiner else stage,
+    ).freeze()
     before = {member.id: member.frames_received for member in cluster.members()}
     for _ in range(4):
-        job = conn.submit(dag, secateur.JobConfig(), [7], light=True) if light else conn.submit(dag, secateur.JobConfig(), [7])
+        job = (
+            conn.submit(dag, secateur.JobConfig(), [7], light=True)
+            if light
+            else conn.submit(dag, secateur.JobConfig(), [7])
+        )
         assert job.result(timeout_s=30).num_rows == 40
         assert job.members_touched == [owner]
     assert [member.id for member in cluster.members() if member.frames_received > before[member.id]] == [owner]
@@ -83,14 +101,18 @@ def test_a_member_that_an_edge_names_takes_part(conn: secateur.Connection, event
     dag = reading(keys=[{"user_id": 7}])
     dag.new_vertex("there", map_batches(doubled))
     dag.new_vertex("result", collect())
-    dag.edge(secateur.between("read", "there").distribute_to(other)).edge(secateur.between("there", "result").distributed())
+    dag.edge(secateur.between("read", "there").distribute_to(other)).edge(
+        secateur.between("there", "result").distributed()
+    )
     for _ in range(4):
         job = conn.submit(dag, secateur.JobConfig())
         assert job.result(timeout_s=30).num_rows == 40
         assert job.members_touched == sorted([owner, other])
 
 
-def test_what_a_source_needs_is_looked_up_anew_when_it_was_another_table(conn: secateur.Connection, table_name: str) -> None:
+def test_what_a_source_needs_is_looked_up_anew_when_it_was_another_table(
+    conn: secateur.Connection, table_name: str
+) -> None:
     """The session may know an older table of that name."""
     dag = secateur.DAG()
     dag.new_vertex("read", table_source(table_name, keys=[{"k": 1}]))
@@ -129,11 +151,16 @@ def test_results_without_rows(conn: secateur.Connection, events: str, light: boo
         dag.new_vertex("stage", filter_rows(lambda batch: pc.equal(batch["value"], 99)))
         dag.new_vertex("result", collect())
         edge = secateur.between("read", "stage")
-        dag.edge(edge.partitioned("user_id").distributed() if partitioned else edge).edge(secateur.between("stage", "result").distributed())
+        dag.edge(edge.partitioned("user_id").distributed() if partitioned else edge).edge(
+            secateur.between("stage", "result").distributed()
+        )
         return dag
 
     columns = ["user_id", "event_id", "value"]
-    assert (result(none_of(table_source(events))).num_rows, result(none_of(table_source(events))).schema.names) == (0, columns)
+    assert (result(none_of(table_source(events))).num_rows, result(none_of(table_source(events))).schema.names) == (
+        0,
+        columns,
+    )
     assert result(none_of(table_source(events, keys=[{"user_id": 99}]))).schema.names == columns
     assert result(none_of(table_source(events, keys=[]))).schema.names == columns
     assert result(none_of(Nothing)).shape == (0, 0)
@@ -151,7 +178,12 @@ def test_batches_of_different_columns_are_no_result(conn: secateur.Connection, e
     def renamed(batch: pa.RecordBatch) -> pa.RecordBatch:
         return batch.rename_columns([f"{name}_{batch['user_id'][0]}" for name in batch.schema.names])
 
-    with pytest.raises(DagError, match=r"batches of different columns arrived: .*; select the same ones upstream \(vertex 'result' on member m\d\)"):
+    with pytest.raises(
+        DagError,
+        match=(
+            r"batches of different columns arrived: .*; select the same ones upstream \(vertex 'result' on member m\d\)"
+        ),
+    ):
         conn.submit(job_of(reading(), map_batches(renamed)), secateur.JobConfig()).result(timeout_s=30)
 
 
@@ -160,7 +192,10 @@ def test_an_exception_of_the_user_names_vertex_and_member(conn: secateur.Connect
         raise ValueError("no such model")
 
     job = conn.submit(job_of(reading(), map_batches(broken)), secateur.JobConfig())
-    with pytest.raises(JobFailedError, match=r"vertex 'stage' on member m\d failed in process\(ordinal 0, \d+ rows\): ValueError: no such model") as caught:
+    with pytest.raises(
+        JobFailedError,
+        match=r"vertex 'stage' on member m\d failed in process\(ordinal 0, \d+ rows\): ValueError: no such model",
+    ) as caught:
         job.result(timeout_s=30)
     assert "in broken" in caught.value.details["traceback"]
     assert 'raise ValueError("no such model")' in caught.value.details["traceback"]

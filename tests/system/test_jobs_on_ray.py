@@ -21,7 +21,9 @@ from secateur.processors import count_rows
 
 pytestmark = pytest.mark.ray
 
-ROWS = pa.table({"user_id": [n % 50 for n in range(2000)], "event_id": range(2000), "value": [n % 7 for n in range(2000)]})
+ROWS = pa.table(
+    {"user_id": [n % 50 for n in range(2000)], "event_id": range(2000), "value": [n % 7 for n in range(2000)]}
+)
 P = secateur.Pipeline()
 
 
@@ -32,8 +34,8 @@ def on_ray() -> Iterator[Cluster]:
         with secateur.start(members=3, runtime="ray") as cluster:
             with cluster.connect() as conn:
                 conn.execute(
-                    "CREATE TABLE visits (user_id BIGINT, event_id BIGINT, value BIGINT, PRIMARY KEY (user_id, event_id)) "
-                    "PARTITION BY HASH (user_id) PARTITIONS 17"
+                    "CREATE TABLE visits (user_id BIGINT, event_id BIGINT, value BIGINT, PRIMARY KEY (user_id,"
+                    " event_id)) PARTITION BY HASH (user_id) PARTITIONS 17"
                 )
                 conn.table("visits").load(ROWS)
             yield cluster
@@ -56,18 +58,39 @@ def broken(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def test_a_pipeline_over_all_members(conn: secateur.Connection) -> None:
-    job = P.read_table("visits").map(doubled).key_by("value").aggregate(n=count_rows()).sort("value").write_to(collect()).submit(conn)
-    assert {row["value"]: row["n"] for row in job.result(timeout_s=60).to_pylist()} == {2 * v: n for v, n in Counter(n % 7 for n in range(2000)).items()}
+    job = (
+        P.read_table("visits")
+        .map(doubled)
+        .key_by("value")
+        .aggregate(n=count_rows())
+        .sort("value")
+        .write_to(collect())
+        .submit(conn)
+    )
+    assert {row["value"]: row["n"] for row in job.result(timeout_s=60).to_pylist()} == {
+        2 * v: n for v, n in Counter(n % 7 for n in range(2000)).items()
+    }
     assert job.members_touched == ["m1", "m2", "m3"]
 
 
 @pytest.mark.parametrize("light", [False, True], ids=["on record", "light"])
 def test_pruned_members_hear_nothing(on_ray: Cluster, conn: secateur.Connection, light: bool) -> None:
-    dag = P.read_table("visits", keys=[{"user_id": Param(0)}]).map(doubled).key_by("value").aggregate(n=count_rows()).write_to(collect()).to_dag()
+    dag = (
+        P.read_table("visits", keys=[{"user_id": Param(0)}])
+        .map(doubled)
+        .key_by("value")
+        .aggregate(n=count_rows())
+        .write_to(collect())
+        .to_dag()
+    )
     owner = conn.table("visits").owner_of(conn.table("visits").partition_of({"user_id": 7}))
     before = {member.id: member.frames_received for member in on_ray.members()}
     for _ in range(4):
-        job = conn.submit(dag, secateur.JobConfig(), [7], light=True) if light else conn.submit(dag, secateur.JobConfig(), [7])
+        job = (
+            conn.submit(dag, secateur.JobConfig(), [7], light=True)
+            if light
+            else conn.submit(dag, secateur.JobConfig(), [7])
+        )
         assert sum(job.result(timeout_s=60)["n"].to_pylist()) == 40
         assert job.members_touched == [owner]
     assert [member.id for member in on_ray.members() if member.frames_received > before[member.id]] == [owner]
@@ -75,13 +98,18 @@ def test_pruned_members_hear_nothing(on_ray: Cluster, conn: secateur.Connection,
 
 def test_rows_written_by_a_job_are_there(conn: secateur.Connection) -> None:
     conn.execute("CREATE TABLE per_user (user_id BIGINT, n BIGINT, PRIMARY KEY (user_id)) BACKUPS 1")
-    P.read_table("visits").key_by("user_id").aggregate(n=count_rows()).write_to(table_sink("per_user")).submit(conn).result(timeout_s=60)
+    P.read_table("visits").key_by("user_id").aggregate(n=count_rows()).write_to(table_sink("per_user")).submit(
+        conn
+    ).result(timeout_s=60)
     assert conn.execute("SELECT count(*), min(n), max(n) FROM per_user").fetchall() == [(50, 40, 40)]
 
 
 def test_a_raising_processor_is_named_with_its_batch_and_its_traceback(conn: secateur.Connection) -> None:
     job = P.read_table("visits").map(broken, name="score").write_to(collect()).submit(conn)
-    with pytest.raises(JobFailedError, match=r"vertex 'score' on member m\d failed in process\(ordinal 0, \d+ rows\): ValueError: no such model") as caught:
+    with pytest.raises(
+        JobFailedError,
+        match=r"vertex 'score' on member m\d failed in process\(ordinal 0, \d+ rows\): ValueError: no such model",
+    ) as caught:
         job.result(timeout_s=60)
     assert "in broken" in caught.value.details["traceback"]
     assert 'raise ValueError("no such model")' in caught.value.details["traceback"]

@@ -1,4 +1,6 @@
-"""Keys of a join that are found first, in a running cluster: who reads less for it, what is said of it, and what happens when rows change meanwhile."""
+"""Keys of a join that are found first, in a running cluster: who reads less for it, what is said of it, and what
+happens when rows change meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,10 @@ TABLES = {
     "nations": pa.table({"id": pa.array(range(100), pa.int32()), "name": [f"n{i}" for i in range(100)]}),
 }
 DDL = (
-    "CREATE TABLE customers (id BIGINT PRIMARY KEY, region VARCHAR, nation INTEGER) PARTITION BY HASH (id) PARTITIONS 32",
+    (
+        "CREATE TABLE customers (id BIGINT PRIMARY KEY, region VARCHAR, nation INTEGER) PARTITION BY HASH (id)"
+        " PARTITIONS 32"
+    ),
     (
         "CREATE TABLE orders (customer_id BIGINT, order_id BIGINT, amount DOUBLE, PRIMARY KEY (customer_id, order_id)) "
         "PARTITION BY HASH (customer_id) PARTITIONS 64"
@@ -47,7 +52,11 @@ DDL = (
 
 @pytest.fixture(scope="module")
 def shop() -> Iterator[Cluster]:
-    with pytest.MonkeyPatch.context() as patch, secateur.start(members=3, runtime="embedded") as cluster, cluster.connect() as conn:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        secateur.start(members=3, runtime="embedded") as cluster,
+        cluster.connect() as conn,
+    ):
         patch.setattr(join_keys, "STEP_ROWS", 3_000)
         for ddl in DDL:
             conn.execute(ddl)
@@ -77,12 +86,22 @@ QUERIES = [
     pytest.param(JOIN, ["r7"], id="inner"),
     pytest.param(JOIN, ["nowhere"], id="no key"),
     pytest.param(
-        "SELECT c.id, o.order_id FROM customers c LEFT JOIN orders o ON o.customer_id = c.id WHERE c.region = ?", ["r499"], id="left, without partners"
+        "SELECT c.id, o.order_id FROM customers c LEFT JOIN orders o ON o.customer_id = c.id WHERE c.region = ?",
+        ["r499"],
+        id="left, without partners",
     ),
-    pytest.param("SELECT c.* FROM customers c ANTI JOIN orders o ON o.customer_id = c.id WHERE c.region = ?", ["r475"], id="anti"),
-    pytest.param("SELECT count(*), sum(amount) FROM orders o WHERE EXISTS (FROM customers c WHERE c.id = o.customer_id AND c.region = ?)", ["r3"], id="EXISTS"),
     pytest.param(
-        "SELECT o.*, n.name FROM nations n JOIN customers c ON c.nation = n.id AND c.id < 50 JOIN orders o ON o.customer_id = c.id WHERE n.name = ?",
+        "SELECT c.* FROM customers c ANTI JOIN orders o ON o.customer_id = c.id WHERE c.region = ?", ["r475"], id="anti"
+    ),
+    pytest.param(
+        "SELECT count(*), sum(amount) FROM orders o WHERE EXISTS (FROM customers c WHERE c.id = o.customer_id AND"
+        " c.region = ?)",
+        ["r3"],
+        id="EXISTS",
+    ),
+    pytest.param(
+        "SELECT o.*, n.name FROM nations n JOIN customers c ON c.nation = n.id AND c.id < 50 JOIN orders o ON"
+        " o.customer_id = c.id WHERE n.name = ?",
         ["n5"],
         id="a chain",
     ),
@@ -91,7 +110,9 @@ QUERIES = [
 
 @pytest.mark.parametrize("pruning", ["on", "off", "verify"])
 @pytest.mark.parametrize(("sql", "params"), QUERIES)
-def test_answers_are_those_of_duckdb(conn: secateur.Connection, oracle: duckdb.DuckDBPyConnection, sql: str, params: list[Any], pruning: str) -> None:
+def test_answers_are_those_of_duckdb(
+    conn: secateur.Connection, oracle: duckdb.DuckDBPyConnection, sql: str, params: list[Any], pruning: str
+) -> None:
     conn.execute(f"SET pruning = {pruning}")
     expected = sorted(map(repr, oracle.execute(sql, params).fetchall()))
     for _ in range(2):
@@ -110,7 +131,13 @@ def test_few_keys_leave_few_partitions_and_members(shop: Cluster, conn: secateur
         conn.execute(f"SET disabled_rules = '{rules}'")
         lines = [line for (line,) in conn.execute(f"EXPLAIN ANALYZE (FORMAT JSON) {JOIN}", ["r7"])]
         analyzed = json.loads(lines[0])["analyze"]
-        heard[rules] = {entry["member"] for stage in analyzed["stages"] if "join" in stage["name"] for entry in stage["members"] if entry["partitions"]}
+        heard[rules] = {
+            entry["member"]
+            for stage in analyzed["stages"]
+            if "join" in stage["name"]
+            for entry in stage["members"]
+            if entry["partitions"]
+        }
         if not rules:
             needed = {orders.owner_of(orders.partition_of({"customer_id": key})) for key in (28, 29, 30, 31)}
             customers = conn.table("customers")
@@ -129,12 +156,18 @@ def test_explain_analyze_says_what_was_found(conn: secateur.Connection) -> None:
     assert 'before that, ?1[] from: SELECT DISTINCT "id" FROM "customers" WHERE ("region" = $1)' in lines
     assert "  step 1 found 4 values" in lines
     (narrowed,) = [line for line in lines if line.startswith("  run-time pruning")]
-    assert re.fullmatch(r"  run-time pruning: [1-8] of 96 partitions remain, on [1-3] of 3 members(; pruned: .*)?", narrowed)
+    assert re.fullmatch(
+        r"  run-time pruning: [1-8] of 96 partitions remain, on [1-3] of 3 members(; pruned: .*)?", narrowed
+    )
 
 
-def test_too_many_keys_run_undivided(conn: secateur.Connection, oracle: duckdb.DuckDBPyConnection, table_name: str) -> None:
+def test_too_many_keys_run_undivided(
+    conn: secateur.Connection, oracle: duckdb.DuckDBPyConnection, table_name: str
+) -> None:
     conn.execute(f"CREATE TABLE {table_name} (k BIGINT PRIMARY KEY, kind VARCHAR) PARTITION BY HASH (k) PARTITIONS 4")
-    kinds = pa.table({"k": pa.array(range(1_000), pa.int64()), "kind": ["many" if i < 600 else f"k{i}" for i in range(1_000)]})
+    kinds = pa.table(
+        {"k": pa.array(range(1_000), pa.int64()), "kind": ["many" if i < 600 else f"k{i}" for i in range(1_000)]}
+    )
     conn.table(table_name).load(kinds)
     conn.table(table_name).statistics()
     oracle.register(table_name, kinds)
@@ -164,13 +197,18 @@ def between(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], No
     return arrange
 
 
-PRESERVED = "SELECT c.id, count(o.order_id) FROM {customers} c LEFT JOIN orders o ON o.customer_id = c.id WHERE c.region = 'r9' GROUP BY c.id"
+PRESERVED = (
+    "SELECT c.id, count(o.order_id) FROM {customers} c LEFT JOIN orders o ON o.customer_id = c.id WHERE c.region = 'r9'"
+    " GROUP BY c.id"
+)
 CHANGES = [
     pytest.param("INSERT INTO {customers} VALUES (5, 'r9', NULL)", [(5, 7), (36, 7)], id="a row"),
     pytest.param("UPDATE {customers} SET region = 'r9' WHERE id = 1", [(1, 7), (36, 7)], id="a row that is changed"),
     pytest.param("DELETE FROM {customers} WHERE id = 36", [], id="a row that goes"),
     pytest.param(
-        "INSERT INTO {customers} SELECT i, 'r9', NULL FROM range(100, 140) r(i)", [(36, 7), *((key, 7) for key in range(100, 140))], id="rows of all partitions"
+        "INSERT INTO {customers} SELECT i, 'r9', NULL FROM range(100, 140) r(i)",
+        [(36, 7), *((key, 7) for key in range(100, 140))],
+        id="rows of all partitions",
     ),
 ]
 
@@ -178,10 +216,18 @@ CHANGES = [
 @pytest.mark.parametrize("placed", ["PARTITION BY HASH (id) PARTITIONS 32", "REPLICATED"])
 @pytest.mark.parametrize(("change", "expected"), CHANGES)
 def test_keys_are_not_used_once_their_rows_have_changed(
-    shop: Cluster, conn: secateur.Connection, table_name: str, between: Any, placed: str, change: str, expected: list[tuple[int, int]]
+    shop: Cluster,
+    conn: secateur.Connection,
+    table_name: str,
+    between: Any,
+    placed: str,
+    change: str,
+    expected: list[tuple[int, int]],
 ) -> None:
     conn.execute(f"CREATE TABLE {table_name} (id BIGINT PRIMARY KEY, region VARCHAR, nation INTEGER) {placed}")
-    conn.table(table_name).load(pa.table({"id": [1, 2, 36], "region": ["a", "b", "r9"], "nation": pa.array([1, 2, 3], pa.int32())}))
+    conn.table(table_name).load(
+        pa.table({"id": [1, 2, 36], "region": ["a", "b", "r9"], "nation": pa.array([1, 2, 3], pa.int32())})
+    )
     conn.table(table_name).statistics()
     sql = PRESERVED.format(customers=table_name)
     first = conn.execute(sql)

@@ -15,7 +15,14 @@ from eventually import eventually
 
 import secateur
 from secateur.cluster import Cluster
-from secateur.errors import DataError, DeadlineError, InterfaceError, JobCancelledError, LimitExceededError, MemberLostError
+from secateur.errors import (
+    DataError,
+    DeadlineError,
+    InterfaceError,
+    JobCancelledError,
+    LimitExceededError,
+    MemberLostError,
+)
 from secateur.wire import Channel, Role
 
 ROWS = 400_000
@@ -32,7 +39,9 @@ def rows() -> pa.Table:
 @pytest.fixture(scope="module", params=["1 embedded", "3 embedded", pytest.param("3 ray", marks=pytest.mark.ray)])
 def large(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     members, _, runtime = request.param.partition(" ")
-    with secateur.start(members=int(members), runtime=runtime, result_bytes_max=64 << 20, gathered_bytes_max=64 << 20) as cluster:
+    with secateur.start(
+        members=int(members), runtime=runtime, result_bytes_max=64 << 20, gathered_bytes_max=64 << 20
+    ) as cluster:
         with cluster.connect() as conn:
             conn.execute(DDL)
             conn.execute("CREATE TABLE kinds (k DOUBLE PRIMARY KEY, name VARCHAR) REPLICATED")
@@ -56,7 +65,9 @@ def stats(cluster: Cluster) -> list[dict[str, Any]]:
     for member in cluster.members():
         if member.state == "active":
             host, _, port = member.address.rpartition(":")
-            with closing(Channel(host, int(port), token=cluster.token, identity=cluster._settings.identity(Role.CONTROLLER))) as channel:
+            with closing(
+                Channel(host, int(port), token=cluster.token, identity=cluster._settings.identity(Role.CONTROLLER))
+            ) as channel:
                 found.append(channel.request("stats").header)
     return found
 
@@ -73,7 +84,9 @@ def nothing_is_open(cluster: Cluster) -> bool:
         pytest.param("SELECT upper(s) AS u, id FROM big", id="an expression that only one kernel knows"),
         pytest.param("SELECT * FROM big ORDER BY v, id", id="in order"),
         pytest.param("SELECT b.*, k.name FROM big b LEFT JOIN kinds k ON b.v = k.k", id="a join"),
-        pytest.param("SELECT b.id, b.s, c.v + 1 AS w FROM big b JOIN big c ON b.v = c.id", id="a join of rows that move"),
+        pytest.param(
+            "SELECT b.id, b.s, c.v + 1 AS w FROM big b JOIN big c ON b.v = c.id", id="a join of rows that move"
+        ),
         pytest.param("SELECT id, s, row_number() OVER (ORDER BY id) AS n FROM big", id="a window"),
     ],
 )
@@ -83,7 +96,9 @@ def test_parts_are_the_whole(large: Cluster, oracle: duckdb.DuckDBPyConnection, 
         cursor = conn.execute(sql)
         assert cursor.rowcount == -1
         found = cursor.fetch_arrow_table()
-        assert cursor.rowcount == cursor.rownumber == ROWS if found.num_rows == ROWS else cursor.rowcount == found.num_rows
+        assert (
+            cursor.rowcount == cursor.rownumber == ROWS if found.num_rows == ROWS else cursor.rowcount == found.num_rows
+        )
         if "ORDER BY v" in sql:
             assert found.column("v").to_pylist() == sorted(found.column("v").to_pylist())
         assert found.sort_by("id").cast(expected.schema).equals(expected)
@@ -127,9 +142,15 @@ def test_a_small_result_is_one_answer(large: Cluster) -> None:
 
 ONE_TABLE = "SELECT id, v + 1 AS w, s || s || s || s || s AS t FROM big"
 ORDERED = "SELECT id, v, s || s || s || s || s AS t FROM big ORDER BY v DESC, id"
-JOINED_IN_ORDER = "SELECT b.id, b.v, b.s || b.s || b.s || b.s || b.s AS t FROM big b LEFT JOIN kinds k ON b.v = k.k ORDER BY b.v DESC, b.id"
+JOINED_IN_ORDER = (
+    "SELECT b.id, b.v, b.s || b.s || b.s || b.s || b.s AS t FROM big b LEFT JOIN kinds k ON b.v = k.k ORDER BY b.v"
+    " DESC, b.id"
+)
 JOINED = "SELECT b.id, k.name, b.s || b.s || b.s || b.s || b.s AS t FROM big b LEFT JOIN kinds k ON b.v = k.k"
-MOVED = "SELECT b.id, c.v + 1 AS w, b.s || b.s || b.s || b.s || b.s AS t FROM big b JOIN (SELECT id, v FROM big) c ON b.v = c.id"
+MOVED = (
+    "SELECT b.id, c.v + 1 AS w, b.s || b.s || b.s || b.s || b.s AS t FROM big b JOIN (SELECT id, v FROM big) c ON b.v ="
+    " c.id"
+)
 
 
 @pytest.mark.parametrize("sql", ["SELECT * FROM big", JOINED_IN_ORDER], ids=["one table", "a join in order"])
@@ -165,7 +186,9 @@ def test_a_reader_of_a_closed_cursor_says_so(large: Cluster) -> None:
             conn.execute("SELECT * FROM kinds").fetch_record_batch(0)
 
 
-@pytest.mark.parametrize("sql", [ONE_TABLE, JOINED, MOVED, ORDERED], ids=["one table", "a join", "a join of rows that move", "in order"])
+@pytest.mark.parametrize(
+    "sql", [ONE_TABLE, JOINED, MOVED, ORDERED], ids=["one table", "a join", "a join of rows that move", "in order"]
+)
 def test_a_slow_reader_holds_up_the_members(large: Cluster, sql: str) -> None:
     with large.connect() as conn:
         gc.collect()
@@ -175,7 +198,8 @@ def test_a_slow_reader_holds_up_the_members(large: Cluster, sql: str) -> None:
             assert cursor.fetchmany(10_000)
             # A statement that may have to be run in another form has more ready when it begins.
             assert sum(member["open_result_bytes"] for member in stats(large)) <= 5 * PART
-            # All members are in this process: what waits at each of them, and on its way between them. It differs with who is ahead of whom.
+            # All members are in this process: what waits at each of them, and on its way between them. It differs with
+            # who is ahead of whom.
             assert pa.total_allocated_bytes() - before <= 28 * PART
         assert sum(member["open_results"] for member in stats(large)) == 1
         cursor.close()
@@ -196,8 +220,12 @@ def test_more_rows_in_order_than_a_member_may_gather(large: Cluster, sql: str) -
 def test_an_error_that_comes_late_says_so(large: Cluster) -> None:
     with large.connect() as conn:
         table = conn.table("big")
-        last = max(range(0, ROWS, 97), key=lambda n: (table.partition_of({"id": n}), n))  # of the last partition, so among the last rows of a member
-        cursor = conn.execute(JOINED.replace("b.id,", f"b.id, CAST(CASE WHEN b.id = {last} THEN 'last' ELSE '1' END AS INTEGER) AS n,"))
+        last = max(
+            range(0, ROWS, 97), key=lambda n: (table.partition_of({"id": n}), n)
+        )  # of the last partition, so among the last rows of a member
+        cursor = conn.execute(
+            JOINED.replace("b.id,", f"b.id, CAST(CASE WHEN b.id = {last} THEN 'last' ELSE '1' END AS INTEGER) AS n,")
+        )
         late = "rows of the result had been read when this came up" if len(large.members()) > 1 else "last"
         with pytest.raises(DataError, match=late):
             cursor.fetchall()
@@ -222,8 +250,12 @@ def test_a_result_that_is_being_read_is_running(large: Cluster) -> None:
 def test_an_error_in_the_middle_comes_where_the_rows_would(large: Cluster) -> None:
     with large.connect() as conn:
         cursor = conn.cursor()
-        with pytest.raises(DataError, match="last"):  # of several members one may be there before the first part is full
-            cursor.execute("SELECT id, s, CAST(CASE WHEN s = 'last' THEN s ELSE '1' END AS INTEGER) AS n FROM big").fetchall()
+        with pytest.raises(
+            DataError, match="last"
+        ):  # of several members one may be there before the first part is full
+            cursor.execute(
+                "SELECT id, s, CAST(CASE WHEN s = 'last' THEN s ELSE '1' END AS INTEGER) AS n FROM big"
+            ).fetchall()
         if len(large.members()) == 1:
             assert (cursor.rownumber or 0) > 10_000
             with pytest.raises(DataError, match="last"):
@@ -249,7 +281,9 @@ def test_a_statement_that_takes_long_does_not_hold_up_another(large: Cluster) ->
 
         def slow() -> None:
             begun.set()
-            conn.execute("SELECT count(*) FROM big a JOIN big b ON a.v = b.v AND a.id < 40000 AND b.id % 3 = 0").fetchall()
+            conn.execute(
+                "SELECT count(*) FROM big a JOIN big b ON a.v = b.v AND a.id < 40000 AND b.id % 3 = 0"
+            ).fetchall()
             over.set()
 
         thread = threading.Thread(target=slow)

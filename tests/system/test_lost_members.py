@@ -1,4 +1,6 @@
-"""A member dies and nobody has noticed yet, or all have: DDL, writes and jobs go on or say why not, and leave nothing half done."""
+"""A member dies and nobody has noticed yet, or all have: DDL, writes and jobs go on or say why not, and leave nothing
+half done.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,10 @@ from secateur.connectors import collect
 from secateur.dag import Processor
 from secateur.errors import DagError, PartitionLostError
 
-DDL = "CREATE TABLE {name} (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS {partitions} BACKUPS {backups}"
+DDL = (
+    "CREATE TABLE {name} (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS {partitions} BACKUPS"
+    " {backups}"
+)
 ROWS = pa.table({"id": pa.array(range(100)), "v": pa.array(range(100))})
 
 
@@ -153,18 +158,31 @@ def test_what_is_missing_is_shown_and_what_is_lost_can_be_made_again(mortal: Clu
         create(conn, "t")
         create(conn, "beside_it")
         conn.table("t").load(ROWS)
-        copies = "SELECT primary_member, backup_members, copies_missing FROM secateur.partitions WHERE table_name = 't' ORDER BY partition_id"
+        copies = (
+            "SELECT primary_member, backup_members, copies_missing FROM secateur.partitions WHERE table_name = 't'"
+            " ORDER BY partition_id"
+        )
         whole = conn.execute(copies).fetchall()
         assert {missing for _, _, missing in whole} == {0}
         mortal.kill_member("m2")
-        for (primary, backups, _), (primary_now, backups_now, missing) in zip(whole, conn.execute(copies).fetchall(), strict=True):
+        for (primary, backups, _), (primary_now, backups_now, missing) in zip(
+            whole, conn.execute(copies).fetchall(), strict=True
+        ):
             left = [member for member in (primary, *backups) if member != "m2"]
             assert (primary_now, backups_now, missing) == (left[0], left[1:], 2 - len(left))
         mortal.kill_member("m3")
         lost = [{primary, *backups} == {"m2", "m3"} for primary, backups, _ in whole]
-        assert [(primary, missing) for primary, _, missing in conn.execute(copies).fetchall()] == [(None, 2) if gone else ("m1", 1) for gone in lost]
-        for use in (lambda: conn.execute("SELECT count(*) FROM t"), lambda: conn.table("t").load(ROWS, mode="overwrite")):
-            with pytest.raises(PartitionLostError, match=r"last copy on m3, which left the cluster .* DROP the table, CREATE it again and load it"):
+        assert [(primary, missing) for primary, _, missing in conn.execute(copies).fetchall()] == [
+            (None, 2) if gone else ("m1", 1) for gone in lost
+        ]
+        for use in (
+            lambda: conn.execute("SELECT count(*) FROM t"),
+            lambda: conn.table("t").load(ROWS, mode="overwrite"),
+        ):
+            with pytest.raises(
+                PartitionLostError,
+                match=r"last copy on m3, which left the cluster .* DROP the table, CREATE it again and load it",
+            ):
                 use()
         for name in ("t", "beside_it"):
             conn.execute(f"DROP TABLE {name}")

@@ -19,26 +19,42 @@ CASES = [
     pytest.param(BUMP, [[n % 10, "x"] for n in range(40)], 4, id="keys that come again"),
     pytest.param(BUMP, [[1, "x"], [1, "x"], [2, "y"]], 3, id="few rows one by one"),
     pytest.param(
-        "INSERT INTO {t} (b, a, v) VALUES ($b, $a, $v) ON CONFLICT (a, b) DO UPDATE SET v = excluded.v WHERE excluded.v > 2",
+        "INSERT INTO {t} (b, a, v) VALUES ($b, $a, $v) ON CONFLICT (a, b) DO UPDATE SET v = excluded.v WHERE"
+        " excluded.v > 2",
         [{"a": n, "b": "x", "v": Decimal(n) / 4 if n % 3 else None} for n in range(20)],
         1,
         id="names, a condition and NULL",
     ),
-    pytest.param("INSERT OR REPLACE INTO {t} (a, b, n) VALUES (?, ?, ?)", [[n, "x", n] for n in range(20)], 1, id="replaced columns"),
+    pytest.param(
+        "INSERT OR REPLACE INTO {t} (a, b, n) VALUES (?, ?, ?)",
+        [[n, "x", n] for n in range(20)],
+        1,
+        id="replaced columns",
+    ),
     pytest.param(BUMP, [[str(n), "x"] for n in range(10)], 10, id="values that need a cast"),
     pytest.param(
-        "INSERT INTO {t} (a, b, n) VALUES (?, ?, 0) ON CONFLICT DO UPDATE SET n = ?", [[n, "x", n] for n in range(10)], 10, id="a parameter elsewhere"
+        "INSERT INTO {t} (a, b, n) VALUES (?, ?, 0) ON CONFLICT DO UPDATE SET n = ?",
+        [[n, "x", n] for n in range(10)],
+        10,
+        id="a parameter elsewhere",
     ),
 ]
 
 
 @pytest.mark.parametrize(("sql", "rows", "statements"), CASES)
 def test_many_rows_leave_what_they_leave_one_by_one(
-    conn: secateur.Connection, table_name: str, monkeypatch: pytest.MonkeyPatch, sql: str, rows: list[Any], statements: int
+    conn: secateur.Connection,
+    table_name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    sql: str,
+    rows: list[Any],
+    statements: int,
 ) -> None:
     asked: list[str] = []
     member, controller = conn._session.ask_member, conn._session.ask
-    monkeypatch.setattr(conn._session, "ask_member", lambda where, op, *args: (asked.append(op), member(where, op, *args))[1])
+    monkeypatch.setattr(
+        conn._session, "ask_member", lambda where, op, *args: (asked.append(op), member(where, op, *args))[1]
+    )
     monkeypatch.setattr(conn._session, "ask", lambda op, *args: (asked.append(op), controller(op, *args))[1])
     with duckdb.connect() as oracle:
         for each, own in ((conn, " PARTITION BY HASH (a) PARTITIONS 7"), (oracle, "")):

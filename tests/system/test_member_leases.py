@@ -1,4 +1,6 @@
-"""Members that are silent, cut off or given up although they live: nobody reads from them what others have changed, and nobody waits for them."""
+"""Members that are silent, cut off or given up although they live: nobody reads from them what others have changed, and
+nobody waits for them.
+"""
 
 from __future__ import annotations
 
@@ -45,14 +47,21 @@ def member(cluster: Cluster, member_id: str) -> Any:
 
 
 def silence(cluster: Cluster, member_id: str) -> None:
-    """Let a member renew its lease no more, as if its process was stopped; what it is asked it answers, as a stopped process does when it goes on."""
+    """Let a member renew its lease no more, as if its process was stopped; what it is asked it answers, as a stopped
+    process does when it goes on.
+    """
     keeper = member(cluster, member_id)._lease
     cluster._runtime._loop.run(keeper.stop())  # type: ignore[attr-defined]
 
 
 def inside(servers: Iterable[Any]) -> list[Any]:
     """The connections to servers that are not those of clients."""
-    return [link for server in servers for link in list(server._connections) if link._peer is not None and link._peer.role is not Role.CLIENT]
+    return [
+        link
+        for server in servers
+        for link in list(server._connections)
+        if link._peer is not None and link._peer.role is not Role.CLIENT
+    ]
 
 
 def states(cluster: Cluster) -> dict[str, str]:
@@ -70,7 +79,9 @@ def test_connections_that_break_cost_no_member(mortal: Cluster) -> None:
             eventually(lambda servers=servers: len(inside(servers)) > 3, "members do not connect again")
             on_loop(mortal, lambda servers=servers: [link._transport.abort() for link in inside(servers)])
             assert conn.execute(READ, [key]).fetchall() == [(1,)]
-        eventually(lambda: states(mortal) == dict.fromkeys(("m1", "m2", "m3"), "active"), "a member that lives was given up")
+        eventually(
+            lambda: states(mortal) == dict.fromkeys(("m1", "m2", "m3"), "active"), "a member that lives was given up"
+        )
         conn.execute("CREATE TABLE u (id BIGINT PRIMARY KEY)")
 
 
@@ -91,7 +102,9 @@ def test_a_member_that_was_given_up_answers_nobody(mortal: Cluster) -> None:
 
 
 def test_nobody_waits_for_a_silent_member(mortal: Cluster) -> None:
-    """Its connections stay open, and it never answers: losses of others are noticed, tables are created, rows are loaded."""
+    """Its connections stay open, and it never answers: losses of others are noticed, tables are created, rows are
+    loaded.
+    """
     with mortal.connect() as conn:
         conn.execute(DDL.replace("BACKUPS 1", "BACKUPS 2"))
         rows = pa.table({"id": pa.array(range(100)), "v": pa.array(range(100))})
@@ -130,11 +143,15 @@ def test_a_member_that_lives_comes_back_as_a_new_one(mortal: Cluster) -> None:
             assert reader.execute("SELECT sum(v) FROM t").fetchall() == [(1225,)]
             for _ in range(6):  # clients take the members in turn
                 assert reader.execute("SELECT sum(v) FROM everywhere").fetchall() == [(45,)]
-        conn.execute("CREATE TABLE later (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 7 BACKUPS 1")
+        conn.execute(
+            "CREATE TABLE later (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 7 BACKUPS 1"
+        )
         conn.table("later").load(pa.table({"id": pa.array(range(50)), "v": pa.array(range(50))}))
         owners = {conn.table("later").owner_of(partition) for partition in range(7)}
         assert owners == {"m2", "m3", "m4"}
-        joined = "SELECT count(*), sum(l.v + t.v + e.v) FROM later l JOIN t ON l.id = t.id JOIN everywhere e ON e.id = t.id"
+        joined = (
+            "SELECT count(*), sum(l.v + t.v + e.v) FROM later l JOIN t ON l.id = t.id JOIN everywhere e ON e.id = t.id"
+        )
         assert conn.execute(joined).fetchall() == [(10, 135)]
         assert conn.execute("UPDATE everywhere SET v = v + 1").rowcount == 10
         for _ in range(6):
@@ -147,7 +164,9 @@ def test_members_come_back_again_and_again(mortal: Cluster) -> None:
     with mortal.connect() as conn:
         for number, member_id in enumerate(("m1", "m4", "m2"), 4):
             give_up(mortal, member_id)
-            conn.execute(f"CREATE TABLE t{number} (id BIGINT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS {number} BACKUPS 2")
+            conn.execute(
+                f"CREATE TABLE t{number} (id BIGINT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS {number} BACKUPS 2"
+            )
             conn.execute(f"INSERT INTO t{number} VALUES (1), (2), (3)")
         mortal.kill_member("m6")
         for number in (4, 5, 6):
@@ -172,7 +191,9 @@ def test_known_texts_go_on_without_a_controller(mortal: Cluster) -> None:
 
 
 @pytest.mark.parametrize("is_silent", [False, True], ids=["gone", "silent"])
-def test_without_a_controller_a_member_gets_the_plan_of_a_text_from_one_that_has_run_it(mortal: Cluster, is_silent: bool) -> None:
+def test_without_a_controller_a_member_gets_the_plan_of_a_text_from_one_that_has_run_it(
+    mortal: Cluster, is_silent: bool
+) -> None:
     runtime: Any = mortal._runtime
     update = "UPDATE t SET v = v + 1 WHERE id = ?"
     with mortal.connect() as conn:
@@ -208,7 +229,9 @@ def test_without_a_controller_a_text_that_no_member_has_run_fails_at_once(mortal
 
 
 def test_a_lease_lasts_through_long_work_on_the_event_loop_of_a_member() -> None:
-    """Beside a controller with a process of its own, a member that cannot answer for a while is not silent: its lease is renewed in a thread."""
+    """Beside a controller with a process of its own, a member that cannot answer for a while is not silent: its lease
+    is renewed in a thread.
+    """
     with secateur.start(members=1, runtime="embedded", member_silence_s=SILENCE_S) as cluster:
         runtime: Any = cluster._runtime
         keeper, store = member(cluster, "m1")._lease, member(cluster, "m1")._store

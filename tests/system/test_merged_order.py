@@ -1,4 +1,7 @@
-"""ORDER BY of many rows: members sort what they have, and the coordinator merges. The order is DuckDB's, whatever the type."""
+"""ORDER BY of many rows: members sort what they have, and the coordinator merges.
+
+The order is DuckDB's, whatever the type.
+"""
 
 from __future__ import annotations
 
@@ -26,21 +29,36 @@ COLUMNS = {
     ),
     "d": ("DOUBLE", f"CASE i % 9 {SPECIAL} ELSE ((i - 100) / 7)::VARCHAR END"),
     "m": ("DECIMAL(10, 3)", "CASE WHEN i % 7 = 0 THEN NULL ELSE ((i * 37) % 100 - 50) / 8 END"),
-    "w": ("DECIMAL(38, 5)", "CASE WHEN i % 7 = 0 THEN NULL ELSE ((i * 37) % 100 - 50)::DECIMAL(38, 5) * 100000000000000000000 END"),
+    "w": (
+        "DECIMAL(38, 5)",
+        "CASE WHEN i % 7 = 0 THEN NULL ELSE ((i * 37) % 100 - 50)::DECIMAL(38, 5) * 100000000000000000000 END",
+    ),
     "s": (
         "VARCHAR",
-        "CASE i % 9 WHEN 0 THEN NULL WHEN 1 THEN '' WHEN 2 THEN 'ä' WHEN 3 THEN 'z' WHEN 4 THEN 'Z' WHEN 5 THEN chr(0) || i ELSE repeat('x', i) END",
+        (
+            "CASE i % 9 WHEN 0 THEN NULL WHEN 1 THEN '' WHEN 2 THEN 'ä' WHEN 3 THEN 'z' WHEN 4 THEN 'Z' WHEN 5 THEN"
+            " chr(0) || i ELSE repeat('x', i) END"
+        ),
     ),
     "x": ("BLOB", "CASE i % 5 WHEN 0 THEN NULL WHEN 1 THEN '' ELSE ('\\xFF\\x00' || i)::BLOB END"),
     "g": ("UUID", "CASE WHEN i % 7 = 0 THEN NULL ELSE md5(i::VARCHAR)::UUID END"),
     "da": ("DATE", "CASE WHEN i % 7 = 0 THEN NULL ELSE DATE '1970-01-01' + ((i * 37) % 100 - 50)::INTEGER END"),
-    "ts": ("TIMESTAMP", "CASE WHEN i % 7 = 0 THEN NULL ELSE TIMESTAMP '1970-01-01' + to_microseconds(((i * 37) % 100 - 50) * 1000) END"),
-    "tz": ("TIMESTAMP WITH TIME ZONE", "CASE WHEN i % 7 = 0 THEN NULL ELSE make_timestamptz(((i * 37) % 100 - 50) * 1000) END"),
+    "ts": (
+        "TIMESTAMP",
+        "CASE WHEN i % 7 = 0 THEN NULL ELSE TIMESTAMP '1970-01-01' + to_microseconds(((i * 37) % 100 - 50) * 1000) END",
+    ),
+    "tz": (
+        "TIMESTAMP WITH TIME ZONE",
+        "CASE WHEN i % 7 = 0 THEN NULL ELSE make_timestamptz(((i * 37) % 100 - 50) * 1000) END",
+    ),
     "l": ("INTEGER[]", "CASE WHEN i % 7 = 0 THEN NULL ELSE [i % 5, NULL, i] END"),
 }
 ROWS = 400
 TABLES = {
-    "t": f"SELECT i::BIGINT AS id, {', '.join(f'({text})::{kind} AS {name}' for name, (kind, text) in COLUMNS.items())} FROM range({ROWS}) AS r(i)",
+    "t": (
+        f"SELECT i::BIGINT AS id, {', '.join(f'({text})::{kind} AS {name}' for name, (kind, text) in COLUMNS.items())}"
+        f" FROM range({ROWS}) AS r(i)"
+    ),
     "few": "SELECT i::BIGINT AS id, i % 3 AS n FROM range(40) AS r(i)",
 }
 
@@ -56,7 +74,11 @@ def oracle() -> duckdb.DuckDBPyConnection:
 
 @pytest.fixture(scope="module")
 def conn() -> Iterator[Connection]:
-    with pytest.MonkeyPatch.context() as patch, secateur.start(members=3, runtime="embedded") as cluster, cluster.connect() as conn:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        secateur.start(members=3, runtime="embedded") as cluster,
+        cluster.connect() as conn,
+    ):
         for module in (stages, place):
             patch.setattr(module, "is_worth_merging", lambda costs: True)
         kinds = ", ".join(f"{name} {kind}" for name, (kind, _) in COLUMNS.items())
@@ -97,17 +119,30 @@ def test_every_type(conn: Connection, oracle: duckdb.DuckDBPyConnection, column:
         pytest.param("SELECT id FROM t WHERE id > 4000 ORDER BY id", id="no rows"),
         pytest.param("SELECT * FROM nothing ORDER BY n, id", id="an empty table"),
         pytest.param("SELECT id FROM few ORDER BY id DESC", id="a range at each member"),
-        pytest.param("SELECT id, count(*) AS n FROM t GROUP BY id ORDER BY id % 3, id", id="groups, which the members do not share"),
+        pytest.param(
+            "SELECT id, count(*) AS n FROM t GROUP BY id ORDER BY id % 3, id",
+            id="groups, which the members do not share",
+        ),
         pytest.param("SELECT t.id, n FROM t JOIN few ON t.id % 40 = few.id ORDER BY n DESC, t.id", id="a join"),
-        pytest.param("SELECT t.id, n FROM t LEFT JOIN few USING (id) ORDER BY n DESC NULLS FIRST, s, t.id", id="a join by what is not selected"),
+        pytest.param(
+            "SELECT t.id, n FROM t LEFT JOIN few USING (id) ORDER BY n DESC NULLS FIRST, s, t.id",
+            id="a join by what is not selected",
+        ),
         pytest.param("SELECT t.id FROM t JOIN nothing USING (id) ORDER BY 1", id="a join of nothing"),
-        pytest.param("SELECT id, (SELECT max(n) FROM few f WHERE f.id = t.id % 40) AS n FROM t ORDER BY n, id", id="a subquery"),
+        pytest.param(
+            "SELECT id, (SELECT max(n) FROM few f WHERE f.id = t.id % 40) AS n FROM t ORDER BY n, id", id="a subquery"
+        ),
         pytest.param("SELECT id FROM (SELECT id, s FROM t ORDER BY s) ORDER BY id DESC", id="an order inside"),
-        pytest.param("SELECT id, sum(n) OVER (ORDER BY id) AS r FROM (SELECT id, n FROM few ORDER BY n) ORDER BY r DESC, id", id="a window over an order"),
+        pytest.param(
+            "SELECT id, sum(n) OVER (ORDER BY id) AS r FROM (SELECT id, n FROM few ORDER BY n) ORDER BY r DESC, id",
+            id="a window over an order",
+        ),
         pytest.param("SELECT id FROM t ORDER BY id OFFSET 7", id="OFFSET"),
         pytest.param("SELECT id FROM t ORDER BY id LIMIT 50 OFFSET 7", id="LIMIT"),
         pytest.param("SELECT DISTINCT n FROM few ORDER BY n DESC", id="DISTINCT"),
-        pytest.param("(SELECT id FROM t ORDER BY id DESC LIMIT 3) UNION ALL (SELECT n FROM few) ORDER BY 1", id="UNION"),
+        pytest.param(
+            "(SELECT id FROM t ORDER BY id DESC LIMIT 3) UNION ALL (SELECT n FROM few) ORDER BY 1", id="UNION"
+        ),
     ],
 )
 def test_statements(conn: Connection, oracle: duckdb.DuckDBPyConnection, sql: str) -> None:
@@ -136,10 +171,24 @@ def test_what_a_merge_costs_is_told(conn: Connection) -> None:
 
 @pytest.mark.parametrize(
     ("limit", "count"),
-    [("LIMIT 0", 0), ("LIMIT 5", 5), ("LIMIT 390 OFFSET 7", 390), ("LIMIT 50 OFFSET 380", 20), ("OFFSET 395", 5), ("LIMIT 500", ROWS), ("LIMIT ?", 9)],
+    [
+        ("LIMIT 0", 0),
+        ("LIMIT 5", 5),
+        ("LIMIT 390 OFFSET 7", 390),
+        ("LIMIT 50 OFFSET 380", 20),
+        ("OFFSET 395", 5),
+        ("LIMIT 500", ROWS),
+        ("LIMIT ?", 9),
+    ],
 )
-@pytest.mark.parametrize("of", ["SELECT id, d, s FROM t", "SELECT t.id, f.n, t.d FROM t JOIN few f ON t.id % 40 = f.id"], ids=["one table", "a join"])
-def test_some_rows_of_no_order(conn: Connection, oracle: duckdb.DuckDBPyConnection, of: str, limit: str, count: int) -> None:
+@pytest.mark.parametrize(
+    "of",
+    ["SELECT id, d, s FROM t", "SELECT t.id, f.n, t.d FROM t JOIN few f ON t.id % 40 = f.id"],
+    ids=["one table", "a join"],
+)
+def test_some_rows_of_no_order(
+    conn: Connection, oracle: duckdb.DuckDBPyConnection, of: str, limit: str, count: int
+) -> None:
     rows = texts(conn.execute(f"{of} {limit}", [9] * limit.count("?")).fetchall())
     assert len(set(rows)) == len(rows) == count
     assert set(rows) <= set(texts(oracle.execute(of).fetchall()))

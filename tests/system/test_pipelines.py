@@ -19,7 +19,9 @@ from secateur.dag import Param
 from secateur.errors import DagError, ParameterError, UnknownTableError
 from secateur.processors import count_rows, desc, sum_of
 
-ROWS = pa.table({"user_id": [n % 50 for n in range(2000)], "event_id": range(2000), "value": [n % 7 for n in range(2000)]})
+ROWS = pa.table(
+    {"user_id": [n % 50 for n in range(2000)], "event_id": range(2000), "value": [n % 7 for n in range(2000)]}
+)
 P = secateur.Pipeline()
 
 
@@ -27,7 +29,8 @@ P = secateur.Pipeline()
 def clicks(cluster: Cluster) -> Iterator[str]:
     with cluster.connect() as conn:
         conn.execute(
-            "CREATE TABLE clicks (user_id BIGINT, event_id BIGINT, value BIGINT, PRIMARY KEY (user_id, event_id)) PARTITION BY HASH (user_id) PARTITIONS 17"
+            "CREATE TABLE clicks (user_id BIGINT, event_id BIGINT, value BIGINT, PRIMARY KEY (user_id, event_id))"
+            " PARTITION BY HASH (user_id) PARTITIONS 17"
         )
         conn.table("clicks").load(ROWS)
     return "clicks"
@@ -35,11 +38,17 @@ def clicks(cluster: Cluster) -> Iterator[str]:
 
 @pytest.mark.parametrize("light", [False, True])
 def test_a_key_touches_one_member(cluster: Cluster, conn: secateur.Connection, clicks: str, light: bool) -> None:
-    per_value = P.read_table(clicks, keys=[{"user_id": Param("user")}]).filter(lambda batch: pc.greater(batch["value"], 2))
+    per_value = P.read_table(clicks, keys=[{"user_id": Param("user")}]).filter(
+        lambda batch: pc.greater(batch["value"], 2)
+    )
     pipeline = per_value.key_by("value").aggregate(n=count_rows()).sort(desc("n"), "value", limit=2).write_to(collect())
-    expected = sorted(Counter(n % 7 for n in range(2000) if n % 50 == 7 and n % 7 > 2).items(), key=lambda item: (-item[1], item[0]))[:2]
+    expected = sorted(
+        Counter(n % 7 for n in range(2000) if n % 50 == 7 and n % 7 > 2).items(), key=lambda item: (-item[1], item[0])
+    )[:2]
     before = {member.id: member.frames_received for member in cluster.members()}
-    job: Any = pipeline.submit(conn, params={"user": 7}, light=True) if light else pipeline.submit(conn, params={"user": 7})
+    job: Any = (
+        pipeline.submit(conn, params={"user": 7}, light=True) if light else pipeline.submit(conn, params={"user": 7})
+    )
     rows = job.result(timeout_s=30)
     after = {member.id: member.frames_received for member in cluster.members()}
     assert list(zip(rows["value"].to_pylist(), rows["n"].to_pylist(), strict=True)) == expected
@@ -59,8 +68,14 @@ def test_a_connection_takes_pipelines_and_dags_without_a_config(conn: secateur.C
 
 
 def test_a_chain_without_a_sink_is_told_to_end(conn: secateur.Connection, clicks: str) -> None:
-    for submit in (lambda stage: conn.submit(stage), lambda stage: stage.submit(conn), lambda stage: stage.submit(conn, secateur.JobConfig(), light=True)):
-        with pytest.raises(DagError, match=rf"the rows of the stage 'read {clicks}' go nowhere: end the chain with write_to\(...\)"):
+    for submit in (
+        lambda stage: conn.submit(stage),
+        lambda stage: stage.submit(conn),
+        lambda stage: stage.submit(conn, secateur.JobConfig(), light=True),
+    ):
+        with pytest.raises(
+            DagError, match=rf"the rows of the stage 'read {clicks}' go nowhere: end the chain with write_to\(...\)"
+        ):
             submit(P.read_table(clicks))
     with pytest.raises(ParameterError, match=r"a str is no job: submit a secateur.DAG, or a secateur.Pipeline"):
         conn.submit("SELECT 1")  # type: ignore[call-overload]
@@ -76,23 +91,39 @@ def test_the_whole_table_is_counted_everywhere(conn: secateur.Connection, clicks
 
 @pytest.mark.parametrize("at_members", [False, True], ids=["at one", "at the members"])
 def test_all_rows_in_order(conn: secateur.Connection, clicks: str, at_members: bool) -> None:
-    rows = P.read_table(clicks).sort(desc("value"), "event_id", at_members=at_members).write_to(collect()).submit(conn).result(timeout_s=30)
+    rows = (
+        P.read_table(clicks)
+        .sort(desc("value"), "event_id", at_members=at_members)
+        .write_to(collect())
+        .submit(conn)
+        .result(timeout_s=30)
+    )
     assert rows == ROWS.cast(rows.schema).sort_by([("value", "descending"), ("event_id", "ascending")])
 
 
 def test_two_sinks_of_one_stage(conn: secateur.Connection, clicks: str) -> None:
     users = P.read_table(clicks, columns=["user_id"]).key_by("user_id").distinct()
-    job = users.write_to(collect(), name="users").together(users.aggregate(n=count_rows()).write_to(collect(), name="count")).submit(conn)
+    job = (
+        users.write_to(collect(), name="users")
+        .together(users.aggregate(n=count_rows()).write_to(collect(), name="count"))
+        .submit(conn)
+    )
     results = job.results(timeout_s=30)
     assert sorted(results["users"]["user_id"].to_pylist()) == list(range(50))
     assert results["count"].to_pylist() == [{"n": 50}]
 
 
-def test_from_a_table_to_files_to_a_table(conn: secateur.Connection, clicks: str, table_name: str, tmp_path: Path) -> None:
+def test_from_a_table_to_files_to_a_table(
+    conn: secateur.Connection, clicks: str, table_name: str, tmp_path: Path
+) -> None:
     P.read_table(clicks).write_to(parquet_sink(tmp_path)).submit(conn).results(timeout_s=30)
     assert pq.read_table(tmp_path).sort_by("event_id") == ROWS.cast(pq.read_table(tmp_path).schema)
     conn.execute(f"CREATE TABLE {table_name} (user_id BIGINT, total BIGINT, PRIMARY KEY (user_id))")
-    read = P.read_files(tmp_path / "*.parquet", columns=["user_id", "value"]).key_by("user_id").aggregate(total=sum_of("value"))
+    read = (
+        P.read_files(tmp_path / "*.parquet", columns=["user_id", "value"])
+        .key_by("user_id")
+        .aggregate(total=sum_of("value"))
+    )
     read.write_to(table_sink(table_name)).submit(conn).results(timeout_s=30)
     expected = Counter[int]()
     for n in range(2000):
@@ -103,13 +134,22 @@ def test_from_a_table_to_files_to_a_table(conn: secateur.Connection, clicks: str
 def test_rows_as_dicts_and_unions(conn: secateur.Connection) -> None:
     schema = pa.schema({"word": pa.string()})
     lines = P.read_rows([{"line": "to be"}]).union(P.read_rows([{"line": "or not to be"}]))
-    words = lines.flat_map_rows(lambda row: ({"word": word} for word in row["line"].split()), schema).filter_rows(lambda row: row["word"] != "or")
-    upper = words.map_rows(lambda row: {"word": row["word"].upper()}, schema).rebalance("word").sort("word").write_to(collect())
+    words = lines.flat_map_rows(lambda row: ({"word": word} for word in row["line"].split()), schema).filter_rows(
+        lambda row: row["word"] != "or"
+    )
+    upper = (
+        words.map_rows(lambda row: {"word": row["word"].upper()}, schema)
+        .rebalance("word")
+        .sort("word")
+        .write_to(collect())
+    )
     assert upper.submit(conn).result(timeout_s=30)["word"].to_pylist() == ["BE", "BE", "NOT", "TO", "TO"]
 
 
 @pytest.mark.parametrize("partitioned", [False, True])
-def test_a_join_of_a_key_with_rows_in_hand_touches_one_member(cluster: Cluster, conn: secateur.Connection, clicks: str, partitioned: bool) -> None:
+def test_a_join_of_a_key_with_rows_in_hand_touches_one_member(
+    cluster: Cluster, conn: secateur.Connection, clicks: str, partitioned: bool
+) -> None:
     names = P.read_rows([{"value": 3, "name": "three"}, {"value": 5, "name": "five"}, {"value": 9, "name": "nine"}])
     joined = P.read_table(clicks, keys=[{"user_id": 7}]).hash_join(names, ["value"], partitioned=partitioned)
     before = {member.id: member.frames_received for member in cluster.members()}
@@ -123,7 +163,9 @@ def test_a_join_of_a_key_with_rows_in_hand_touches_one_member(cluster: Cluster, 
 def test_a_left_join_over_all_members(conn: secateur.Connection, clicks: str, partitioned: bool) -> None:
     names = P.read_rows([{"number": 3, "name": "three"}])
     schema = pa.schema({"number": pa.int64(), "name": pa.string()})
-    joined = P.read_table(clicks).hash_join(names, {"value": "number"}, how="left", build_schema=schema, partitioned=partitioned)
+    joined = P.read_table(clicks).hash_join(
+        names, {"value": "number"}, how="left", build_schema=schema, partitioned=partitioned
+    )
     rows = joined.key_by("name").aggregate(n=count_rows()).write_to(collect()).submit(conn).result(timeout_s=30)
     three = sum(n % 7 == 3 for n in range(2000))
     assert {row["name"]: row["n"] for row in rows.to_pylist()} == {"three": three, None: 2000 - three}
@@ -131,23 +173,47 @@ def test_a_left_join_over_all_members(conn: secateur.Connection, clicks: str, pa
 
 @pytest.mark.parametrize("how", ["right", "full"])
 def test_joins_that_keep_the_build_side(conn: secateur.Connection, clicks: str, how: str) -> None:
-    names = P.read_rows([{"number": 3, "name": "three"}, {"number": 9, "name": "nine"}, {"number": None, "name": "none"}])
-    schemas = {"build_schema": pa.schema({"number": pa.int64(), "name": pa.string()}), "probe_schema": pa.schema({"value": pa.int64()})}
-    joined = P.read_table(clicks, columns=["value"]).hash_join(names, {"value": "number"}, how=how, partitioned=True, **schemas)
-    rows = joined.key_by("value", "name").aggregate(n=count_rows()).write_to(collect()).submit(conn).result(timeout_s=30)
+    names = P.read_rows(
+        [{"number": 3, "name": "three"}, {"number": 9, "name": "nine"}, {"number": None, "name": "none"}]
+    )
+    schemas = {
+        "build_schema": pa.schema({"number": pa.int64(), "name": pa.string()}),
+        "probe_schema": pa.schema({"value": pa.int64()}),
+    }
+    joined = P.read_table(clicks, columns=["value"]).hash_join(
+        names, {"value": "number"}, how=how, partitioned=True, **schemas
+    )
+    rows = (
+        joined.key_by("value", "name").aggregate(n=count_rows()).write_to(collect()).submit(conn).result(timeout_s=30)
+    )
     counts = Counter(n % 7 for n in range(2000))
     without = {(value, None): n for value, n in counts.items() if value != 3} if how == "full" else {}
-    assert {(row["value"], row["name"]): row["n"] for row in rows.to_pylist()} == {(3, "three"): counts[3], (None, "nine"): 1, (None, "none"): 1, **without}
+    assert {(row["value"], row["name"]): row["n"] for row in rows.to_pylist()} == {
+        (3, "three"): counts[3],
+        (None, "nine"): 1,
+        (None, "none"): 1,
+        **without,
+    }
 
 
 def test_a_join_that_keeps_a_build_side_that_everybody_has_is_refused() -> None:
-    with pytest.raises(DagError, match=r"after 'read t': a right join needs partitioned=True: where every member has all of the build side, none can tell"):
+    with pytest.raises(
+        DagError,
+        match=(
+            r"after 'read t': a right join needs partitioned=True: where every member has all of the build side, none"
+            r" can tell"
+        ),
+    ):
         P.read_table("t").hash_join(P.read_table("u"), ["k"], how="right")
 
 
 def test_required_partitions_of_the_user_are_kept(conn: secateur.Connection, clicks: str) -> None:
     partitions = frozenset(range(17))
-    job = P.read_table(clicks, keys=[{"user_id": 7}]).write_to(collect()).submit(conn, secateur.JobConfig(required_partitions={clicks: partitions}))
+    job = (
+        P.read_table(clicks, keys=[{"user_id": 7}])
+        .write_to(collect())
+        .submit(conn, secateur.JobConfig(required_partitions={clicks: partitions}))
+    )
     assert job.result(timeout_s=30).num_rows == 40
 
 

@@ -42,7 +42,9 @@ def executions(cluster: Cluster) -> dict[str, int]:
 
 
 def kill_whoever_works(cluster: Cluster, before: dict[str, int], *, all_work: bool) -> tuple[str, dict[str, int]]:
-    """End a member that has begun to execute something since, as an OOM killer would; returns it, and what the members had executed by then."""
+    """End a member that has begun to execute something since, as an OOM killer would; returns it, and what the members
+    had executed by then.
+    """
     now: dict[str, int] = {}
     found: list[str] = []
 
@@ -56,7 +58,9 @@ def kill_whoever_works(cluster: Cluster, before: dict[str, int], *, all_work: bo
     return found[0], now
 
 
-@pytest.mark.parametrize("scattered", [pytest.param(False, id="on one member"), pytest.param(True, id="on all members")])
+@pytest.mark.parametrize(
+    "scattered", [pytest.param(False, id="on one member"), pytest.param(True, id="on all members")]
+)
 def test_a_statement_costs_two_members_at_most(mortal: Cluster, scattered: bool) -> None:
     with mortal.connect() as conn, mortal.connect() as other:
         conn.execute(f"CREATE TABLE t (id BIGINT PRIMARY KEY, v BIGINT) {'BACKUPS 2' if scattered else 'REPLICATED'}")
@@ -93,10 +97,15 @@ def test_a_job_costs_two_members_at_most(mortal: Cluster) -> None:
         job = conn.submit(dag, secateur.JobConfig())
         killed = []
         for attempt in (1, 2):
-            until(lambda attempt=attempt: job.info.attempt == attempt and job.status is secateur.JobStatus.RUNNING, "it does not run")  # type: ignore[misc]
+            until(
+                lambda attempt=attempt: job.info.attempt == attempt and job.status is secateur.JobStatus.RUNNING,
+                "it does not run",
+            )  # type: ignore[misc]
             killed.append(str(job.info.coordinator))
             mortal.kill_member(killed[-1])
-        with pytest.raises(MemberLostError, match=f"members {' and '.join(sorted(killed))} ended while they worked on this job"):
+        with pytest.raises(
+            MemberLostError, match=f"members {' and '.join(sorted(killed))} ended while they worked on this job"
+        ):
             job.result(timeout_s=30)
         assert (job.status, job.info.attempt) == (secateur.JobStatus.FAILED, 2)
 

@@ -1,4 +1,6 @@
-"""The processors that ship, each in a job over a table of a running cluster, with rows that travel between members by key."""
+"""The processors that ship, each in a job over a table of a running cluster, with rows that travel between members by
+key.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +18,28 @@ from secateur.connectors import batch_source, collect, table_source
 from secateur.processors import AggregateOperation
 
 COUNT = 3000
-ROWS = pa.table({"id": range(COUNT), "user": [f"u{i % 37}" for i in range(COUNT)], "value": [i * 7 % 101 for i in range(COUNT)]})
+ROWS = pa.table(
+    {"id": range(COUNT), "user": [f"u{i % 37}" for i in range(COUNT)], "value": [i * 7 % 101 for i in range(COUNT)]}
+)
 USERS = pa.table({"name": [f"u{i}" for i in range(0, 40, 2)], "city": [f"c{i % 3}" for i in range(20)]})
 
 
 @pytest.fixture(scope="module")
 def visits(cluster: Cluster) -> Iterator[str]:
     with cluster.connect() as conn:
-        conn.execute("CREATE TABLE visits (id BIGINT, user VARCHAR, value BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 13")
+        conn.execute(
+            "CREATE TABLE visits (id BIGINT, user VARCHAR, value BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id)"
+            " PARTITIONS 13"
+        )
         conn.table("visits").load(ROWS)
     return "visits"
 
 
 def job(*stages: tuple[Any, str]) -> secateur.DAG:
-    """Reads the table, through stages in a row, into the result. With each stage the way to it: ``local``, ``one``, or the column of a partitioned edge."""
+    """Reads the table, through stages in a row, into the result.
+
+    With each stage the way to it: ``local``, ``one``, or the column of a partitioned edge.
+    """
     dag = secateur.DAG()
     dag.new_vertex("visits", table_source("visits"))
     last = "visits"
@@ -52,9 +62,16 @@ def rows_of(conn: secateur.Connection, dag: secateur.DAG) -> list[tuple[Any, ...
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
-STATES = {"n": processors.count_rows(), "total": processors.sum_of("value"), "mean": processors.avg_of("value"), "kinds": processors.count_distinct_of("value")}
+STATES = {
+    "n": processors.count_rows(),
+    "total": processors.sum_of("value"),
+    "mean": processors.avg_of("value"),
+    "kinds": processors.count_distinct_of("value"),
+}
 COUNTED = {"n": processors.count_rows()}
-BY_USER = "SELECT user, count(*), CAST(sum(value) AS BIGINT), avg(value), count(DISTINCT value) FROM visits GROUP BY user"
+BY_USER = (
+    "SELECT user, count(*), CAST(sum(value) AS BIGINT), avg(value), count(DISTINCT value) FROM visits GROUP BY user"
+)
 SPREAD = AggregateOperation(
     create=lambda: None,
     accumulate=lambda state, rows: spread(state, pc.min_max(rows["value"]).as_py()),
@@ -174,7 +191,9 @@ def test_a_union_of_two_scans(conn: secateur.Connection, visits: str) -> None:
     dag.edge(from_("some").to("union", 0).distributed()).edge(from_("others").to("union", 1).distributed())
     dag.edge(between("union", "distinct").partitioned("id").distributed())
     dag.edge(between("distinct", "result").all_to_one().distributed())
-    assert sorted(rows_of(conn, dag)) == conn.execute("SELECT * FROM visits WHERE id IN (5, 6, 7) ORDER BY id").fetchall()
+    assert (
+        sorted(rows_of(conn, dag)) == conn.execute("SELECT * FROM visits WHERE id IN (5, 6, 7) ORDER BY id").fetchall()
+    )
 
 
 def test_processors_without_functions_run_where_no_code_is_accepted() -> None:
@@ -184,6 +203,8 @@ def test_processors_without_functions_run_where_no_code_is_accepted() -> None:
         dag.new_vertex("total", processors.aggregate(["user"], COUNTED))
         dag.new_vertex("top", processors.top_n(1, "user"))
         dag.new_vertex("result", collect())
-        dag.edge(between("rows", "total").partitioned("user").distributed()).edge(between("total", "top").all_to_one().distributed())
+        dag.edge(between("rows", "total").partitioned("user").distributed()).edge(
+            between("total", "top").all_to_one().distributed()
+        )
         dag.edge(between("top", "result").all_to_one().distributed())
         assert rows_of(conn, dag) == [("u0", sum(i % 37 == 0 for i in range(COUNT)))]

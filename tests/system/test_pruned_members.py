@@ -24,8 +24,8 @@ ROWS = pa.table(
 def orders(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     with secateur.start(members=3, runtime=request.param) as cluster, cluster.connect() as conn:
         conn.execute(
-            "CREATE TABLE orders (customer_id VARCHAR, order_id BIGINT, amount DOUBLE, PRIMARY KEY (customer_id, order_id)) "
-            "PARTITION BY HASH (customer_id) PARTITIONS 31"
+            "CREATE TABLE orders (customer_id VARCHAR, order_id BIGINT, amount DOUBLE, PRIMARY KEY (customer_id,"
+            " order_id)) PARTITION BY HASH (customer_id) PARTITIONS 31"
         )
         assert conn.table("orders").load(ROWS) == 10_000
         yield cluster
@@ -68,10 +68,16 @@ def test_one_key_reaches_its_owner_alone(orders: Cluster, sql: str) -> None:
 
 
 def test_several_keys_reach_their_owners_alone(orders: Cluster) -> None:
-    sql = "SELECT customer_id, count(*), sum(amount) FROM orders WHERE customer_id IN (?, ?) GROUP BY customer_id ORDER BY customer_id"
+    sql = (
+        "SELECT customer_id, count(*), sum(amount) FROM orders WHERE customer_id IN (?, ?) GROUP BY customer_id ORDER"
+        " BY customer_id"
+    )
     with orders.connect() as conn:
         table = conn.table("orders")
-        owner_of = {customer: table.owner_of(table.partition_of({"customer_id": customer})) for customer in (f"C{i}" for i in range(200))}
+        owner_of = {
+            customer: table.owner_of(table.partition_of({"customer_id": customer}))
+            for customer in (f"C{i}" for i in range(200))
+        }
         first = "C0"
         second = next(customer for customer, owner in owner_of.items() if owner != owner_of[first])
         conn.execute(sql, [first, second])

@@ -1,4 +1,6 @@
-"""ALTER TABLE while others read and write: nothing is lost, nothing is seen twice, and nobody goes on with old ranges."""
+"""ALTER TABLE while others read and write: nothing is lost, nothing is seen twice, and nobody goes on with old
+ranges.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +31,20 @@ def daily(offset: int, own_hash: str = "") -> str:
 def days(conn: secateur.Connection, table_name: str) -> str:
     """A table with the ranges of two days."""
     conn.execute(
-        f"CREATE TABLE {table_name} (day DATE, id BIGINT, v BIGINT, PRIMARY KEY (day, id)) PARTITION BY HASH (id) PARTITIONS 4, "
-        f"RANGE (day) ({daily(0)}, {daily(1)})"
+        f"CREATE TABLE {table_name} (day DATE, id BIGINT, v BIGINT, PRIMARY KEY (day, id)) PARTITION BY HASH (id)"
+        f" PARTITIONS 4, RANGE (day) ({daily(0)}, {daily(1)})"
     )
     return table_name
 
 
 def rows(offset: int, count: int) -> pa.Table:
-    return pa.table({"day": pa.array([day(offset)] * count), "id": pa.array(range(count), pa.int64()), "v": pa.array([offset] * count, pa.int64())})
+    return pa.table(
+        {
+            "day": pa.array([day(offset)] * count),
+            "id": pa.array(range(count), pa.int64()),
+            "v": pa.array([offset] * count, pa.int64()),
+        }
+    )
 
 
 def test_a_range_that_is_added_takes_rows_at_once(conn: secateur.Connection, days: str) -> None:
@@ -56,7 +64,9 @@ def test_a_range_that_is_added_takes_rows_at_once(conn: secateur.Connection, day
     assert (busy.stats.partitions_read, busy.stats.partitions_total, busy.stats.members_touched) == (1, 28, 1)
 
 
-def test_a_dropped_range_is_gone_with_its_rows_everywhere(cluster: Cluster, conn: secateur.Connection, days: str) -> None:
+def test_a_dropped_range_is_gone_with_its_rows_everywhere(
+    cluster: Cluster, conn: secateur.Connection, days: str
+) -> None:
     conn.execute(f"ALTER TABLE {days} ADD PARTITION two DATE '{day(2)}' <= VALUES < DATE '{day(3)}'")
     for offset in range(3):
         conn.table(days).load(rows(offset, 50))
@@ -86,9 +96,16 @@ def test_several_changes_are_made_all_or_none(conn: secateur.Connection, days: s
 STALE: list[Any] = [
     pytest.param("SELECT count(*) FROM {t} WHERE day = ?", [day(2)], [(5,)], id="a gap: no member was asked before"),
     pytest.param("SELECT count(*) FROM {t} WHERE day >= ?", [day(1)], [(10,)], id="several members"),
-    pytest.param("SELECT v FROM {t} WHERE day IN (?, ?) AND id = 1 ORDER BY v", [day(1), day(2)], [(1,), (2,)], id="one of two ranges"),
+    pytest.param(
+        "SELECT v FROM {t} WHERE day IN (?, ?) AND id = 1 ORDER BY v",
+        [day(1), day(2)],
+        [(1,), (2,)],
+        id="one of two ranges",
+    ),
     pytest.param("SELECT count(*) FROM {t}", [], [(15,)], id="all of it"),
-    pytest.param("SELECT count(*) FROM {t} a JOIN {t} b USING (day, id) WHERE a.day = ?", [day(2)], [(5,)], id="join in a gap"),
+    pytest.param(
+        "SELECT count(*) FROM {t} a JOIN {t} b USING (day, id) WHERE a.day = ?", [day(2)], [(5,)], id="join in a gap"
+    ),
 ]
 
 
@@ -107,7 +124,9 @@ def test_a_reader_with_an_old_plan_misses_no_new_range(
 
 
 @pytest.mark.parametrize("change", ["DELETE FROM {t} WHERE day = ?", "UPDATE {t} SET v = 7 WHERE day = ?"])
-def test_a_change_with_an_old_plan_misses_no_new_range(cluster: Cluster, conn: secateur.Connection, days: str, change: str) -> None:
+def test_a_change_with_an_old_plan_misses_no_new_range(
+    cluster: Cluster, conn: secateur.Connection, days: str, change: str
+) -> None:
     with cluster.connect() as writer:
         assert writer.execute(change.format(t=days), [day(2)]).rowcount == 0
         conn.execute(f"ALTER TABLE {days} ADD {daily(2)}")
@@ -117,7 +136,9 @@ def test_a_change_with_an_old_plan_misses_no_new_range(cluster: Cluster, conn: s
 
 
 @pytest.mark.parametrize("pruning", ["on", "off", "verify"])
-def test_a_reader_with_an_old_plan_sees_nothing_of_a_dropped_range(cluster: Cluster, conn: secateur.Connection, days: str, pruning: str) -> None:
+def test_a_reader_with_an_old_plan_sees_nothing_of_a_dropped_range(
+    cluster: Cluster, conn: secateur.Connection, days: str, pruning: str
+) -> None:
     conn.table(days).load(rows(0, 5))
     with cluster.connect() as reader:
         reader.execute(f"SET pruning = {pruning}")
@@ -130,7 +151,9 @@ def test_a_reader_with_an_old_plan_sees_nothing_of_a_dropped_range(cluster: Clus
         assert reader.execute(sql, [day(0)]).fetchall() == [(3,)]
 
 
-def test_a_writer_with_an_old_definition_finds_the_new_range(cluster: Cluster, conn: secateur.Connection, days: str) -> None:
+def test_a_writer_with_an_old_definition_finds_the_new_range(
+    cluster: Cluster, conn: secateur.Connection, days: str
+) -> None:
     with cluster.connect() as writer:
         table = writer.table(days)
         conn.execute(f"ALTER TABLE {days} ADD {daily(2)}, DROP {daily(0)}")
@@ -144,14 +167,18 @@ def test_a_writer_with_an_old_definition_finds_the_new_range(cluster: Cluster, c
     assert conn.execute(f"SELECT count(*) FROM {days}").fetchall() == [(30,)]
 
 
-def test_kudu_3564_a_list_is_pruned_with_the_hash_components_of_each_range(conn: secateur.Connection, days: str) -> None:
+def test_kudu_3564_a_list_is_pruned_with_the_hash_components_of_each_range(
+    conn: secateur.Connection, days: str
+) -> None:
     conn.execute(f"ALTER TABLE {days} ADD {daily(2, 'HASH (id) PARTITIONS 7 SEED 3')}, ADD {daily(3, 'NO HASH')}")
     for offset in range(4):
         conn.table(days).load(rows(offset, 40))
     keys = ", ".join(map(str, range(0, 40, 3)))
     found = conn.execute(f"SELECT day, count(*) FROM {days} WHERE id IN ({keys}) GROUP BY day ORDER BY day")
     assert found.fetchall() == [(day(offset), 14) for offset in range(4)]
-    (one,) = conn.explain(f"SELECT * FROM {days} WHERE day IN (?, ?) AND id = 5", [day(2), day(3)]).to_dict()["pruning"]["scans"]
+    (one,) = conn.explain(f"SELECT * FROM {days} WHERE day IN (?, ?) AND id = 5", [day(2), day(3)]).to_dict()[
+        "pruning"
+    ]["scans"]
     table = conn.table(days)
     assert one["partitions"] == sorted(table.partition_of({"day": day(offset), "id": 5}) for offset in (2, 3))
 
@@ -181,7 +208,9 @@ class TestCatchAll:
         assert conn.execute(f"SELECT count(*) FROM {rest}").fetchall() == [(0,)]
 
     @pytest.mark.parametrize("count", [1, 2000], ids=["direct write", "load"])
-    def test_a_writer_with_an_old_definition_puts_no_row_into_the_wrong_place(self, cluster: Cluster, conn: secateur.Connection, rest: str, count: int) -> None:
+    def test_a_writer_with_an_old_definition_puts_no_row_into_the_wrong_place(
+        self, cluster: Cluster, conn: secateur.Connection, rest: str, count: int
+    ) -> None:
         with cluster.connect() as writer:
             table = writer.table(rest)
             conn.execute(f"ALTER TABLE {rest} ADD {daily(5)}")
@@ -192,7 +221,11 @@ class TestCatchAll:
 
 
 def test_ranges_come_and_go_while_others_read_and_write(cluster: Cluster, conn: secateur.Connection, days: str) -> None:
-    """Two days stay. Beside them a day is added, filled and dropped, again and again: readers see it whole or not at all, and the two always."""
+    """Two days stay.
+
+    Beside them a day is added, filled and dropped, again and again: readers see it whole or not at all, and the two
+    always.
+    """
     conn.table(days).load(rows(0, 100))
     finished = threading.Event()
     failures: list[BaseException] = []
@@ -202,7 +235,9 @@ def test_ranges_come_and_go_while_others_read_and_write(cluster: Cluster, conn: 
     def read() -> None:
         with cluster.connect() as reader:
             while not finished.is_set():
-                ((stays, comes),) = reader.execute(f"SELECT count(*) FILTER (v = 0), count(*) FILTER (v > 1) FROM {days}").fetchall()
+                ((stays, comes),) = reader.execute(
+                    f"SELECT count(*) FILTER (v = 0), count(*) FILTER (v > 1) FROM {days}"
+                ).fetchall()
                 assert stays == 100
                 assert comes in (0, 40), comes
                 seen.add(comes)
@@ -240,11 +275,16 @@ def test_ranges_come_and_go_while_others_read_and_write(cluster: Cluster, conn: 
     assert written[0] > 0
 
 
-def test_a_table_created_after_a_change_shares_owners_only_when_its_rows_are_in_the_same_place(conn: secateur.Connection, days: str) -> None:
+def test_a_table_created_after_a_change_shares_owners_only_when_its_rows_are_in_the_same_place(
+    conn: secateur.Connection, days: str
+) -> None:
     conn.execute(f"ALTER TABLE {days} ADD {daily(2)}")
     other = f"{days}_other"
     ranges = ", ".join(daily(offset) for offset in range(3))
-    conn.execute(f"CREATE TABLE {other} (day DATE, id BIGINT, PRIMARY KEY (day, id)) PARTITION BY HASH (id) PARTITIONS 4, RANGE (day) ({ranges})")
+    conn.execute(
+        f"CREATE TABLE {other} (day DATE, id BIGINT, PRIMARY KEY (day, id)) PARTITION BY HASH (id) PARTITIONS 4, RANGE"
+        f" (day) ({ranges})"
+    )
     left, right = conn.table(days), conn.table(other)
     assert left.scheme.affinity_group() == right.scheme.affinity_group()
     assert [left.owner_of(p) for p in range(12)] == [right.owner_of(p) for p in range(12)]

@@ -19,7 +19,10 @@ RANGES = 3_000
 def many(cluster: Cluster) -> Iterator[str]:
     splits = ", ".join(str(10 * number) for number in range(1, RANGES))
     with cluster.connect() as connection:
-        connection.execute(f"CREATE TABLE many_ranges (k BIGINT PRIMARY KEY, v BIGINT) PARTITION BY RANGE (k) SPLIT AT ({splits}) BACKUPS 0")
+        connection.execute(
+            f"CREATE TABLE many_ranges (k BIGINT PRIMARY KEY, v BIGINT) PARTITION BY RANGE (k) SPLIT AT ({splits})"
+            " BACKUPS 0"
+        )
         keys = pa.array(range(0, 10 * RANGES, 7), pa.int64())
         connection.table("many_ranges").load(pa.table({"k": keys, "v": keys}))
         yield "many_ranges"
@@ -37,9 +40,17 @@ def test_answers(conn: secateur.Connection, many: str) -> None:
 
 def test_a_statement_does_not_carry_the_ranges(cluster: Cluster, many: str) -> None:
     with cluster.connect() as connection:
-        sent = len(pack(connection._session.ask("prepare", {"sql": f"SELECT v FROM {many} WHERE k = ?", "params": [1], "settings": {}}).header))
+        sent = len(
+            pack(
+                connection._session.ask(
+                    "prepare", {"sql": f"SELECT v FROM {many} WHERE k = ?", "params": [1], "settings": {}}
+                ).header
+            )
+        )
         assert sent < 2_000
-        inserted = connection._session.ask("prepare", {"sql": f"INSERT INTO {many} VALUES (1, 1)", "params": [], "settings": {}}).header
+        inserted = connection._session.ask(
+            "prepare", {"sql": f"INSERT INTO {many} VALUES (1, 1)", "params": [], "settings": {}}
+        ).header
         assert len(pack(inserted)) < 2_000
         schemes = set()
         for text in ("v", "k", "v + k"):
@@ -53,7 +64,10 @@ def test_old_references_are_followed_to_new_ranges(cluster: Cluster, conn: secat
     sql = f"SELECT v FROM {many} WHERE k = ?"
     with cluster.connect() as reader:
         assert reader.execute(sql, [21]).fetchall() == [(21,)]
-        conn.execute(f"ALTER TABLE {many} DROP PARTITION 20 <= VALUES < 30, ADD PARTITION 20 <= VALUES < 25, ADD PARTITION 25 <= VALUES < 30")
+        conn.execute(
+            f"ALTER TABLE {many} DROP PARTITION 20 <= VALUES < 30, ADD PARTITION 20 <= VALUES < 25, ADD PARTITION 25 <="
+            " VALUES < 30"
+        )
         assert reader.execute(sql, [21]).fetchall() == []
         reader.execute(f"INSERT INTO {many} VALUES (21, -1), (28, -2)")
         assert conn.execute(sql, [21]).fetchall() == [(-1,)]

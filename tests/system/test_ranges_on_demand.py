@@ -17,13 +17,16 @@ FIRST = date(2024, 1, 1)
 
 def rows(start: int, stop: int, per_day: int = 4) -> pa.Table:
     numbers = range(start * per_day, stop * per_day)
-    return pa.table({"day": [FIRST + timedelta(days=number // per_day) for number in numbers], "id": pa.array(numbers, pa.int64())})
+    return pa.table(
+        {"day": [FIRST + timedelta(days=number // per_day) for number in numbers], "id": pa.array(numbers, pa.int64())}
+    )
 
 
 @pytest.fixture
 def days(conn: secateur.Connection, table_name: str) -> str:
     conn.execute(
-        f"CREATE TABLE {table_name} (day DATE, id BIGINT, PRIMARY KEY (day, id)) PARTITION BY HASH (id) PARTITIONS 2, RANGE (day) EVERY INTERVAL 1 DAY"
+        f"CREATE TABLE {table_name} (day DATE, id BIGINT, PRIMARY KEY (day, id)) PARTITION BY HASH (id) PARTITIONS 2,"
+        " RANGE (day) EVERY INTERVAL 1 DAY"
     )
     return table_name
 
@@ -72,7 +75,14 @@ def test_writers_at_once_make_each_range_once(cluster: Cluster, conn: secateur.C
             with cluster.connect() as own:
                 for offset in range(8):
                     own.execute(f"INSERT INTO {days} VALUES (?, ?)", [FIRST + timedelta(days=offset), writer])
-                own.table(days).load(pa.table({"day": [FIRST + timedelta(days=d) for d in range(8, 12)], "id": pa.array([writer] * 4, pa.int64())}))
+                own.table(days).load(
+                    pa.table(
+                        {
+                            "day": [FIRST + timedelta(days=d) for d in range(8, 12)],
+                            "id": pa.array([writer] * 4, pa.int64()),
+                        }
+                    )
+                )
         except BaseException as error:
             failures.append(error)
 
@@ -83,7 +93,9 @@ def test_writers_at_once_make_each_range_once(cluster: Cluster, conn: secateur.C
         thread.join()
     assert failures == []
     assert len(conn.table(days).scheme.ranges()) == 12
-    assert conn.execute(f"SELECT day, count(*) FROM {days} GROUP BY day ORDER BY day").fetchall() == [(FIRST + timedelta(days=d), 4) for d in range(12)]
+    assert conn.execute(f"SELECT day, count(*) FROM {days} GROUP BY day ORDER BY day").fetchall() == [
+        (FIRST + timedelta(days=d), 4) for d in range(12)
+    ]
 
 
 def test_a_dropped_day_is_made_again_when_a_late_row_comes(conn: secateur.Connection, days: str) -> None:
@@ -97,13 +109,18 @@ def test_a_dropped_day_is_made_again_when_a_late_row_comes(conn: secateur.Connec
 def test_values_that_cannot_be_meant_are_refused(conn: secateur.Connection, days: str) -> None:
     numbers = range(10_001)
     with pytest.raises(LimitExceededError, match="the rows need 10,001 new ranges at once"):
-        conn.table(days).load(pa.table({"day": [FIRST + timedelta(days=number) for number in numbers], "id": pa.array(numbers, pa.int64())}))
+        conn.table(days).load(
+            pa.table(
+                {"day": [FIRST + timedelta(days=number) for number in numbers], "id": pa.array(numbers, pa.int64())}
+            )
+        )
     assert conn.table(days).scheme.ranges() == ()
 
 
 def test_before_the_start_the_catch_all_or_nothing(conn: secateur.Connection, table_name: str) -> None:
     ddl = (
-        "CREATE TABLE {} (moment TIMESTAMP PRIMARY KEY, v BIGINT) PARTITION BY RANGE (moment) EVERY INTERVAL 1 MONTH STARTING TIMESTAMP '2024-01-01 00:00:00'{}"
+        "CREATE TABLE {} (moment TIMESTAMP PRIMARY KEY, v BIGINT) PARTITION BY RANGE (moment) EVERY INTERVAL 1 MONTH"
+        " STARTING TIMESTAMP '2024-01-01 00:00:00'{}"
     )
     with_rest, without = f"{table_name}_rest", f"{table_name}_none"
     conn.execute(ddl.format(with_rest, " (DEFAULT PARTITION old)"))

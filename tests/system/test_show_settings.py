@@ -8,7 +8,12 @@ import secateur
 from secateur.errors import NotSupportedError, SqlSyntaxError, UnknownTableError
 
 DEFAULTS = {"pruning": "on", "disabled_rules": "", "combinations_per_partition": "8", "statement_timeout": "0"}
-CHANGED = {"pruning": "verify", "disabled_rules": "in_pull_out, in_to_exists", "combinations_per_partition": "32", "statement_timeout": "50min"}
+CHANGED = {
+    "pruning": "verify",
+    "disabled_rules": "in_pull_out, in_to_exists",
+    "combinations_per_partition": "32",
+    "statement_timeout": "50min",
+}
 
 
 def shown(conn: secateur.Connection) -> dict[str, str]:

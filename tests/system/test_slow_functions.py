@@ -1,4 +1,6 @@
-"""Users' functions run in threads, so a slow one holds up its job and nothing else; one that holds the event loop all the same is named."""
+"""Users' functions run in threads, so a slow one holds up its job and nothing else; one that holds the event loop all
+the same is named.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,10 @@ def read() -> Stage:
     [
         pytest.param(lambda: read().map(slow), id="map"),
         pytest.param(lambda: read().filter(slow_mask), id="filter"),
-        pytest.param(lambda: read().map_rows(lambda row: slow(row) and row, pa.schema([("k", pa.int64()), ("v", pa.int64())])), id="map rows"),
+        pytest.param(
+            lambda: read().map_rows(lambda row: slow(row) and row, pa.schema([("k", pa.int64()), ("v", pa.int64())])),
+            id="map rows",
+        ),
         pytest.param(lambda: read().key_by(key=slow_key).aggregate(n=secateur.processors.count_rows()), id="key by"),
     ],
 )
@@ -79,15 +84,27 @@ def test_lookups_go_on_beside_a_function_that_blocks(conn: secateur.Connection, 
     assert job.result(timeout_s=20).num_rows > 0
 
 
-def test_a_function_that_holds_the_event_loop_is_named(conn: secateur.Connection, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_function_that_holds_the_event_loop_is_named(
+    conn: secateur.Connection, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.WARNING, logger="secateur.engine"):
-        assert read().map(holding, cooperative=True, name="score").write_to(collect()).submit(conn).result(timeout_s=20).num_rows == 100
+        assert (
+            read()
+            .map(holding, cooperative=True, name="score")
+            .write_to(collect())
+            .submit(conn)
+            .result(timeout_s=20)
+            .num_rows
+            == 100
+        )
     said = [record.getMessage() for record in caplog.records if "held the event loop" in record.getMessage()]
     assert said
     assert all(message.startswith("vertex 'score' held the event loop of member m") for message in said)
 
 
-def test_nobody_is_named_for_a_function_in_a_thread(conn: secateur.Connection, caplog: pytest.LogCaptureFixture) -> None:
+def test_nobody_is_named_for_a_function_in_a_thread(
+    conn: secateur.Connection, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.WARNING, logger="secateur.engine"):
         assert read().map(holding, name="score").write_to(collect()).submit(conn).result(timeout_s=20).num_rows == 100
     assert not [record for record in caplog.records if "'score' held" in record.getMessage()]

@@ -1,4 +1,6 @@
-"""Real Spark into real members, embedded and on Ray; every answer is compared with DuckDB over what Spark itself computed."""
+"""Real Spark into real members, embedded and on Ray; every answer is compared with DuckDB over what Spark itself
+computed.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,10 @@ def write(df: DataFrame, table: str, cluster: Cluster, **options: Any) -> secate
 
 def duckdb_rows(expected: DataFrame) -> list[tuple[Any, ...]]:
     with duckdb.connect() as oracle:
-        oracle.register("orders", expected.selectExpr("customer", "id", "day", "price", "cast(made as timestamp_ntz) AS made").toArrow())
+        oracle.register(
+            "orders",
+            expected.selectExpr("customer", "id", "day", "price", "cast(made as timestamp_ntz) AS made").toArrow(),
+        )
         return oracle.execute(QUESTION.format("orders")).fetchall()
 
 
@@ -115,10 +120,14 @@ def test_of_several_rows_with_one_key_the_last_of_the_dataframe_stays(
     twice = some_orders(spark, 0, 1000).unionAll(some_orders(spark, 0, 1000, price="2.50"))
     assert twice.rdd.getNumPartitions() == 6
     write(twice, orders, started, mode="upsert")
-    assert connection.execute(QUESTION.format(orders)).fetchall() == duckdb_rows(some_orders(spark, 0, 1000, price="2.50"))
+    assert connection.execute(QUESTION.format(orders)).fetchall() == duckdb_rows(
+        some_orders(spark, 0, 1000, price="2.50")
+    )
 
 
-def test_a_failed_load_leaves_the_table_as_it_was(spark: SparkSession, started: Cluster, connection: secateur.Connection, orders: str) -> None:
+def test_a_failed_load_leaves_the_table_as_it_was(
+    spark: SparkSession, started: Cluster, connection: secateur.Connection, orders: str
+) -> None:
     write(some_orders(spark, 0, 1000), orders, started)
     before = connection.execute(QUESTION.format(orders)).fetchall()
     with pytest.raises(errors.DuplicateKeyError, match=rf"{orders}: key \(customer='C49', id=999\)") as duplicate:
@@ -127,17 +136,32 @@ def test_a_failed_load_leaves_the_table_as_it_was(spark: SparkSession, started: 
     with pytest.raises(errors.DuplicateKeyError):
         write(some_orders(spark, 1000, 1100).unionAll(some_orders(spark, 1050, 1060)), orders, started)
     with pytest.raises(errors.NullKeyError, match=r"customer"):
-        write(some_orders(spark, 1000, 2000).selectExpr("nullif(customer, 'C7') AS customer", "id", "day", "price", "made"), orders, started, mode="overwrite")
+        write(
+            some_orders(spark, 1000, 2000).selectExpr(
+                "nullif(customer, 'C7') AS customer", "id", "day", "price", "made"
+            ),
+            orders,
+            started,
+            mode="overwrite",
+        )
     with pytest.raises(errors.LoadFailedError, match="boom"):
-        write(some_orders(spark, 1000, 60_000).selectExpr("customer", "if(id = 59999, raise_error('boom'), id) AS id", "day", "price", "made"), orders, started)
+        write(
+            some_orders(spark, 1000, 60_000).selectExpr(
+                "customer", "if(id = 59999, raise_error('boom'), id) AS id", "day", "price", "made"
+            ),
+            orders,
+            started,
+        )
     assert connection.execute(QUESTION.format(orders)).fetchall() == before
     assert write(some_orders(spark, 1000, 2000), orders, started).rows == 1000
 
 
-def test_a_row_that_no_range_covers(spark: SparkSession, started: Cluster, connection: secateur.Connection, table_name: str) -> None:
+def test_a_row_that_no_range_covers(
+    spark: SparkSession, started: Cluster, connection: secateur.Connection, table_name: str
+) -> None:
     connection.execute(
-        f"CREATE TABLE {table_name} (k VARCHAR, n BIGINT, PRIMARY KEY (k, n)) "
-        "PARTITION BY HASH (k) PARTITIONS 4, RANGE (n) (PARTITION low 0 <= VALUES < 100, PARTITION high 200 <= VALUES < 300)"
+        f"CREATE TABLE {table_name} (k VARCHAR, n BIGINT, PRIMARY KEY (k, n)) PARTITION BY HASH (k) PARTITIONS 4, RANGE"
+        " (n) (PARTITION low 0 <= VALUES < 100, PARTITION high 200 <= VALUES < 300)"
     )
     covered = spark.range(100).selectExpr("concat('k', id) AS k", "if(id < 50, id, id + 200) AS n")
     assert write(covered, table_name, started).rows == 100
@@ -151,7 +175,8 @@ def test_ranges_are_made_for_the_rows_that_come(
     spark: SparkSession, started: Cluster, connection: secateur.Connection, table_name: str, tasks: int | None
 ) -> None:
     connection.execute(
-        f"CREATE TABLE {table_name} (day DATE, id BIGINT, PRIMARY KEY (day, id)) PARTITION BY HASH (id) PARTITIONS 2, RANGE (day) EVERY INTERVAL 1 DAY"
+        f"CREATE TABLE {table_name} (day DATE, id BIGINT, PRIMARY KEY (day, id)) PARTITION BY HASH (id) PARTITIONS 2,"
+        " RANGE (day) EVERY INTERVAL 1 DAY"
     )
     df = spark.range(0, 300, 1, 3).selectExpr("date_add(DATE '2024-02-27', cast(id % 10 as int)) AS day", "id")
     assert write(df, table_name, started, tasks=tasks).rows == 300
@@ -163,11 +188,15 @@ def test_ranges_are_made_for_the_rows_that_come(
 
 
 @pytest.mark.parametrize("tasks", [None, 2], ids=["from-the-tasks-as-they-are", "gathered"])
-def test_a_replicated_table(spark: SparkSession, started: Cluster, connection: secateur.Connection, table_name: str, tasks: int | None) -> None:
+def test_a_replicated_table(
+    spark: SparkSession, started: Cluster, connection: secateur.Connection, table_name: str, tasks: int | None
+) -> None:
     connection.execute(f"CREATE TABLE {table_name} (code VARCHAR, name VARCHAR, PRIMARY KEY (code)) REPLICATED")
     df = spark.range(0, 200, 1, 4).selectExpr("cast(id as string) AS code", "concat('n', id) AS name")
     assert write(df, table_name, started, tasks=tasks).rows == 200
-    assert connection.execute(f"SELECT count(*), count(DISTINCT code), max(name) FROM {table_name}").fetchall() == [(200, 200, "n99")]
+    assert connection.execute(f"SELECT count(*), count(DISTINCT code), max(name) FROM {table_name}").fetchall() == [
+        (200, 200, "n99")
+    ]
 
 
 def test_the_token_is_asked_for(spark: SparkSession, started: Cluster, orders: str) -> None:
@@ -183,6 +212,14 @@ def test_a_secret_made_at_random_goes_along_and_is_not_shown(spark: SparkSession
         assert conn.execute("SELECT count(*) FROM t").fetchall() == [(100,)]
         executions = spark._jsparkSession.sharedState().statusStore().executionsList()
         shown = [executions.apply(index) for index in range(executions.size())]
-        texts = [text for execution in shown for text in (execution.description(), execution.physicalPlanDescription(), execution.modifiedConfigs().toString())]
+        texts = [
+            text
+            for execution in shown
+            for text in (
+                execution.description(),
+                execution.physicalPlanDescription(),
+                execution.modifiedConfigs().toString(),
+            )
+        ]
         assert texts
         assert not any(cluster.token in text for text in texts)

@@ -13,12 +13,18 @@ import pytest
 import secateur
 from secateur.cluster import Cluster
 
-ENDLESS = "SELECT count(*), max(a.v * b.v + c.v) FROM {table} a, {table} b, {table} c, {table} d WHERE a.v + b.v = c.v + d.v AND a.id > ?"
+ENDLESS = (
+    "SELECT count(*), max(a.v * b.v + c.v) FROM {table} a, {table} b, {table} c, {table} d WHERE a.v + b.v = c.v + d.v"
+    " AND a.id > ?"
+)
 
 
 @pytest.fixture(scope="module", params=[1, 3])
 def busy_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    with secateur.start(members=request.param, runtime="embedded", kernel_threads=2) as cluster, cluster.connect() as conn:
+    with (
+        secateur.start(members=request.param, runtime="embedded", kernel_threads=2) as cluster,
+        cluster.connect() as conn,
+    ):
         for name, rows in (("large", 150_000), ("small", 5_000)):
             conn.execute(f"CREATE TABLE {name} (id BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (id) PARTITIONS 8")
             conn.table(name).load(pa.table({"id": range(rows), "v": range(rows)}))
@@ -27,7 +33,9 @@ def busy_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
 @contextmanager
 def endless(cluster: Cluster, table: str, count: int) -> Iterator[list[BaseException]]:
-    """Statements that work for as long as the block, on all members; yields how they ended, which none should before."""
+    """Statements that work for as long as the block, on all members; yields how they ended, which none should
+    before.
+    """
     ended: list[BaseException] = []
 
     def run(conn: secateur.Connection) -> None:
@@ -40,7 +48,9 @@ def endless(cluster: Cluster, table: str, count: int) -> Iterator[list[BaseExcep
         return sum(member.executions for member in cluster.members())
 
     with ExitStack() as stack:
-        connections = [stack.enter_context(closing(secateur.connect(cluster.address, timeout_s=None))) for _ in range(count)]
+        connections = [
+            stack.enter_context(closing(secateur.connect(cluster.address, timeout_s=None))) for _ in range(count)
+        ]
         threads = [threading.Thread(target=run, args=(conn,)) for conn in connections]
         before = executions()
         for thread in threads:
@@ -67,12 +77,19 @@ def test_short_work_does_not_wait_for_long_statements(busy_cluster: Cluster, tab
             conn.execute(f"INSERT INTO {table_name} VALUES (5000, 1)")
             conn.execute(f"UPDATE {table_name} SET v = v + 1 WHERE id = 5000")
             conn.execute(f"UPDATE {table_name} SET v = (v * 2) % 1000 WHERE id < 100")
-            conn.execute(f"MERGE INTO {table_name} t USING (SELECT 5000 AS id, 7 AS v) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v")
+            conn.execute(
+                f"MERGE INTO {table_name} t USING (SELECT 5000 AS id, 7 AS v) s ON t.id = s.id WHEN MATCHED THEN UPDATE"
+                " SET v = s.v"
+            )
             conn.execute(f"DELETE FROM {table_name} WHERE id BETWEEN 1500 AND 1600")
-            assert conn.execute(f"SELECT median(v), string_agg(v::VARCHAR, ',') FROM {table_name} WHERE id = ?", [5000]).fetchall() == [(7.0, "7")]
+            assert conn.execute(
+                f"SELECT median(v), string_agg(v::VARCHAR, ',') FROM {table_name} WHERE id = ?", [5000]
+            ).fetchall() == [(7.0, "7")]
             assert conn.execute(f"SELECT count(*), median(v) FROM {table_name}").fetchall() == [(1900, 1.0)]
             assert conn.execute("SELECT median(v) FROM large WHERE id IN (?, ?)", [3, 5]).fetchall() == [(4.0,)]
-            assert conn.execute("SELECT v % 10, count(*) FROM small GROUP BY 1 ORDER BY 1 LIMIT 1").fetchall() == [(0, 500)]
+            assert conn.execute("SELECT v % 10, count(*) FROM small GROUP BY 1 ORDER BY 1 LIMIT 1").fetchall() == [
+                (0, 500)
+            ]
 
 
 def test_writes_go_on_while_a_load_is_computed(busy_cluster: Cluster, table_name: str) -> None:
@@ -99,6 +116,10 @@ def test_writes_go_on_while_a_load_is_computed(busy_cluster: Cluster, table_name
             stop.set()
             writer.join(30)
         assert written
-        assert conn.execute(f"SELECT count(*), min(v), max(v) FROM {table_name} WHERE id BETWEEN 0 AND 19999").fetchall() == [(20_000, 9, 9)]
+        assert conn.execute(
+            f"SELECT count(*), min(v), max(v) FROM {table_name} WHERE id BETWEEN 0 AND 19999"
+        ).fetchall() == [(20_000, 9, 9)]
         assert conn.execute(f"SELECT count(*) FROM {table_name} WHERE id < 0").fetchall() == [(10,)]
-        assert conn.execute(f"SELECT count(*), count(DISTINCT id) FROM {table_name} WHERE id >= 100000").fetchall() == [(len(written), len(written))]
+        assert conn.execute(f"SELECT count(*), count(DISTINCT id) FROM {table_name} WHERE id >= 100000").fetchall() == [
+            (len(written), len(written))
+        ]

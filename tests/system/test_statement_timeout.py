@@ -1,4 +1,6 @@
-"""Statements take as long as they take, up to what their connection allows; when they end early, their work ends everywhere."""
+"""Statements take as long as they take, up to what their connection allows; when they end early, their work ends
+everywhere.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ HEAVY = "SELECT count(*) FROM numbers a, numbers b, numbers c WHERE a.v + b.v + 
 STATEMENTS = [
     pytest.param(ENDLESS, id="without a table"),
     pytest.param(HEAVY, id="distributed"),
-    pytest.param("SELECT a.id, b.id FROM numbers a, numbers b, numbers c ORDER BY a.v + b.v + c.v LIMIT 3", id="sorted"),
+    pytest.param(
+        "SELECT a.id, b.id FROM numbers a, numbers b, numbers c ORDER BY a.v + b.v + c.v LIMIT 3", id="sorted"
+    ),
     pytest.param(f"SELECT v FROM numbers WHERE id = ({HEAVY})", id="in steps"),
     pytest.param(f"CREATE TABLE made PRIMARY KEY (n) AS SELECT * FROM ({HEAVY}) AS c(n)", id="create table as"),
     pytest.param(f"INSERT INTO numbers SELECT -1, * FROM ({HEAVY}) AS c(n)", id="insert select"),
@@ -30,7 +34,11 @@ STATEMENTS = [
     pytest.param(f"UPDATE numbers SET v = ({ENDLESS}) WHERE id = 1", id="update of one key"),
     pytest.param(f"UPDATE numbers SET v = ({HEAVY})", id="update of all"),
     pytest.param(f"DELETE FROM numbers WHERE v > ({HEAVY})", id="delete"),
-    pytest.param(f"MERGE INTO numbers USING (SELECT 1::BIGINT AS id, ({HEAVY}) AS n) AS m USING (id) WHEN MATCHED THEN UPDATE SET v = m.n", id="merge"),
+    pytest.param(
+        f"MERGE INTO numbers USING (SELECT 1::BIGINT AS id, ({HEAVY}) AS n) AS m USING (id) WHEN MATCHED THEN UPDATE"
+        " SET v = m.n",
+        id="merge",
+    ),
 ]
 
 
@@ -48,10 +56,14 @@ def work(cluster: Cluster) -> int:
     found = 0
     for member in cluster.members():
         host, _, port = member.address.rpartition(":")
-        with closing(Channel(host, int(port), token=cluster.token, identity=cluster._settings.identity(Role.CONTROLLER))) as channel:
+        with closing(
+            Channel(host, int(port), token=cluster.token, identity=cluster._settings.identity(Role.CONTROLLER))
+        ) as channel:
             stats = channel.request("stats").header
             found += stats["open_results"] + stats["running_jobs"]
-            found += sum(statement["state"] == "running" for statement in channel.request("statements").header["statements"])
+            found += sum(
+                statement["state"] == "running" for statement in channel.request("statements").header["statements"]
+            )
     return found
 
 
@@ -63,7 +75,9 @@ def test_a_statement_past_its_timeout_says_so_and_ends_on_every_member(cluster: 
             conn.execute(sql).fetchall()
         eventually(lambda: work(cluster) == 0, "a member still works on a statement that was given up")
         conn.execute("SET statement_timeout = 0")
-        assert conn.execute("SELECT count(*), sum(v), min(id) FROM numbers").fetchall() == [(20000, 199990000, 0)], "nothing was changed"
+        assert conn.execute("SELECT count(*), sum(v), min(id) FROM numbers").fetchall() == [(20000, 199990000, 0)], (
+            "nothing was changed"
+        )
         assert conn.execute("UPDATE numbers SET v = v WHERE id = 1").rowcount == 1, "the table takes writes"
         assert conn.execute("UPDATE numbers SET v = v WHERE id < 100").rowcount == 100
 
@@ -92,7 +106,9 @@ def test_a_statement_that_is_cancelled_ends_on_every_member(cluster: Cluster, sq
         if end != "close":
             assert cursor.execute("SELECT v FROM numbers WHERE id = 3").fetchall() == [(3,)]
     with cluster.connect() as conn:
-        assert conn.execute("SELECT count(*), sum(v), min(id) FROM numbers").fetchall() == [(20000, 199990000, 0)], "nothing was changed"
+        assert conn.execute("SELECT count(*), sum(v), min(id) FROM numbers").fetchall() == [(20000, 199990000, 0)], (
+            "nothing was changed"
+        )
         assert conn.execute("UPDATE numbers SET v = v WHERE id < 100").rowcount == 100, "the table takes writes"
 
 
@@ -118,7 +134,10 @@ def test_cancelling_when_nothing_runs_does_nothing(cluster: Cluster) -> None:
         assert cursor.execute("SELECT v FROM numbers WHERE id = 4").fetchall() == [(4,)]
 
 
-@pytest.mark.parametrize(("text", "expected"), [("'5s'", 5000), ("'1.5 min'", 90_000), ("'20ms'", 20), ("'1h'", 3_600_000), ("0", 0), ("'0'", 0), ("'0s'", 0)])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("'5s'", 5000), ("'1.5 min'", 90_000), ("'20ms'", 20), ("'1h'", 3_600_000), ("0", 0), ("'0'", 0), ("'0s'", 0)],
+)
 def test_times(cluster: Cluster, text: str, expected: int) -> None:
     with cluster.connect() as conn:
         conn.execute(f"SET statement_timeout = {text}")
@@ -127,7 +146,10 @@ def test_times(cluster: Cluster, text: str, expected: int) -> None:
 
 @pytest.mark.parametrize("text", ["5", "'5'", "'five'", "'-1s'", "'5 days'", "on", "'99999999999999999999h'"])
 def test_what_is_no_time(cluster: Cluster, text: str) -> None:
-    with cluster.connect() as conn, pytest.raises(ProgrammingError, match=r"statement_timeout is a time|end of the statement"):
+    with (
+        cluster.connect() as conn,
+        pytest.raises(ProgrammingError, match=r"statement_timeout is a time|end of the statement"),
+    ):
         conn.execute(f"SET statement_timeout = {text}")
 
 

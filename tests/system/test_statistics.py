@@ -15,12 +15,18 @@ def test_every_row_counts_once(cluster: Cluster, table_name: str, placed: str) -
         conn.execute(f"CREATE TABLE {table_name} (id BIGINT PRIMARY KEY, kind VARCHAR) {placed}")
         table = conn.table(table_name)
         assert table.statistics().rows == 0
-        table.load(pa.table({"id": list(range(500)), "kind": [None if n % 5 == 0 else f"k{n % 7}" for n in range(500)]}))
+        table.load(
+            pa.table({"id": list(range(500)), "kind": [None if n % 5 == 0 else f"k{n % 7}" for n in range(500)]})
+        )
         conn.execute(f"INSERT INTO {table_name} VALUES (1000, 'new')")
         conn.execute(f"DELETE FROM {table_name} WHERE id = 3")
         statistics = table.statistics()
         assert statistics.rows == 500
-        assert (statistics.columns["id"].distinct, statistics.columns["id"].minimum, statistics.columns["id"].maximum) == (500, 0, 1000)
+        assert (
+            statistics.columns["id"].distinct,
+            statistics.columns["id"].minimum,
+            statistics.columns["id"].maximum,
+        ) == (500, 0, 1000)
         assert (statistics.columns["kind"].distinct, statistics.columns["kind"].nulls) == (8, 100)
 
 

@@ -1,4 +1,6 @@
-"""Subqueries that run first: their values decide which members hear of the rest, held by the members' own counters; and the answers are DuckDB's."""
+"""Subqueries that run first: their values decide which members hear of the rest, held by the members' own counters; and
+the answers are DuckDB's.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,10 @@ TABLES = {
     "regions": pa.table({"region": [f"r{i}" for i in range(7)], "big": [i % 3 == 0 for i in range(7)]}),
 }
 DDL = (
-    "CREATE TABLE orders (customer_id VARCHAR, order_id INT8, amount DOUBLE, PRIMARY KEY (customer_id, order_id)) PARTITION BY HASH (customer_id) PARTITIONS 9",
+    (
+        "CREATE TABLE orders (customer_id VARCHAR, order_id INT8, amount DOUBLE, PRIMARY KEY (customer_id, order_id))"
+        " PARTITION BY HASH (customer_id) PARTITIONS 9"
+    ),
     "CREATE TABLE vip (id BIGINT PRIMARY KEY, customer_id VARCHAR, region VARCHAR) PARTITION BY HASH (id) PARTITIONS 5",
     "CREATE TABLE regions (region VARCHAR PRIMARY KEY, big BOOLEAN) REPLICATED",
 )
@@ -68,13 +73,18 @@ def heard(cluster: Cluster, run: Any) -> set[str]:
     return {member.id for member in cluster.members() if member.frames_received > before[member.id]}
 
 
-def test_the_values_decide_who_hears_of_the_rest(orders: Cluster, conn: secateur.Connection, oracle: duckdb.DuckDBPyConnection) -> None:
+def test_the_values_decide_who_hears_of_the_rest(
+    orders: Cluster, conn: secateur.Connection, oracle: duckdb.DuckDBPyConnection
+) -> None:
     sql = "SELECT count(*), sum(amount) FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE id = ?)"
     parts, vips = conn.table("orders"), conn.table("vip")
     conn.execute(sql, [1])
     for vip in (1, 2, 4, 5, 10):
         (customer,) = [row["customer_id"] for row in TABLES["vip"].to_pylist() if row["id"] == vip]
-        expected = {vips.owner_of(vips.partition_of({"id": vip})), parts.owner_of(parts.partition_of({"customer_id": customer}))}
+        expected = {
+            vips.owner_of(vips.partition_of({"id": vip})),
+            parts.owner_of(parts.partition_of({"customer_id": customer})),
+        }
         found: list[secateur.Cursor] = []
         assert heard(orders, lambda vip=vip, found=found: found.append(conn.execute(sql, [vip]))) == expected
         stats = found[0].stats
@@ -97,32 +107,81 @@ def test_without_a_value_only_the_subquery_runs(orders: Cluster, conn: secateur.
 
 
 QUERIES = [
-    pytest.param("SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip)", [], id="NULLs and duplicates"),
-    pytest.param("SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region = ?) AND order_id > ?", ["r3", 1000], id="parameters"),
-    pytest.param("SELECT * FROM orders WHERE order_id > ? AND customer_id IN (SELECT customer_id FROM vip WHERE region = ?)", [1000, "r3"], id="mixed order"),
     pytest.param(
-        "SELECT * FROM orders WHERE order_id > $2 AND customer_id IN (SELECT customer_id FROM vip WHERE region = $1 OR id < $2)", ["r3", 20], id="numbered"
+        "SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip)", [], id="NULLs and duplicates"
     ),
-    pytest.param("SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region = 'none')", [], id="no row"),
+    pytest.param(
+        "SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region = ?) AND order_id > ?",
+        ["r3", 1000],
+        id="parameters",
+    ),
+    pytest.param(
+        "SELECT * FROM orders WHERE order_id > ? AND customer_id IN (SELECT customer_id FROM vip WHERE region = ?)",
+        [1000, "r3"],
+        id="mixed order",
+    ),
+    pytest.param(
+        "SELECT * FROM orders WHERE order_id > $2 AND customer_id IN (SELECT customer_id FROM vip WHERE region = $1 OR"
+        " id < $2)",
+        ["r3", 20],
+        id="numbered",
+    ),
+    pytest.param(
+        "SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region = 'none')", [], id="no row"
+    ),
     pytest.param("SELECT * FROM orders WHERE customer_id IN (SELECT NULL::VARCHAR FROM vip)", [], id="NULL alone"),
-    pytest.param("SELECT * FROM orders WHERE customer_id = (SELECT max(customer_id) FROM vip WHERE region = ?)", ["r1"], id="a scalar"),
-    pytest.param("SELECT * FROM orders WHERE customer_id = (SELECT customer_id FROM vip WHERE id = ?)", [3], id="one row"),
-    pytest.param("SELECT * FROM orders WHERE customer_id = (SELECT customer_id FROM vip WHERE id = ?)", [99], id="no scalar"),
-    pytest.param("SELECT * FROM orders WHERE customer_id = upper((SELECT 'c' FROM vip WHERE id = ?)) || '7é'", [3], id="inside of a function"),
-    pytest.param("SELECT * FROM orders WHERE customer_id = (SELECT 'C' FROM vip WHERE id = ?) || ? || 'é'", [3, "7"], id="an expression of a scalar"),
-    pytest.param("SELECT * FROM orders WHERE customer_id = (SELECT 'C' FROM vip WHERE id = ?) || '7é'", [99], id="an expression of no scalar"),
-    pytest.param("SELECT count(*) FROM orders WHERE customer_id IN (SELECT lower(customer_id) COLLATE NOCASE FROM vip)", [], id="a collation of the values"),
     pytest.param(
-        "SELECT count(*) FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region IN (SELECT region FROM regions WHERE big))", [], id="nested"
+        "SELECT * FROM orders WHERE customer_id = (SELECT max(customer_id) FROM vip WHERE region = ?)",
+        ["r1"],
+        id="a scalar",
     ),
     pytest.param(
-        "SELECT count(*) FROM orders WHERE customer_id IN "
-        "(SELECT customer_id FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE id < ?) AND amount > ?)",
+        "SELECT * FROM orders WHERE customer_id = (SELECT customer_id FROM vip WHERE id = ?)", [3], id="one row"
+    ),
+    pytest.param(
+        "SELECT * FROM orders WHERE customer_id = (SELECT customer_id FROM vip WHERE id = ?)", [99], id="no scalar"
+    ),
+    pytest.param(
+        "SELECT * FROM orders WHERE customer_id = upper((SELECT 'c' FROM vip WHERE id = ?)) || '7é'",
+        [3],
+        id="inside of a function",
+    ),
+    pytest.param(
+        "SELECT * FROM orders WHERE customer_id = (SELECT 'C' FROM vip WHERE id = ?) || ? || 'é'",
+        [3, "7"],
+        id="an expression of a scalar",
+    ),
+    pytest.param(
+        "SELECT * FROM orders WHERE customer_id = (SELECT 'C' FROM vip WHERE id = ?) || '7é'",
+        [99],
+        id="an expression of no scalar",
+    ),
+    pytest.param(
+        "SELECT count(*) FROM orders WHERE customer_id IN (SELECT lower(customer_id) COLLATE NOCASE FROM vip)",
+        [],
+        id="a collation of the values",
+    ),
+    pytest.param(
+        "SELECT count(*) FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region IN (SELECT region"
+        " FROM regions WHERE big))",
+        [],
+        id="nested",
+    ),
+    pytest.param(
+        "SELECT count(*) FROM orders WHERE customer_id IN (SELECT customer_id FROM orders WHERE customer_id IN (SELECT"
+        " customer_id FROM vip WHERE id < ?) AND amount > ?)",
         [8, 100.0],
         id="a step with a step",
     ),
-    pytest.param("SELECT count(*) FROM orders WHERE customer_id NOT IN (SELECT customer_id FROM vip)", [], id="not in with NULL"),
-    pytest.param("SELECT count(*) FROM orders WHERE customer_id NOT IN (SELECT customer_id FROM vip WHERE customer_id IS NOT NULL)", [], id="not in"),
+    pytest.param(
+        "SELECT count(*) FROM orders WHERE customer_id NOT IN (SELECT customer_id FROM vip)", [], id="not in with NULL"
+    ),
+    pytest.param(
+        "SELECT count(*) FROM orders WHERE customer_id NOT IN (SELECT customer_id FROM vip WHERE customer_id IS NOT"
+        " NULL)",
+        [],
+        id="not in",
+    ),
     pytest.param(
         "SELECT o.customer_id, v.region, count(*) FROM orders o LEFT JOIN vip v ON o.customer_id = v.customer_id "
         "WHERE o.customer_id IN (SELECT customer_id FROM vip WHERE region = 'r2') GROUP BY ALL",
@@ -130,10 +189,14 @@ QUERIES = [
         id="above a join",
     ),
     pytest.param(
-        "WITH v AS (SELECT * FROM vip WHERE region = ?) SELECT count(*) FROM orders WHERE customer_id IN (SELECT customer_id FROM v)", ["r4"], id="WITH"
+        "WITH v AS (SELECT * FROM vip WHERE region = ?) SELECT count(*) FROM orders WHERE customer_id IN (SELECT"
+        " customer_id FROM v)",
+        ["r4"],
+        id="WITH",
     ),
     pytest.param(
-        "SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region = ?) OR customer_id = 'C1é' ORDER BY amount, order_id LIMIT 5",
+        "SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region = ?) OR customer_id ="
+        " 'C1é' ORDER BY amount, order_id LIMIT 5",
         ["r5"],
         id="or",
     ),
@@ -142,7 +205,9 @@ QUERIES = [
 
 @pytest.mark.parametrize("pruning", ["on", "off", "verify"])
 @pytest.mark.parametrize(("sql", "params"), QUERIES)
-def test_answers_are_those_of_duckdb(conn: secateur.Connection, oracle: duckdb.DuckDBPyConnection, sql: str, params: list[Any], pruning: str) -> None:
+def test_answers_are_those_of_duckdb(
+    conn: secateur.Connection, oracle: duckdb.DuckDBPyConnection, sql: str, params: list[Any], pruning: str
+) -> None:
     conn.execute(f"SET pruning = {pruning}")
     expected = sorted(map(repr, oracle.execute(sql, params).fetchall()))
     for _ in range(2):
@@ -150,7 +215,10 @@ def test_answers_are_those_of_duckdb(conn: secateur.Connection, oracle: duckdb.D
 
 
 def test_named_parameters_are_those_of_both_parts(conn: secateur.Connection, oracle: duckdb.DuckDBPyConnection) -> None:
-    sql = "SELECT count(*) FROM orders WHERE order_id > $low AND customer_id IN (SELECT customer_id FROM vip WHERE region = $region AND id > $low)"
+    sql = (
+        "SELECT count(*) FROM orders WHERE order_id > $low AND customer_id IN (SELECT customer_id FROM vip WHERE region"
+        " = $region AND id > $low)"
+    )
     params = {"region": "r2", "low": 7}
     assert conn.execute(sql, params).fetchall() == oracle.execute(sql, params).fetchall()
 
@@ -172,7 +240,10 @@ def test_a_scalar_subquery_of_two_rows_is_the_error_that_it_is(conn: secateur.Co
 
 
 def test_an_error_of_a_step_is_left_to_the_whole_statement(conn: secateur.Connection) -> None:
-    sql = "SELECT count(*) FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE CAST(region AS INTEGER) = 1)"
+    sql = (
+        "SELECT count(*) FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE CAST(region AS INTEGER)"
+        " = 1)"
+    )
     with pytest.raises(DataError, match="Could not convert string"):
         conn.execute(sql)
 
@@ -182,12 +253,21 @@ def test_explain_analyze_has_the_partitions_of_all_steps(conn: secateur.Connecti
     lines = [line for (line,) in conn.execute(sql, [1]).fetchall()]
     assert "tree: orders: (?1[])" in lines
     assert "before that, ?1[] from: SELECT customer_id FROM vip WHERE id = $1" in lines
-    assert re.fullmatch(r"actual: \w+ on [12] of 3 members, 2 of 14 partitions, 1 rows, .* ms", next(line for line in lines if line.startswith("actual")))
+    assert re.fullmatch(
+        r"actual: \w+ on [12] of 3 members, 2 of 14 partitions, 1 rows, .* ms",
+        next(line for line in lines if line.startswith("actual")),
+    )
 
 
-def test_an_insert_reads_in_steps(conn: secateur.Connection, oracle: duckdb.DuckDBPyConnection, table_name: str) -> None:
-    conn.execute(f"CREATE TABLE {table_name} (customer_id VARCHAR, order_id BIGINT, PRIMARY KEY (customer_id, order_id))")
-    query = "SELECT customer_id, order_id FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region = ?)"
+def test_an_insert_reads_in_steps(
+    conn: secateur.Connection, oracle: duckdb.DuckDBPyConnection, table_name: str
+) -> None:
+    conn.execute(
+        f"CREATE TABLE {table_name} (customer_id VARCHAR, order_id BIGINT, PRIMARY KEY (customer_id, order_id))"
+    )
+    query = (
+        "SELECT customer_id, order_id FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region = ?)"
+    )
     inserted = conn.execute(f"INSERT INTO {table_name} {query}", ["r6"]).rowcount
     expected = sorted(oracle.execute(query, ["r6"]).fetchall())
     assert inserted == len(expected)

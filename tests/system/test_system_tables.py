@@ -21,7 +21,9 @@ def running(request: pytest.FixtureRequest) -> Cluster:
 def table(running: Cluster, table_name: str) -> str:
     name = f"system_{table_name}"
     with running.connect() as conn:
-        conn.execute(f"CREATE TABLE IF NOT EXISTS {name} (k INTEGER PRIMARY KEY, s VARCHAR) PARTITION BY HASH (k) PARTITIONS 7")
+        conn.execute(
+            f"CREATE TABLE IF NOT EXISTS {name} (k INTEGER PRIMARY KEY, s VARCHAR) PARTITION BY HASH (k) PARTITIONS 7"
+        )
         conn.execute(f"INSERT OR REPLACE INTO {name} SELECT range, 'x' FROM range(100)")
     return name
 
@@ -38,7 +40,10 @@ def test_members(running: Cluster) -> None:
 
 def test_tables_say_what_they_have_and_how_to_make_them(running: Cluster, table: str) -> None:
     (found,) = rows(
-        running, "SELECT table_type, primary_key, partitioning, partitions, replicated, rows, sql FROM secateur.tables WHERE table_name = ?", [table]
+        running,
+        "SELECT table_type, primary_key, partitioning, partitions, replicated, rows, sql FROM secateur.tables WHERE"
+        " table_name = ?",
+        [table],
     )
     assert found[:-1] == ("BASE TABLE", ["k"], 'HASH ("k") PARTITIONS 7', 7, False, 100)
     again = f"{table}_again"
@@ -58,12 +63,18 @@ def test_partitions_add_up(running: Cluster, table: str) -> None:
 def test_they_join_with_tables(running: Cluster, table: str) -> None:
     sql = f"SELECT m.state, count(*) FROM {table} t, secateur.members m WHERE t.k < 10 GROUP BY ALL"
     assert rows(running, sql) == [("active", 10 * len(running.members()))]
-    partitions = f"SELECT t.k FROM {table} t LEFT JOIN secateur.partitions p ON p.partition_id = t.k AND p.table_name = '{table}' WHERE p.rows IS NULL"
+    partitions = (
+        f"SELECT t.k FROM {table} t LEFT JOIN secateur.partitions p ON p.partition_id = t.k AND p.table_name ="
+        f" '{table}' WHERE p.rows IS NULL"
+    )
     assert len(rows(running, partitions)) == 93
 
 
 def test_columns_say_which_are_keys(running: Cluster, table: str) -> None:
-    sql = "SELECT column_name, data_type, is_nullable, key_position, partitioning_position FROM secateur.columns WHERE table_name = ? ORDER BY position"
+    sql = (
+        "SELECT column_name, data_type, is_nullable, key_position, partitioning_position FROM secateur.columns WHERE"
+        " table_name = ? ORDER BY position"
+    )
     assert rows(running, sql, [table]) == [("k", "INTEGER", False, 1, 1), ("s", "VARCHAR", True, None, None)]
 
 
@@ -73,7 +84,9 @@ def test_a_statement_is_told_with_its_text(running: Cluster, table: str) -> None
         stats = conn.execute(sql, [3]).stats
         conn.execute(sql, [3])
         assert stats is not None
-        told = conn.execute("SELECT state, execution, rows, error FROM secateur.statements WHERE statement = ?", [sql]).fetchall()
+        told = conn.execute(
+            "SELECT state, execution, rows, error FROM secateur.statements WHERE statement = ?", [sql]
+        ).fetchall()
         running_now = conn.execute("SELECT statement FROM secateur.statements WHERE state = 'running'").fetchall()
     assert told == [("done", "local", 1, None)] * 2
     assert running_now == [("SELECT statement FROM secateur.statements WHERE state = 'running'",)]
@@ -83,7 +96,9 @@ def test_a_change_is_told_with_its_text(running: Cluster, table: str) -> None:
     sql = f"UPDATE {table} SET s = 'y' WHERE k = 3"
     with running.connect() as conn:
         conn.execute(sql)
-        assert conn.execute("SELECT state, rows FROM secateur.statements WHERE statement = ?", [sql]).fetchall() == [("done", 1)]
+        assert conn.execute("SELECT state, rows FROM secateur.statements WHERE statement = ?", [sql]).fetchall() == [
+            ("done", 1)
+        ]
 
 
 def test_their_rows_are_of_the_moment(running: Cluster, table: str) -> None:
@@ -101,13 +116,18 @@ def test_views_may_read_them(running: Cluster, table: str) -> None:
     with running.connect() as conn:
         conn.execute(f"CREATE VIEW v_{table} AS SELECT table_name, rows FROM secateur.tables WHERE rows > 0")
         assert conn.execute(f"SELECT rows FROM v_{table} WHERE table_name = ?", [table]).fetchall() == [(100,)]
-        assert conn.execute("SELECT table_type, rows FROM secateur.tables WHERE table_name = ?", [f"v_{table}"]).fetchall() == [("VIEW", None)]
+        assert conn.execute(
+            "SELECT table_type, rows FROM secateur.tables WHERE table_name = ?", [f"v_{table}"]
+        ).fetchall() == [("VIEW", None)]
         conn.execute(f"DROP VIEW v_{table}")
 
 
 def test_what_is_told_can_be_kept(running: Cluster, table: str) -> None:
     with running.connect() as conn:
-        conn.execute(f"INSERT OR REPLACE INTO {table} SELECT position, column_name FROM secateur.columns WHERE table_name = ?", [table])
+        conn.execute(
+            f"INSERT OR REPLACE INTO {table} SELECT position, column_name FROM secateur.columns WHERE table_name = ?",
+            [table],
+        )
         assert conn.execute(f"SELECT k, s FROM {table} WHERE k IN (1, 2) ORDER BY k").fetchall() == [(1, "k"), (2, "s")]
 
 

@@ -1,4 +1,6 @@
-"""Values of the dialect that Arrow or Python have nothing for: an error that says so, wherever they come in or go out, and never another value."""
+"""Values of the dialect that Arrow or Python have nothing for: an error that says so, wherever they come in or go out,
+and never another value.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,34 @@ END = "TIME '24:00:00'"
 
 @pytest.fixture
 def times(conn: secateur.Connection, table_name: str) -> str:
-    conn.execute(f"CREATE TABLE {table_name} (k INTEGER PRIMARY KEY, iv INTERVAL, tm TIME, ivs INTERVAL[], tms TIME[]) PARTITION BY HASH (k) PARTITIONS 3")
-    conn.execute(f"INSERT INTO {table_name} VALUES (1, INTERVAL '2562047 hours', '23:59:59.999999', NULL, NULL), (2, INTERVAL '1 day', '00:00:00', NULL, NULL)")
+    conn.execute(
+        f"CREATE TABLE {table_name} (k INTEGER PRIMARY KEY, iv INTERVAL, tm TIME, ivs INTERVAL[], tms TIME[]) PARTITION"
+        " BY HASH (k) PARTITIONS 3"
+    )
+    conn.execute(
+        f"INSERT INTO {table_name} VALUES (1, INTERVAL '2562047 hours', '23:59:59.999999', NULL, NULL), (2, INTERVAL '1"
+        " day', '00:00:00', NULL, NULL)"
+    )
     return table_name
 
 
 @pytest.mark.parametrize(
     "wrapped",
-    ["{}", "[{}, NULL]", "{{'a b': {}}}", "{{'a': [{}]}}", "MAP {{1: {}}}", "row({}, 1)", "[{}]::{type}[1]", "[MAP {{'x': [{}]}}]"],
+    [
+        "{}",
+        "[{}, NULL]",
+        "{{'a b': {}}}",
+        "{{'a': [{}]}}",
+        "MAP {{1: {}}}",
+        "row({}, 1)",
+        "[{}]::{type}[1]",
+        "[MAP {{'x': [{}]}}]",
+    ],
 )
 @pytest.mark.parametrize(("value", "type_"), [(LONG, "INTERVAL"), (f"-{LONG}", "INTERVAL"), (END, "TIME")])
-def test_a_result_with_such_a_value_is_an_error(conn: secateur.Connection, times: str, value: str, type_: str, wrapped: str) -> None:
+def test_a_result_with_such_a_value_is_an_error(
+    conn: secateur.Connection, times: str, value: str, type_: str, wrapped: str
+) -> None:
     expression = wrapped.format(value, type=type_)
     sources = ["", f" FROM {times}", f" FROM {times} WHERE k = 1", f" FROM {times} a JOIN {times} b ON a.k = b.k + 1"]
     for source in sources:
@@ -65,15 +84,22 @@ def test_such_a_value_is_not_stored(conn: secateur.Connection, times: str, sql: 
 
 
 def test_what_is_delivered_as_text_has_all_of_it(conn: secateur.Connection) -> None:
-    assert conn.execute(f"SELECT union_value(a := {LONG}) AS u, CAST({END} AS VARCHAR) AS t").fetchall() == [("2562048:00:00", "24:00:00")]
+    assert conn.execute(f"SELECT union_value(a := {LONG}) AS u, CAST({END} AS VARCHAR) AS t").fetchall() == [
+        ("2562048:00:00", "24:00:00")
+    ]
 
 
 def test_inside_of_a_query_they_are_what_they_are(conn: secateur.Connection, times: str) -> None:
     assert conn.execute(f"SELECT k FROM {times} WHERE iv + iv > {LONG} ORDER BY k").fetchall() == [(1,)]
     assert conn.execute(f"SELECT CAST(iv + iv AS VARCHAR) FROM {times} WHERE k = 1").fetchall() == [("5124094:00:00",)]
     assert conn.execute(f"SELECT k FROM {times} WHERE tm < {END} ORDER BY k").fetchall() == [(1,), (2,)]
-    assert conn.execute(f"SELECT CAST(TIMESTAMP '2024-01-01' + {LONG} AS VARCHAR)").fetchall() == [("2316-04-12 00:00:00",)]
-    assert conn.execute(f"SELECT k, iv FROM {times} ORDER BY iv DESC").fetchall() == [(1, timedelta(hours=2562047)), (2, timedelta(days=1))]
+    assert conn.execute(f"SELECT CAST(TIMESTAMP '2024-01-01' + {LONG} AS VARCHAR)").fetchall() == [
+        ("2316-04-12 00:00:00",)
+    ]
+    assert conn.execute(f"SELECT k, iv FROM {times} ORDER BY iv DESC").fetchall() == [
+        (1, timedelta(hours=2562047)),
+        (2, timedelta(days=1)),
+    ]
 
 
 def test_loads_are_refused(conn: secateur.Connection, times: str) -> None:
@@ -89,11 +115,17 @@ def test_loads_are_refused(conn: secateur.Connection, times: str) -> None:
     [
         ("SELECT k FROM {f} ORDER BY k::VARIANT DESC LIMIT 2", [(19,), (18,)]),
         ("SELECT max(k::VARIANT), min(k::VARIANT) FROM {f}", [("19", "0")]),
-        ("SELECT variant_typeof(v), count(*) FROM (SELECT DISTINCT k::VARIANT AS v FROM {f}) GROUP BY 1", [("INT32", 20)]),
+        (
+            "SELECT variant_typeof(v), count(*) FROM (SELECT DISTINCT k::VARIANT AS v FROM {f}) GROUP BY 1",
+            [("INT32", 20)],
+        ),
         ("SELECT max({{'a': [k::VARIANT]}})['a'][1] FROM {f}", [("19",)]),
         ("SELECT k FROM {f} ORDER BY union_value(n := k) DESC LIMIT 2", [(19,), (18,)]),
         (
-            "SELECT union_tag(v), count(*) FROM (SELECT CAST(union_value(b := k::VARCHAR) AS UNION(a VARCHAR, b VARCHAR)) AS v FROM {f} GROUP BY 1) GROUP BY 1",
+            (
+                "SELECT union_tag(v), count(*) FROM (SELECT CAST(union_value(b := k::VARCHAR) AS UNION(a VARCHAR, b"
+                " VARCHAR)) AS v FROM {f} GROUP BY 1) GROUP BY 1"
+            ),
             [("b", 20)],
         ),
         ("SELECT DISTINCT union_value(a := DATE 'infinity') AS y FROM {f} ORDER BY y", [("infinity",)]),
@@ -110,7 +142,9 @@ def test_values_without_a_form_of_their_own_meet_as_what_they_are(
 def test_an_interval_that_python_lacks_can_still_be_had_as_arrow(conn: secateur.Connection) -> None:
     with pytest.raises(DataError, match="Python has no INTERVAL for"):
         conn.execute("SELECT INTERVAL '1294967296 months' AS c").fetchall()
-    assert conn.execute("SELECT INTERVAL '1294967296 months' AS c").fetch_arrow_table()["c"][0].value.months == 1294967296
+    assert (
+        conn.execute("SELECT INTERVAL '1294967296 months' AS c").fetch_arrow_table()["c"][0].value.months == 1294967296
+    )
 
 
 def test_parameters_keep_days(conn: secateur.Connection, times: str) -> None:

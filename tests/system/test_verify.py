@@ -17,8 +17,13 @@ from secateur.planner.fragments.partial_final import PartialFinal, split_select
 @pytest.fixture(scope="module")
 def connection() -> Iterator[secateur.Connection]:
     with secateur.start(members=3, runtime="embedded") as cluster, cluster.connect() as connection:
-        connection.execute("CREATE TABLE verified (k INTEGER, a INTEGER, s VARCHAR, PRIMARY KEY (k)) PARTITION BY HASH (k) PARTITIONS 7")
-        connection.execute("CREATE TABLE others (j INTEGER, b INTEGER, PRIMARY KEY (j)) PARTITION BY HASH (j) PARTITIONS 5")
+        connection.execute(
+            "CREATE TABLE verified (k INTEGER, a INTEGER, s VARCHAR, PRIMARY KEY (k)) PARTITION BY HASH (k)"
+            " PARTITIONS 7"
+        )
+        connection.execute(
+            "CREATE TABLE others (j INTEGER, b INTEGER, PRIMARY KEY (j)) PARTITION BY HASH (j) PARTITIONS 5"
+        )
         connection.execute("INSERT INTO verified SELECT i, i % 7, 'x' || i % 3 FROM range(200) r(i)")
         connection.execute("INSERT INTO others SELECT i, i % 5 FROM range(150) r(i)")
         connection.execute("SET pruning = verify")
@@ -33,7 +38,11 @@ def connection() -> Iterator[secateur.Connection]:
         pytest.param("SELECT * FROM verified WHERE k = 3", id="of one partition"),
         pytest.param("SELECT s, median(a) FROM verified WHERE k IN (1, 2, 3) GROUP BY s", id="gathered"),
         pytest.param("SELECT k FROM verified WHERE k IN (SELECT j FROM others WHERE b = 1)", id="in steps"),
-        pytest.param("SELECT v.k, o.j FROM (SELECT k FROM verified WHERE a > 1) v POSITIONAL JOIN (SELECT j FROM others WHERE b > 1) o", id="positional join"),
+        pytest.param(
+            "SELECT v.k, o.j FROM (SELECT k FROM verified WHERE a > 1) v POSITIONAL JOIN (SELECT j FROM others WHERE b"
+            " > 1) o",
+            id="positional join",
+        ),
         pytest.param("SELECT k FROM verified LIMIT 5", id="any rows"),
         pytest.param("SELECT k FROM verified ORDER BY a LIMIT 5", id="any of rows that are alike"),
         pytest.param("SELECT k, random() FROM verified", id="random numbers"),
@@ -44,7 +53,9 @@ def test_no_false_alarm(connection: secateur.Connection, sql: str) -> None:
     connection.execute(sql).fetchall()
 
 
-def test_the_users_text_is_what_is_compared_with(connection: secateur.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_users_text_is_what_is_compared_with(
+    connection: secateur.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def cut_wrongly(*args: Any) -> PartialFinal:
         halves = split_select(*args)
         return replace(halves, partial=halves.partial.replace("> 4", "> 5"))

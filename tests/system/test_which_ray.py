@@ -1,4 +1,6 @@
-"""Which Ray a cluster runs on: that of its process, one that is named, or a private one; never one that merely happens to be there."""
+"""Which Ray a cluster runs on: that of its process, one that is named, or a private one; never one that merely happens
+to be there.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,12 @@ def no_ray_before() -> None:
 
 def run(script: str, **environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, **environment}
+        [sys.executable, "-c", script],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, **environment},
     )
 
 

@@ -1,4 +1,6 @@
-"""Changes that one member works out for all partitions: what concurrent ones leave, who takes part, and what is left when something fails."""
+"""Changes that one member works out for all partitions: what concurrent ones leave, who takes part, and what is left
+when something fails.
+"""
 
 from __future__ import annotations
 
@@ -58,13 +60,21 @@ def together(*works: Callable[[], Any]) -> None:
         "INSERT INTO {t} VALUES (5, 1) ON CONFLICT DO UPDATE SET v = v + excluded.v",
         "INSERT INTO {t} SELECT 5, 1 ON CONFLICT DO UPDATE SET v = v + excluded.v",
         "INSERT OR REPLACE INTO {t} SELECT id, v + 1 FROM {t}",
-        "INSERT OR REPLACE INTO {t} (v, id) WITH x AS (SELECT max(v) AS v FROM {t} WHERE id = 5) SELECT v + 1, 5 FROM x",
+        (
+            "INSERT OR REPLACE INTO {t} (v, id) WITH x AS (SELECT max(v) AS v FROM {t} WHERE id = 5) SELECT v + 1, 5"
+            " FROM x"
+        ),
         "INSERT OR REPLACE INTO {t} BY NAME SELECT v + 1 AS v, id FROM {t}_view WHERE id = 5",
         "INSERT OR REPLACE INTO {t} VALUES (5, (SELECT v + 1 FROM {t} WHERE id = 5)), (6, 0)",
     ],
     ids=[
         *["merge", "update from", "upsert of a row", "upsert of a query"],
-        *["replacement by a query", "replacement by a query of a CTE", "replacement by a query of a view", "replacement by a subquery"],
+        *[
+            "replacement by a query",
+            "replacement by a query of a CTE",
+            "replacement by a query of a view",
+            "replacement by a subquery",
+        ],
     ],
 )
 def test_no_increment_is_lost(cluster: Cluster, counters: str, sql: str) -> None:
@@ -85,7 +95,9 @@ def test_no_increment_is_lost(cluster: Cluster, counters: str, sql: str) -> None
 
 
 @pytest.mark.parametrize("words", ["INSERT", "INSERT OR IGNORE"])
-def test_rows_that_are_counted_on_from_the_last_one_have_keys_of_their_own(cluster: Cluster, counters: str, words: str) -> None:
+def test_rows_that_are_counted_on_from_the_last_one_have_keys_of_their_own(
+    cluster: Cluster, counters: str, words: str
+) -> None:
     rounds = 8
 
     def work() -> None:
@@ -95,7 +107,10 @@ def test_rows_that_are_counted_on_from_the_last_one_have_keys_of_their_own(clust
 
     together(work, work, work)
     with cluster.connect() as conn:
-        assert conn.execute(f"SELECT count(*), max(id) FROM {counters}").fetchone() == (KEYS + 3 * rounds, KEYS + 3 * rounds - 1)
+        assert conn.execute(f"SELECT count(*), max(id) FROM {counters}").fetchone() == (
+            KEYS + 3 * rounds,
+            KEYS + 3 * rounds - 1,
+        )
 
 
 def test_a_reader_sees_all_of_a_change_or_nothing(cluster: Cluster, counters: str) -> None:
@@ -120,7 +135,12 @@ def test_a_reader_sees_all_of_a_change_or_nothing(cluster: Cluster, counters: st
 
 def test_rows_move_between_partitions_at_once(cluster: Cluster, conn: secateur.Connection, counters: str) -> None:
     assert conn.execute(f"UPDATE {counters} SET id = id + {KEYS}, v = id").rowcount == KEYS
-    assert conn.execute(f"SELECT min(id), max(id), count(*), sum(id - v) FROM {counters}").fetchone() == (KEYS, 2 * KEYS - 1, KEYS, KEYS * KEYS)
+    assert conn.execute(f"SELECT min(id), max(id), count(*), sum(id - v) FROM {counters}").fetchone() == (
+        KEYS,
+        2 * KEYS - 1,
+        KEYS,
+        KEYS * KEYS,
+    )
 
 
 @pytest.mark.parametrize(
@@ -132,7 +152,9 @@ def test_rows_move_between_partitions_at_once(cluster: Cluster, conn: secateur.C
         ("UPDATE {t} SET v = CAST(s.x AS BIGINT) FROM (SELECT 'x' AS x) AS s", secateur.Error),
     ],
 )
-def test_after_a_failure_the_table_is_as_it_was_and_open(conn: secateur.Connection, counters: str, sql: str, error: type[Exception]) -> None:
+def test_after_a_failure_the_table_is_as_it_was_and_open(
+    conn: secateur.Connection, counters: str, sql: str, error: type[Exception]
+) -> None:
     with pytest.raises(error):
         conn.execute(sql.format(t=counters))
     assert conn.execute(f"SELECT count(*), sum(v) FROM {counters}").fetchone() == (KEYS, 0)
@@ -140,30 +162,48 @@ def test_after_a_failure_the_table_is_as_it_was_and_open(conn: secateur.Connecti
     assert conn.execute(f"UPDATE {counters} SET v = 1").rowcount == KEYS
 
 
-def test_an_insertion_of_one_key_reaches_its_primary_and_its_backup_alone(cluster: Cluster, conn: secateur.Connection, counters: str) -> None:
+def test_an_insertion_of_one_key_reaches_its_primary_and_its_backup_alone(
+    cluster: Cluster, conn: secateur.Connection, counters: str
+) -> None:
     sql = f"INSERT INTO {counters} VALUES (?, ?) ON CONFLICT DO UPDATE SET v = v + excluded.v"
     conn.execute(sql, [1, 1])
     before = {member.id: member.frames_received for member in cluster.members()}
     cursor = conn.execute(sql, [2, 5])
     after = {member.id: member.frames_received for member in cluster.members()}
     table = conn.table(counters).definition
-    holders = conn._session.topology.ownership(table.scheme.affinity_group()).holders(table.scheme.partition_of({"id": 2}))
+    holders = conn._session.topology.ownership(table.scheme.affinity_group()).holders(
+        table.scheme.partition_of({"id": 2})
+    )
     assert {member for member in after if after[member] > before[member]} == set(holders)
     assert cursor.stats is not None
-    assert (cursor.rowcount, cursor.stats.execution, cursor.stats.partitions_read, cursor.stats.plan_cached) == (1, "local", 1, True)
+    assert (cursor.rowcount, cursor.stats.execution, cursor.stats.partitions_read, cursor.stats.plan_cached) == (
+        1,
+        "local",
+        1,
+        True,
+    )
     assert conn.execute(f"SELECT id, v FROM {counters} WHERE id IN (1, 2) ORDER BY id").fetchall() == [(1, 1), (2, 5)]
 
 
 def test_ranges_are_made_for_rows_of_a_change(conn: secateur.Connection, table_name: str) -> None:
-    conn.execute(f"CREATE TABLE {table_name} (d DATE, v BIGINT, PRIMARY KEY (d)) PARTITION BY RANGE (d) EVERY INTERVAL 1 MONTH")
+    conn.execute(
+        f"CREATE TABLE {table_name} (d DATE, v BIGINT, PRIMARY KEY (d)) PARTITION BY RANGE (d) EVERY INTERVAL 1 MONTH"
+    )
     conn.execute(f"INSERT INTO {table_name} VALUES (DATE '2024-01-05', 1)")
     conn.execute(f"UPDATE {table_name} SET d = d + INTERVAL 2 MONTH")
-    conn.execute(f"MERGE INTO {table_name} USING (SELECT DATE '2025-07-01' AS d) AS s USING (d) WHEN NOT MATCHED THEN INSERT VALUES (s.d, 2)")
+    conn.execute(
+        f"MERGE INTO {table_name} USING (SELECT DATE '2025-07-01' AS d) AS s USING (d) WHEN NOT MATCHED THEN INSERT"
+        " VALUES (s.d, 2)"
+    )
     assert conn.execute(f"SELECT v, month(d) FROM {table_name} ORDER BY v").fetchall() == [(1, 3), (2, 7)]
 
 
-def test_a_plan_of_a_table_that_has_changed_is_made_again(cluster: Cluster, conn: secateur.Connection, table_name: str) -> None:
-    conn.execute(f"CREATE TABLE {table_name} (k BIGINT PRIMARY KEY, v BIGINT) PARTITION BY RANGE (k) (PARTITION VALUES < 10)")
+def test_a_plan_of_a_table_that_has_changed_is_made_again(
+    cluster: Cluster, conn: secateur.Connection, table_name: str
+) -> None:
+    conn.execute(
+        f"CREATE TABLE {table_name} (k BIGINT PRIMARY KEY, v BIGINT) PARTITION BY RANGE (k) (PARTITION VALUES < 10)"
+    )
     sql = f"INSERT INTO {table_name} VALUES (?, ?) ON CONFLICT DO UPDATE SET v = excluded.v"
     conn.execute(sql, [1, 1])
     with cluster.connect() as other:
@@ -178,7 +218,9 @@ def test_executemany_counts_all(conn: secateur.Connection, counters: str) -> Non
     assert conn.execute(f"SELECT id, v FROM {counters} WHERE v > 0 ORDER BY id").fetchall() == [(1, 7), (KEYS, 6)]
 
 
-def test_a_wrong_pruning_is_found_before_anything_is_changed(conn: secateur.Connection, counters: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_pruning_is_found_before_anything_is_changed(
+    conn: secateur.Connection, counters: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     conn.execute("SET pruning = verify")
     assert conn.execute(f"UPDATE {counters} SET v = 1 FROM (SELECT 1 AS one) WHERE id = 3").rowcount == 1
     monkeypatch.setattr("secateur.client.execution.select.same_rows", lambda *_: False)
@@ -187,7 +229,9 @@ def test_a_wrong_pruning_is_found_before_anything_is_changed(conn: secateur.Conn
     assert conn.execute("SET pruning = on").execute(f"SELECT v FROM {counters} WHERE id = 3").fetchone() == (1,)
 
 
-def test_rows_to_return_may_be_lost_but_the_change_is_made(cluster: Cluster, conn: secateur.Connection, counters: str) -> None:
+def test_rows_to_return_may_be_lost_but_the_change_is_made(
+    cluster: Cluster, conn: secateur.Connection, counters: str
+) -> None:
     for member in cluster._runtime._members.values():
         member._whole_changes._returned._count_max = 0
         member._whole_changes._returned.tables = _dropped  # type: ignore[method-assign]

@@ -57,5 +57,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
         cluster.connect() as connection,
     ):
         create_in_duckdb(oracle, benchmark, scale)
-        load_cluster(connection, importlib.import_module(f"benchmarks.{benchmark}.tables").TABLES, benchmark, scale, PARTITIONS)
+        load_cluster(
+            connection, importlib.import_module(f"benchmarks.{benchmark}.tables").TABLES, benchmark, scale, PARTITIONS
+        )
         yield World(oracle, connection)

@@ -15,14 +15,23 @@ BY_A = "SELECT a, b FROM t ORDER BY a"
     ("got", "expected", "said"),
     [
         pytest.param([(1, "x"), (1, "y")], [(1, "y"), (1, "x")], None, id="ties in any order"),
-        pytest.param([(2, "x"), (1, "y")], [(1, "y"), (2, "x")], "row 1 in order is (2, 'x'), expected (1, 'y')", id="sorted otherwise"),
+        pytest.param(
+            [(2, "x"), (1, "y")],
+            [(1, "y"), (2, "x")],
+            "row 1 in order is (2, 'x'), expected (1, 'y')",
+            id="sorted otherwise",
+        ),
         pytest.param([(1, "x")], [], "1 rows, 0 expected", id="a row too many"),
-        pytest.param([(1, "x"), (1, "x")], [(1, "x"), (1, "y")], "row (1, 'x'), expected (1, 'y')", id="duplicates count"),
+        pytest.param(
+            [(1, "x"), (1, "x")], [(1, "x"), (1, "y")], "row (1, 'x'), expected (1, 'y')", id="duplicates count"
+        ),
         pytest.param([(1, None)], [(1, "")], "row (1, None), expected (1, '')", id="null is no value"),
         pytest.param([(1, 0.1 + 0.2)], [(1, 0.3)], None, id="doubles by tolerance"),
         pytest.param([(1, 0.3001)], [(1, 0.3)], "row (1, 0.3001), expected (1, 0.3)", id="doubles beyond it"),
         pytest.param([(1, float("nan"))], [(1, float("nan"))], None, id="nan is nan"),
-        pytest.param([(1, Decimal("1.50"))], [(1, 1.5)], "row (1, Decimal('1.50')), expected (1, 1.5)", id="types count"),
+        pytest.param(
+            [(1, Decimal("1.50"))], [(1, 1.5)], "row (1, Decimal('1.50')), expected (1, 1.5)", id="types count"
+        ),
     ],
 )
 def test_difference(got: list[Any], expected: list[Any], said: str | None) -> None:

@@ -1,7 +1,7 @@
 """All 99 queries of TPC-DS at scale factor 0.1 on three members: the rows of DuckDB, and about its time.
 
-The tables have the default number of partitions. DuckDB runs beside in the same process, in turn, and the best runs are compared: what else the machine
-does slows both.
+The tables have the default number of partitions. DuckDB runs beside in the same process, in turn, and the best runs are
+compared: what else the machine does slows both.
 """
 
 from __future__ import annotations
@@ -40,7 +40,11 @@ def both() -> Iterator[tuple[secateur.Connection, duckdb.DuckDBPyConnection]]:
         tables_of("tpcds", SCALE)
     except subprocess.CalledProcessError as error:
         pytest.skip(f"the generators cannot be installed here: {error}")
-    with duckdb.connect() as oracle, secateur.start(members=3, runtime="embedded") as cluster, cluster.connect() as connection:
+    with (
+        duckdb.connect() as oracle,
+        secateur.start(members=3, runtime="embedded") as cluster,
+        cluster.connect() as connection,
+    ):
         create_in_duckdb(oracle, "tpcds", SCALE)
         load_cluster(connection, TABLES, "tpcds", SCALE, PARTITIONS)
         for table in TABLES:  # a plan that is made before these are known is made again later

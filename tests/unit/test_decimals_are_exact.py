@@ -1,7 +1,8 @@
 """Decimals are computed in ``partitioning/types/decimals.py`` alone.
 
-Python rounds ``-value`` and ``abs(value)`` of a Decimal to the digits of the thread's decimal context. That other modules do not compute with one is held
-twice: here by the words of the source, and by ``tests/conftest.py``, which lets every test run in a context of five digits in which rounding raises.
+Python rounds ``-value`` and ``abs(value)`` of a Decimal to the digits of the thread's decimal context. That other
+modules do not compute with one is held twice: here by the words of the source, and by ``tests/conftest.py``, which lets
+every test run in a context of five digits in which rounding raises.
 """
 
 from __future__ import annotations
@@ -18,7 +19,18 @@ PACKAGE = Path(__file__).parents[2] / "secateur"
 HOME = PACKAGE / "partitioning" / "types" / "decimals.py"
 ROUNDING = frozenset(
     {
-        *("quantize", "scaleb", "fma", "normalize", "to_integral_value", "to_integral_exact", "to_integral", "remainder_near", "next_plus", "next_minus"),
+        *(
+            "quantize",
+            "scaleb",
+            "fma",
+            "normalize",
+            "to_integral_value",
+            "to_integral_exact",
+            "to_integral",
+            "remainder_near",
+            "next_plus",
+            "next_minus",
+        ),
         *("next_toward", "logb", "create_decimal", "create_decimal_from_float", "from_float"),
     }
 )
@@ -28,9 +40,16 @@ CLASSES = frozenset({"Decimal", "DecimalException", "Inexact"})
 
 
 def breaches_of(source: str) -> Iterator[str]:
-    """What of a module computes with decimals. ``-x`` and ``abs(x)`` count in modules that know the class, unless ``x`` is written out or a name of units."""
+    """What of a module computes with decimals. ``-x`` and ``abs(x)`` count in modules that know the class, unless ``x``
+    is written out or a name of units.
+    """
     tree = ast.parse(source)
-    imported = [name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "decimal" for name in node.names]
+    imported = [
+        name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "decimal"
+        for name in node.names
+    ]
     for name in imported:
         if name.name not in CLASSES:
             yield f"imports decimal.{name.name}"
@@ -42,7 +61,9 @@ def breaches_of(source: str) -> Iterator[str]:
                 yield f"{node.lineno}: calls .{attribute}()"
             case ast.BinOp(left=left, right=right) if imported and any(_makes_decimal(side) for side in (left, right)):
                 yield f"{node.lineno}: arithmetic on Decimal(...)"
-            case ast.Call(func=ast.Name(id="abs" | "sum" | "round" | "divmod" | "pow"), args=[argument, *_]) if _makes_decimal(argument):
+            case ast.Call(func=ast.Name(id="abs" | "sum" | "round" | "divmod" | "pow"), args=[argument, *_]) if (
+                _makes_decimal(argument)
+            ):
                 yield f"{node.lineno}: arithmetic on Decimal(...)"
             case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand) if _makes_decimal(operand):
                 yield f"{node.lineno}: arithmetic on Decimal(...)"

@@ -1,4 +1,5 @@
-"""The house rules that a reader relies on: imports point one way, each outside library sits behind one place, public names exist.
+"""The house rules that a reader relies on: imports point one way, each outside library sits behind one place, public
+names exist.
 
 Sources are read with ``ast``, not imported: an import inside a function or under ``TYPE_CHECKING`` counts as well.
 """
@@ -114,7 +115,13 @@ def imports_of(path: Path) -> Iterator[tuple[int, str]]:
 def room_of(dotted: str) -> str | None:
     """The room that a dotted name inside secateur belongs to; None for the package itself and for other packages."""
     parts = dotted.split(".")
-    return parts[1] if len(parts) > 1 and parts[0] == "secateur" and (PACKAGE / parts[1]).exists() | (PACKAGE / f"{parts[1]}.py").exists() else None
+    return (
+        parts[1]
+        if len(parts) > 1
+        and parts[0] == "secateur"
+        and (PACKAGE / parts[1]).exists() | (PACKAGE / f"{parts[1]}.py").exists()
+        else None
+    )
 
 
 def place_of(path: Path) -> str:
@@ -139,7 +146,9 @@ def library_breaches(path: Path) -> list[str]:
     for line, name in imports_of(path):
         library = name.split(".")[0]
         homes = HOMES.get(library)
-        if homes is not None and not any(place == home or (home.endswith("/") and place.startswith(home)) for home in homes):
+        if homes is not None and not any(
+            place == home or (home.endswith("/") and place.startswith(home)) for home in homes
+        ):
             breaches.append(f"{place}:{line}: only {' and '.join(homes)} may import {library}")
     return breaches
 
@@ -165,8 +174,12 @@ def test_each_library_sits_behind_one_place(path: Path) -> None:
     [
         pytest.param("storage/x.py", "from secateur.engine import plan", 1, id="upwards"),
         pytest.param("dag/x.py", "import secateur.client", 1, id="same-floor"),
-        pytest.param("client/x.py", "def f():\n    from secateur.planner.plan import SelectPlan", 1, id="inside-a-function"),
-        pytest.param("cluster/x.py", "from secateur.errors import Error\nfrom secateur.wire import Channel", 0, id="downwards"),
+        pytest.param(
+            "client/x.py", "def f():\n    from secateur.planner.plan import SelectPlan", 1, id="inside-a-function"
+        ),
+        pytest.param(
+            "cluster/x.py", "from secateur.errors import Error\nfrom secateur.wire import Channel", 0, id="downwards"
+        ),
         pytest.param("cluster/x.py", "import ray", 1, id="library-elsewhere"),
         pytest.param("cluster/runtimes/ray.py", "import ray.util", 0, id="library-at-home"),
         pytest.param("engine/kernels/x.py", "import duckdb", 0, id="library-in-its-folder"),
@@ -175,7 +188,9 @@ def test_each_library_sits_behind_one_place(path: Path) -> None:
         pytest.param("engine/x.py", "from duckdb import connect", 1, id="library-beside-its-folder"),
     ],
 )
-def test_the_rules_find_what_they_forbid(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str, source: str, breaches: int) -> None:
+def test_the_rules_find_what_they_forbid(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str, source: str, breaches: int
+) -> None:
     for room in FLOOR_OF:
         (tmp_path / room).mkdir()
     path = tmp_path / place
@@ -191,18 +206,27 @@ def test_package_inits_only_reexport(path: Path) -> None:
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         is_all = isinstance(node, ast.Assign | ast.AnnAssign) and "__all__" in ast.unparse(node)
-        # PEP 562: a lazy re-export, so that importing the package does not import Spark; PEP 249's globals and the version are constants.
+        # PEP 562: a lazy re-export, so that importing the package does not import Spark; PEP 249's globals and the
+        # version are constants.
         is_lazy = isinstance(node, ast.FunctionDef) and node.name in ("__getattr__", "__dir__")
-        is_constant = isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and isinstance(node.value, ast.Constant | ast.Dict)
+        is_constant = (
+            isinstance(node, ast.Assign | ast.AnnAssign)
+            and node.value is not None
+            and isinstance(node.value, ast.Constant | ast.Dict)
+        )
         is_typing = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        assert isinstance(node, allowed) or is_docstring or is_all or is_lazy or is_constant or is_typing, f"{place_of(path)}:{node.lineno}"
+        assert isinstance(node, allowed) or is_docstring or is_all or is_lazy or is_constant or is_typing, (
+            f"{place_of(path)}:{node.lineno}"
+        )
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=place_of)
 def test_public_names_exist(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     lists = [
-        ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]
     ]
     if not lists:
         assert path.name in ("__init__.py", "__main__.py"), f"{place_of(path)} has no __all__"
@@ -227,16 +251,29 @@ def test_a_client_loads_no_planner_engine_or_heavy_library() -> None:
     assert done.stdout.strip() == "[]"
 
 
-# Arrow bytes of another process become tables in one place, which checks them. What a process has written itself may be mapped as it is.
+# Arrow bytes of another process become tables in one place, which checks them. What a process has written itself may be
+# mapped as it is.
 ARROW_READERS = {"wire/arrow_ipc.py", "storage/block.py"}
-READS_ARROW = {"open_stream", "open_file", "read_message", "read_record_batch", "read_schema", "read_tensor", "RecordBatchStreamReader"}
+READS_ARROW = {
+    "open_stream",
+    "open_file",
+    "read_message",
+    "read_record_batch",
+    "read_schema",
+    "read_tensor",
+    "RecordBatchStreamReader",
+}
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_arrow_bytes_are_read_by_the_one_function_that_checks_them(path: Path) -> None:
     if path.relative_to(PACKAGE).as_posix() in ARROW_READERS:
         return
-    names = [node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute) and _is_of_arrow(node.value)]
+    names = [
+        node.attr
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and _is_of_arrow(node.value)
+    ]
     assert not READS_ARROW.intersection(names), f"{path}: use secateur.wire.decode_table or decode_schema"
 
 

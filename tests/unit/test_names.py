@@ -1,6 +1,7 @@
 """Names that mislead: a public class name that means two things, and private names that tests reach into.
 
-Both lists below are what is left from before these rules. They only get shorter: a test fails where one of them names what is gone.
+Both lists below are what is left from before these rules. They only get shorter: a test fails where one of them names
+what is gone.
 """
 
 from __future__ import annotations
@@ -119,7 +120,9 @@ def classes_of(package: Path) -> dict[str, list[str]]:
 
 
 def test_no_public_class_name_is_defined_twice() -> None:
-    twice = {name: paths for name, paths in classes_of(PACKAGE).items() if len(paths) > 1 and name not in STILL_DEFINED_TWICE}
+    twice = {
+        name: paths for name, paths in classes_of(PACKAGE).items() if len(paths) > 1 and name not in STILL_DEFINED_TWICE
+    }
     assert twice == {}, "one word has one meaning: call one of them by the word that its field has for it"
 
 
@@ -134,16 +137,26 @@ def is_private(name: str) -> bool:
 
 
 def patches_of(source: str) -> Iterator[int]:
-    """Lines that set a private name: ``monkeypatch.setattr(x, "_y", ...)``, ``monkeypatch.setattr("a._b", ...)`` and ``x._y = ...`` unless ``x`` is self."""
+    """Lines that set a private name: ``monkeypatch.setattr(x, "_y", ...)``, ``monkeypatch.setattr("a._b", ...)`` and
+    ``x._y = ...`` unless ``x`` is self.
+    """
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Call(func=ast.Attribute(attr="setattr" | "delattr" | "object"), args=[target, *rest]):
-                names = [part.value for part in (target, *rest[:1]) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+                names = [
+                    part.value
+                    for part in (target, *rest[:1])
+                    if isinstance(part, ast.Constant) and isinstance(part.value, str)
+                ]
                 if any(is_private(name) for name in (*names, ast.unparse(target))):
                     yield node.lineno
             case ast.Assign(targets=targets):
                 for target in targets:
-                    if isinstance(target, ast.Attribute) and is_private(target.attr) and ast.unparse(target.value) not in ("self", "cls"):
+                    if (
+                        isinstance(target, ast.Attribute)
+                        and is_private(target.attr)
+                        and ast.unparse(target.value) not in ("self", "cls")
+                    ):
                         yield node.lineno
 
 
@@ -151,7 +164,9 @@ def patches_of(source: str) -> Iterator[int]:
     ("source", "count"),
     [
         pytest.param('monkeypatch.setattr(module, "_LIMIT", 3)', 1, id="a constant of a module"),
-        pytest.param('monkeypatch.setattr("secateur.client.loads.load._RETRY_S", 0.1)', 1, id="a constant by its dotted name"),
+        pytest.param(
+            'monkeypatch.setattr("secateur.client.loads.load._RETRY_S", 0.1)', 1, id="a constant by its dotted name"
+        ),
         pytest.param('monkeypatch.setattr(module._Class, "cost", 3)', 1, id="an attribute of a private class"),
         pytest.param("connection._session = None", 1, id="an attribute"),
         pytest.param("class A:\n    def __init__(self):\n        self._x = 1", 0, id="its own attribute"),
@@ -163,8 +178,15 @@ def test_the_rule_finds_what_it_forbids(source: str, count: int) -> None:
 
 
 def test_no_test_sets_a_private_name() -> None:
-    found = Counter({path.relative_to(TESTS).as_posix(): len(list(patches_of(path.read_text(encoding="utf-8")))) for path in sorted(TESTS.rglob("*.py"))})
+    found = Counter(
+        {
+            path.relative_to(TESTS).as_posix(): len(list(patches_of(path.read_text(encoding="utf-8"))))
+            for path in sorted(TESTS.rglob("*.py"))
+        }
+    )
     more = {path: count for path, count in found.items() if count > STILL_PATCHED.get(path, 0)}
     fewer = {path: found[path] for path, count in STILL_PATCHED.items() if found[path] < count}
-    assert more == {}, "what a test needs to be smaller is a documented setting: CostModel for the planner, EngineLimits for the engine"
+    assert more == {}, (
+        "what a test needs to be smaller is a documented setting: CostModel for the planner, EngineLimits for the engine"
+    )
     assert fewer == {}, "fewer than STILL_PATCHED says: write the smaller number there"

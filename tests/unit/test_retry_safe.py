@@ -1,4 +1,6 @@
-"""Which errors say that a retry can help and cannot harm: all classes, and all places that say otherwise than their class."""
+"""Which errors say that a retry can help and cannot harm: all classes, and all places that say otherwise than their
+class.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,12 @@ SAFE_CLASSES = {"UnreachableError", "TopologyChangedError", "DataChangedError", 
 EXCEPTIONS = {
     ("UnreachableError", "client/session.py", "belongs to another cluster now", "False"),
     ("UnreachableError", "client/session.py", "the controller of this cluster", "not is_gone"),
-    ("UnreachableError", "cluster/plan_source.py", "the controller does not answer", "not error.details.get('refused')"),
+    (
+        "UnreachableError",
+        "cluster/plan_source.py",
+        "the controller does not answer",
+        "not error.details.get('refused')",
+    ),
     ("LimitExceededError", "wire/connection.py", "message", "True"),
     ("LimitExceededError", "wire/peer.py", "requests to", "True"),
     ("LimitExceededError", "cluster/controller/planning.py", "statements wait to be planned", "True"),
@@ -60,7 +67,12 @@ def test_every_place_that_differs_from_its_class() -> None:
 
 
 def test_only_reads_become_safe_to_retry() -> None:
-    using = {file for file, tree in sources() for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "safe_to_retry"}
+    using = {
+        file
+        for file, tree in sources()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr == "safe_to_retry"
+    }
     assert using == READS
 
 
@@ -69,7 +81,9 @@ def test_the_documents_have_it(name: str) -> None:
     rows = [line for line in DOCUMENTED.splitlines() if line.startswith("|") and f"`{name}`" in line]
     assert rows
     said = {line.rsplit("|", 2)[1].strip() for line in rows}
-    differing = {bool(value == "True") for kind, _, _, value in EXCEPTIONS if kind == name} | ({True} if name == "MemberLostError" else set())
+    differing = {bool(value == "True") for kind, _, _, value in EXCEPTIONS if kind == name} | (
+        {True} if name == "MemberLostError" else set()
+    )
     assert said == {"yes" if safe else "no" for safe in {name in SAFE_CLASSES, *differing}}
 
 

@@ -32,7 +32,9 @@ def copy_from(session: Session, copy: CopyFrom) -> int:
         Error: As :func:`~secateur.client.loads.load.load_rows`.
     """
     columns, schema = [copy.table.column(name) for name in copy.columns], copy.table.arrow_schema
-    batches = (batch for read in read_batches(copy.options, columns) for batch in conform(read, copy.table).to_batches())
+    batches = (
+        batch for read in read_batches(copy.options, columns) for batch in conform(read, copy.table).to_batches()
+    )
     held: list[pa.RecordBatch] = []
     nbytes = 0
     for batch in batches:
@@ -52,7 +54,9 @@ def copy_to(session: Session, sql: str, params: list[Any] | dict[str, Any], copy
         ProgrammingError: The file cannot be written.
         Error: As :func:`~secateur.client.execution.select.run_select`.
     """
-    selected = run_select(session, sql, params, copy.source, cached=False, started_s=time.perf_counter(), wanted=RunOptions.ROWS_IN_PARTS)
+    selected = run_select(
+        session, sql, params, copy.source, cached=False, started_s=time.perf_counter(), wanted=RunOptions.ROWS_IN_PARTS
+    )
     first = as_table(selected.result, selected.columns)
     if selected.rest is None:
         return write_file(copy.options, [first], selected.columns)

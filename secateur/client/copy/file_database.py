@@ -1,6 +1,7 @@
 """A DuckDB database of this process that reads and writes the files of one COPY.
 
-It is imported with the first COPY: a client that copies nothing does not load it. Only values of options and a path come from the user, as quoted texts.
+It is imported with the first COPY: a client that copies nothing does not load it. Only values of options and a path
+come from the user, as quoted texts.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ def file_database(options: FileOptions, doing: str) -> Iterator[FileDatabase]:
         raise _translated(error, options, doing) from error
     except UnicodeDecodeError as error:
         # DuckDB's message was cut off inside of a character, and Python has none of it.
-        raise DataError(f"{options.path!r} cannot be {doing} as {options.format.value}: {error.object.decode(errors='replace')}") from error
+        raise DataError(
+            f"{options.path!r} cannot be {doing} as {options.format.value}: {error.object.decode(errors='replace')}"
+        ) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -80,7 +83,9 @@ def _translated(error: duckdb.Error, options: FileOptions, doing: str) -> Error:
     # Of the class of all errors alone is what a path of the network would need.
     if isinstance(error, (duckdb.IOException, duckdb.PermissionException)) or type(error) is duckdb.Error:
         where = "reads" if doing == "read" else "writes"
-        return ProgrammingError(f"{file} cannot be {doing} on the machine of this client, where COPY {where}: {message}")
+        return ProgrammingError(
+            f"{file} cannot be {doing} on the machine of this client, where COPY {where}: {message}"
+        )
     if isinstance(error, duckdb.NotImplementedException):
         return NotSupportedError(f"{file} cannot be {doing} as {form}: {message}; cast the column in the query")
     if isinstance(error, (duckdb.BinderException, duckdb.ParserException, duckdb.CatalogException)):
@@ -90,7 +95,10 @@ def _translated(error: duckdb.Error, options: FileOptions, doing: str) -> Error:
 
 def options_sql(options: FileOptions, kinds: Mapping[str, OptionKind]) -> str:
     """The options as DuckDB reads them, in parentheses."""
-    said = [f"FORMAT {options.format.value}", *(f"{name} {_value_sql(value, kinds[name])}" for name, value in options.given)]
+    said = [
+        f"FORMAT {options.format.value}",
+        *(f"{name} {_value_sql(value, kinds[name])}" for name, value in options.given),
+    ]
     return f"({', '.join(said)})"
 
 

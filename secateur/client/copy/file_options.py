@@ -59,7 +59,13 @@ class OptionKind(Enum):
 
 
 _DATES: Final = {"DATEFORMAT": OptionKind.TEXT, "TIMESTAMPFORMAT": OptionKind.TEXT}
-_CSV: Final = {"HEADER": OptionKind.FLAG, "DELIMITER": OptionKind.TEXT, "QUOTE": OptionKind.TEXT, "ESCAPE": OptionKind.TEXT, **_DATES}
+_CSV: Final = {
+    "HEADER": OptionKind.FLAG,
+    "DELIMITER": OptionKind.TEXT,
+    "QUOTE": OptionKind.TEXT,
+    "ESCAPE": OptionKind.TEXT,
+    **_DATES,
+}
 _COMPRESSED: Final = {"COMPRESSION": OptionKind.TEXT}
 
 OPTIONS: Final[Mapping[tuple[CopyFormat, Direction], Mapping[str, OptionKind]]] = MappingProxyType(
@@ -113,10 +119,20 @@ OPTIONS: Final[Mapping[tuple[CopyFormat, Direction], Mapping[str, OptionKind]]] 
         (CopyFormat.JSON, Direction.WRITE): {**_DATES, **_COMPRESSED, "ARRAY": OptionKind.FLAG},
     }
 )
-"""The options that are passed on to DuckDB. Others would write several files, files beside the one named, or tables of a database that nobody sees."""
+"""The options that are passed on to DuckDB.
+
+Others would write several files, files beside the one named, or tables of a database that nobody sees.
+"""
 
 SYNONYMS: Final[Mapping[str, str]] = MappingProxyType(
-    {"DELIM": "DELIMITER", "SEP": "DELIMITER", "NULLSTR": "NULL", "DATE_FORMAT": "DATEFORMAT", "TIMESTAMP_FORMAT": "TIMESTAMPFORMAT", "CODEC": "COMPRESSION"}
+    {
+        "DELIM": "DELIMITER",
+        "SEP": "DELIMITER",
+        "NULLSTR": "NULL",
+        "DATE_FORMAT": "DATEFORMAT",
+        "TIMESTAMP_FORMAT": "TIMESTAMPFORMAT",
+        "CODEC": "COMPRESSION",
+    }
 )
 
 
@@ -127,7 +143,8 @@ class FileOptions:
     Attributes:
         path: Where it is; for reading also a pattern with ``*`` and ``?``.
         format: Its format.
-        given: The options that the statement has, by name, in their order; those that it does not have are DuckDB's to choose.
+        given: The options that the statement has, by name, in their order; those that it does not have are DuckDB's to
+            choose.
     """
 
     path: str

@@ -27,7 +27,9 @@ _NUMBER: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-
 
 
 def read_batches(options: FileOptions, columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
-    """The rows of all files that the path names. They are all read before the first is given, on disk where they are many.
+    """The rows of all files that the path names.
+
+    They are all read before the first is given, on disk where they are many.
 
     Args:
         options: The file.
@@ -65,7 +67,11 @@ def _exported(column: Column) -> str:
 
 
 def _is_wide_decimal(type_: SqlType) -> bool:
-    return _is_wide_decimal(type_.element) if type_.element is not None else type_.kind is TypeKind.DECIMAL and type_.precision > _DOUBLE_DIGITS
+    return (
+        _is_wide_decimal(type_.element)
+        if type_.element is not None
+        else type_.kind is TypeKind.DECIMAL and type_.precision > _DOUBLE_DIGITS
+    )
 
 
 def _with_long_numbers_as_texts(options: FileOptions, folder: Path) -> FileOptions:
@@ -75,16 +81,23 @@ def _with_long_numbers_as_texts(options: FileOptions, folder: Path) -> FileOptio
     """
     path, said = options.path, dict(options.given)
     compression = str(said.pop("COMPRESSION", "auto")).lower()
-    codec = {"auto": "detect", "auto_detect": "detect", "none": None, "uncompressed": None}.get(compression, compression)
+    codec = {"auto": "detect", "auto_detect": "detect", "none": None, "uncompressed": None}.get(
+        compression, compression
+    )
     paths = sorted(glob.glob(path)) if glob.has_magic(path) else [path]  # noqa: PTH207 - absolute ones, too
     folder.mkdir()
     try:
         for number, source in enumerate(paths):
-            with pa.input_stream(source, compression=codec) as stream, (folder / f"{number:08}.json").open("wb") as copy:
+            with (
+                pa.input_stream(source, compression=codec) as stream,
+                (folder / f"{number:08}.json").open("wb") as copy,
+            ):
                 for line in io.BufferedReader(stream):
                     copy.write(_NUMBER.sub(_long_as_text, line))
     except (OSError, ValueError) as error:  # Arrow's are some of these
-        raise ProgrammingError(f"{path!r} cannot be read on the machine of this client, where COPY reads: {error}") from error
+        raise ProgrammingError(
+            f"{path!r} cannot be read on the machine of this client, where COPY reads: {error}"
+        ) from error
     if not paths:
         raise ProgrammingError(f"no file matches {path!r} on the machine of this client, where COPY reads")
     return FileOptions(str(folder / "*.json"), options.format, tuple(said.items()))

@@ -53,15 +53,20 @@ def write_file(options: FileOptions, tables: Iterable[pa.Table], columns: Sequen
             query = _query(database.connection.table("rows"), columns)
             said = options_sql(options, OPTIONS[options.format, Direction.WRITE])
             try:
-                # DuckDB's own way of writing beside the file would do for files that are there, not for those that are not.
-                count = database.connection.execute(f"COPY ({query}) TO {text_literal(str(written))} {said}").fetchall()[0][0]
+                # DuckDB's own way of writing beside the file would do for files that are there, not for those that are
+                # not.
+                count = database.connection.execute(
+                    f"COPY ({query}) TO {text_literal(str(written))} {said}"
+                ).fetchall()[0][0]
             except Exception:
                 rows.check()
                 raise
         if is_replaced:
             written.replace(path)
     except OSError as error:
-        raise ProgrammingError(f"{options.path!r} cannot be written on the machine of this client, where COPY writes: {error}") from error
+        raise ProgrammingError(
+            f"{options.path!r} cannot be written on the machine of this client, where COPY writes: {error}"
+        ) from error
     finally:
         if is_replaced:
             written.unlink(missing_ok=True)

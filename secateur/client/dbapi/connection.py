@@ -63,11 +63,15 @@ class Connection:
         return self.cursor().execute(sql, params)
 
     def executemany(self, sql: str, seq_of_params: Sequence[Parameters]) -> Cursor:
-        """Execute one INSERT, UPDATE or DELETE for many sets of parameters on a new cursor; see :meth:`Cursor.executemany`."""
+        """Execute one INSERT, UPDATE or DELETE for many sets of parameters on a new cursor; see
+        :meth:`Cursor.executemany`.
+        """
         return self.cursor().executemany(sql, seq_of_params)
 
     def explain(self, sql: str, params: Parameters = ()) -> Explain:
-        """How a statement would run: kept partitions and members, and the reason where nothing is pruned. Nothing is executed.
+        """How a statement would run: kept partitions and members, and the reason where nothing is pruned.
+
+        Nothing is executed.
 
         Args:
             sql: The statement, without EXPLAIN in front.
@@ -75,39 +79,58 @@ class Connection:
         """
         control = self._session.begin_statement()
         try:
-            answer = self._session.ask("explain", {"sql": sql, "params": plain_values(params), "settings": self._session.settings()})
+            answer = self._session.ask(
+                "explain", {"sql": sql, "params": plain_values(params), "settings": self._session.settings()}
+            )
         finally:
             self._session.end_statement(control)
         return Explain(answer.header["text"], answer.header["json"])
 
     @overload
-    def submit(self, dag: Submittable, config: SubmittableConfig | None = None, params: Params = (), *, light: Literal[False] = False) -> Job: ...
+    def submit(
+        self,
+        dag: Submittable,
+        config: SubmittableConfig | None = None,
+        params: Params = (),
+        *,
+        light: Literal[False] = False,
+    ) -> Job: ...
 
     @overload
-    def submit(self, dag: Submittable, config: SubmittableConfig | None = None, params: Params = (), *, light: Literal[True]) -> LightJob: ...
+    def submit(
+        self, dag: Submittable, config: SubmittableConfig | None = None, params: Params = (), *, light: Literal[True]
+    ) -> LightJob: ...
 
-    def submit(self, dag: Submittable, config: SubmittableConfig | None = None, params: Params = (), *, light: bool = False) -> Job | LightJob:
+    def submit(
+        self, dag: Submittable, config: SubmittableConfig | None = None, params: Params = (), *, light: bool = False
+    ) -> Job | LightJob:
         """Run a DAG or a pipeline on the members that own the partitions it requires.
 
         Args:
-            dag: A :class:`secateur.DAG`, or a :class:`secateur.Pipeline` whose chains have reached their sinks. Functions in it travel by cloudpickle, and
-                only to a cluster that was started with ``allow_code=True``.
+            dag: A :class:`secateur.DAG`, or a :class:`secateur.Pipeline` whose chains have reached their sinks.
+                Functions in it travel by cloudpickle, and only to a cluster that was started with ``allow_code=True``.
             config: A :class:`secateur.JobConfig`; None for its defaults.
             params: The parameters of the job, by position or by name.
-            light: Without a record: the job starts with one message less to wait for, ends with this connection, and fails with a lost member. For jobs of
-                milliseconds, of which there are many.
+            light: Without a record: the job starts with one message less to wait for, ends with this connection, and
+                fails with a lost member. For jobs of milliseconds, of which there are many.
 
         Raises:
             DagError: The DAG is not valid.
             SerializationError: A function in it cannot be pickled.
             JobExistsError: A job with the name in ``config`` has not ended.
         """
-        return submit_light(self._session, dag, config, params) if light else submit_job(self._session, dag, config, params)
+        return (
+            submit_light(self._session, dag, config, params)
+            if light
+            else submit_job(self._session, dag, config, params)
+        )
 
     def plan(self, dag: Submittable, config: SubmittableConfig | None = None, params: Params = ()) -> ResolvedPlan:
-        """Where a job would run now: who takes part and who does not, processors and partitions on each member, and what goes over which edge.
+        """Where a job would run now: who takes part and who does not, processors and partitions on each member, and
+        what goes over which edge.
 
-        What :meth:`explain` is for statements: nothing is started. ``str()`` of it is the text; a notebook shows the picture.
+        What :meth:`explain` is for statements: nothing is started. ``str()`` of it is the text; a notebook shows the
+        picture.
 
         Args:
             dag: As for :meth:`submit`.
@@ -119,8 +142,11 @@ class Connection:
         """
         return plan_job(self._session, dag, config, params)
 
-    def new_job_if_absent(self, name: str, dag: Submittable, config: SubmittableConfig | None = None, params: Params = ()) -> Job:
-        """The job of that name that has not ended; if there is none, a new one: of several clients that ask at once, one starts it.
+    def new_job_if_absent(
+        self, name: str, dag: Submittable, config: SubmittableConfig | None = None, params: Params = ()
+    ) -> Job:
+        """The job of that name that has not ended; if there is none, a new one: of several clients that ask at once,
+        one starts it.
 
         Args:
             name: The name, in place of that in ``config``.
@@ -142,7 +168,10 @@ class Connection:
         return find_job(self._session, id_or_name)
 
     def jobs(self) -> list[JobInfo]:
-        """The jobs on record, newest first: all that have not ended, and the last 1,000 that have. Light jobs have no record."""
+        """The jobs on record, newest first: all that have not ended, and the last 1,000 that have.
+
+        Light jobs have no record.
+        """
         return list_jobs(self._session)
 
     def table(self, name: str) -> TableHandle:
@@ -167,7 +196,9 @@ class Connection:
         raise NotSupportedError("rollback(): every statement commits by itself; there is nothing to roll back")
 
     def interrupt(self) -> None:
-        """End every statement of this connection that is under way or whose result is being read; from another thread. See :meth:`Cursor.cancel`."""
+        """End every statement of this connection that is under way or whose result is being read; from another thread.
+        See :meth:`Cursor.cancel`.
+        """
         self._session.interrupt()
 
     def close(self) -> None:
@@ -177,11 +208,15 @@ class Connection:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self.close()
 
     def _repr_html_(self) -> str:
-        """Its address and the tables of the cluster, as a notebook shows them; the address alone where the cluster does not answer."""
+        """Its address and the tables of the cluster, as a notebook shows them; the address alone where the cluster does
+        not answer.
+        """
         head = f"<pre>{escape(repr(self))}</pre>"
         if self.closed:
             return head

@@ -58,17 +58,19 @@ _ROWS_SHOWN_MAX: Final = 20
 
 
 class Cursor:
-    """Executes statements and hands out their results. Made by :meth:`Connection.cursor`; not to be shared between threads.
+    """Executes statements and hands out their results.
 
-    A result up to a few megabytes is here when :meth:`execute` returns. A larger one comes in parts, each when it is read: members make no more than that, so
-    whoever reads slowly slows the statement down, and closing the cursor or executing something else ends it. What goes wrong after the first rows is raised
-    where the next ones are read.
+    Made by :meth:`Connection.cursor`; not to be shared between threads.
+
+    A result up to a few megabytes is here when :meth:`execute` returns. A larger one comes in parts, each when it is
+    read: members make no more than that, so whoever reads slowly slows the statement down, and closing the cursor or
+    executing something else ends it. What goes wrong after the first rows is raised where the next ones are read.
 
     Attributes:
         connection: Where it came from.
         arraysize: Rows that :meth:`fetchmany` fetches unless told otherwise.
-        rowcount: Rows of the last result, or rows inserted, updated or deleted; -1 where that means nothing, and for a large result until its last row was
-            read.
+        rowcount: Rows of the last result, or rows inserted, updated or deleted; -1 where that means nothing, and for a
+            large result until its last row was read.
         stats: What the last SELECT, UPDATE or DELETE touched; None after anything else.
     """
 
@@ -84,7 +86,8 @@ class Cursor:
 
     @property
     def description(self) -> list[Description] | None:
-        """Name, type code, display size, internal size, precision, scale and null-ok of each column of the result; None when there is no result.
+        """Name, type code, display size, internal size, precision, scale and null-ok of each column of the result; None
+        when there is no result.
 
         The type code is the SQL text of the type; it equals the type object of its kind (``code == secateur.NUMBER``).
         """
@@ -110,7 +113,8 @@ class Cursor:
             This cursor, so that a fetch can follow.
 
         Raises:
-            Error: What is wrong with the statement, its parameters or the data; the connection and the cursor stay usable.
+            Error: What is wrong with the statement, its parameters or the data; the connection and the cursor stay
+                usable.
         """
         started_s = time.perf_counter()
         self._begin(operation)
@@ -126,8 +130,9 @@ class Cursor:
     def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Self:
         """Execute a statement that changes rows once for each set of parameters.
 
-        All rows of an ``INSERT ... VALUES`` become visible at once, or none; with ``ON CONFLICT DO UPDATE`` those up to one whose key has come before. Every
-        UPDATE and DELETE is carried out by itself, in order. An error leaves what was before it done.
+        All rows of an ``INSERT ... VALUES`` become visible at once, or none; with ``ON CONFLICT DO UPDATE`` those up to
+        one whose key has come before. Every UPDATE and DELETE is carried out by itself, in order. An error leaves what
+        was before it done.
 
         Raises:
             NotSupportedError: The statement is a query, or sets an option.
@@ -152,24 +157,40 @@ class Cursor:
                 case InsertSelect():
                     total = max(total, 0) + insert_select(self._session, operation, params, prepared).rows
                 case ChangeStatement():
-                    changed = run_change(self._session, operation, params, prepared, cached=cached, started_s=time.perf_counter())
+                    changed = run_change(
+                        self._session, operation, params, prepared, cached=cached, started_s=time.perf_counter()
+                    )
                     total = max(total, 0) + changed.rows
                 case WholeChange():
                     changes.append((prepared, params))
                 case Done():
                     pass
-                case SelectStatement() | PlanText() | SetPruning() | SetPlanOption() | SetTimeout() | ShowSettings() | CreateTableAs() | CopyFrom() | CopyTo():
-                    raise NotSupportedError("executemany() is for INSERT, UPDATE and DELETE; call execute() for each set of parameters to read the results")
+                case (
+                    SelectStatement()
+                    | PlanText()
+                    | SetPruning()
+                    | SetPlanOption()
+                    | SetTimeout()
+                    | ShowSettings()
+                    | CreateTableAs()
+                    | CopyFrom()
+                    | CopyTo()
+                ):
+                    raise NotSupportedError(
+                        "executemany() is for INSERT, UPDATE and DELETE; call execute() for each set of parameters to"
+                        " read the results"
+                    )
         if changes:
             total = max(total, 0) + run_whole_changes(self._session, operation, changes)
         self._rowcount = insert_many(self._session, operation, pending) if pending else total
         return self
 
     def cancel(self) -> None:
-        """End the statement that this cursor executes, or whose result it reads; to be called from another thread than the one that waits.
+        """End the statement that this cursor executes, or whose result it reads; to be called from another thread than
+        the one that waits.
 
-        That one gets a :class:`~secateur.errors.JobCancelledError`, and the work ends on every member. A change may have been made by then. Without a statement
-        under way nothing happens; cursor and connection stay usable.
+        That one gets a :class:`~secateur.errors.JobCancelledError`, and the work ends on every member. A change may
+        have been made by then. Without a statement under way nothing happens; cursor and connection stay usable.
         """
         control = self._control
         if control is not None:
@@ -196,7 +217,8 @@ class Cursor:
         return self._result().take_table()
 
     def fetch_record_batch(self, rows_max: int = _BATCH_ROWS) -> pa.RecordBatchReader:
-        """The rows that are left as Arrow batches that come as the reader asks for them; the way to read a result that is larger than memory.
+        """The rows that are left as Arrow batches that come as the reader asks for them; the way to read a result that
+        is larger than memory.
 
         Args:
             rows_max: Rows of a batch, at most.
@@ -212,14 +234,19 @@ class Cursor:
 
         def batches() -> Iterator[pa.RecordBatch]:
             for table in chain((first,), tables):
-                yield from table.combine_chunks().to_batches(max_chunksize=rows_max)  # partitions make many small chunks
+                yield from table.combine_chunks().to_batches(
+                    max_chunksize=rows_max
+                )  # partitions make many small chunks
                 if self._rows is not rows:
-                    raise InterfaceError("the cursor was closed or has executed something else: nothing more can be read of this result")
+                    raise InterfaceError(
+                        "the cursor was closed or has executed something else: nothing more can be read of this result"
+                    )
 
         return pa.RecordBatchReader.from_batches(first.schema, batches())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows that are left as an Arrow stream, which polars, pandas, pyarrow, DuckDB and others read: ``polars.DataFrame(cursor)``.
+        """The rows that are left as an Arrow stream, which polars, pandas, pyarrow, DuckDB and others read:
+        ``polars.DataFrame(cursor)``.
 
         Source: the Arrow PyCapsule interface.
         """
@@ -256,7 +283,9 @@ class Cursor:
         try:
             import pandas  # noqa: F401 - pyarrow needs it, and its own message does not say what to install
         except ImportError as error:
-            raise NotSupportedError("fetch_df() needs pandas: pip install pandas, or use fetch_arrow_table()") from error
+            raise NotSupportedError(
+                "fetch_df() needs pandas: pip install pandas, or use fetch_arrow_table()"
+            ) from error
         return rows.take_table().to_pandas()
 
     def setinputsizes(self, sizes: Sequence[Any]) -> None:
@@ -282,7 +311,9 @@ class Cursor:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -291,7 +322,10 @@ class Cursor:
         if self._rows is None:
             return "<Cursor without result>"
         rows = "many" if self._rows.num_rows < 0 else self._rows.num_rows
-        return f"<Cursor at row {self._rows.position} of {rows}: {', '.join(column.name for column in self._rows.columns)}>"
+        return (
+            f"<Cursor at row {self._rows.position} of {rows}:"
+            f" {', '.join(column.name for column in self._rows.columns)}>"
+        )
 
     def _repr_html_(self) -> str:
         """The next rows as a notebook shows them; they stay to be fetched."""
@@ -317,10 +351,20 @@ class Cursor:
         if rows is not None:
             rows.close()
 
-    def _carry_out(self, prepared: Prepared, sql: str, params: list[Any] | dict[str, Any], *, cached: bool, started_s: float) -> None:
+    def _carry_out(
+        self, prepared: Prepared, sql: str, params: list[Any] | dict[str, Any], *, cached: bool, started_s: float
+    ) -> None:
         match prepared:
             case SelectStatement():
-                selected = run_select(self._session, sql, params, prepared, cached=cached, started_s=started_s, wanted=RunOptions.ROWS_IN_PARTS)
+                selected = run_select(
+                    self._session,
+                    sql,
+                    params,
+                    prepared,
+                    cached=cached,
+                    started_s=started_s,
+                    wanted=RunOptions.ROWS_IN_PARTS,
+                )
                 self.stats = selected.stats
                 self._take(selected.result, selected.columns, selected.rest)
             case InsertRows() | InsertTemplate():
@@ -358,7 +402,9 @@ class Cursor:
             case Done():
                 pass
 
-    def _take(self, result: pa.Table | ShortTable, columns: Sequence[ResultColumn], rest: ResultStream | None = None) -> None:
+    def _take(
+        self, result: pa.Table | ShortTable, columns: Sequence[ResultColumn], rest: ResultStream | None = None
+    ) -> None:
         self._rows = Rows(result, columns) if rest is None else StreamedRows(as_table(result, columns), rest, columns)
 
     def _result(self) -> Rows | StreamedRows:

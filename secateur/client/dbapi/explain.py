@@ -15,7 +15,9 @@ _MEMBERS_SHOWN_MAX: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Explain(Drawable):
-    """How a statement would run: ``str()`` is the text, :meth:`to_dict` the same as data; a notebook shows its DAG as a picture, below the rest of the text."""
+    """How a statement would run: ``str()`` is the text, :meth:`to_dict` the same as data; a notebook shows its DAG as a
+    picture, below the rest of the text.
+    """
 
     text: str
     data: dict[str, Any]
@@ -29,14 +31,21 @@ class Explain(Drawable):
         return self.text
 
     def diagram(self) -> Diagram:
-        """A box for each vertex with the members it runs on, an arrow for each edge, and above it what EXPLAIN says of partitions and members."""
+        """A box for each vertex with the members it runs on, an arrow for each edge, and above it what EXPLAIN says of
+        partitions and members.
+        """
         dag = self.data["dag"]
         boxes = []
         for vertex in dag["vertices"]:
             places = [f"{member} x{vertex['local_parallelism']}" for member in vertex["members"]]
             boxes.append(DiagramNode(vertex["name"], abbreviated(places, _MEMBERS_SHOWN_MAX), "\n".join(places)))
         arrows = tuple(
-            DiagramEdge(edge["from"], edge["to"], (edge["kind"], *(["distributed"] if edge["distributed"] else [])), is_bold=edge["distributed"])
+            DiagramEdge(
+                edge["from"],
+                edge["to"],
+                (edge["kind"], *(["distributed"] if edge["distributed"] else [])),
+                is_bold=edge["distributed"],
+            )
             for edge in dag["edges"]
         )
         return Diagram(tuple(boxes), arrows, tuple(self.text.partition("\ndag:\n")[0].split("\n")))

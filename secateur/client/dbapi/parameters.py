@@ -25,26 +25,37 @@ _BASES: Final[tuple[Callable[[Any], Any], ...]] = (int, float, str, bytes, Decim
 
 
 def plain_values(params: Parameters) -> list[Any] | dict[str, Any]:
-    """Check parameters and turn every value into a plain Python one: what travels, and what the partition function sees on both sides.
+    """Check parameters and turn every value into a plain Python one: what travels, and what the partition function sees
+    on both sides.
 
-    numpy and pyarrow scalars become the value they hold, enum members their value, tuples lists, and subclasses such as pandas' Timestamp their base.
+    numpy and pyarrow scalars become the value they hold, enum members their value, tuples lists, and subclasses such as
+    pandas' Timestamp their base.
 
     Raises:
-        ParameterError: A value of a type that no column has, named by position or name; or no sequence or mapping at all.
+        ParameterError: A value of a type that no column has, named by position or name; or no sequence or mapping at
+            all.
     """
     if isinstance(params, (list, tuple)):
-        return [value if type(value) in _PLAIN else _plain(value, str(position)) for position, value in enumerate(params, 1)]
+        return [
+            value if type(value) in _PLAIN else _plain(value, str(position)) for position, value in enumerate(params, 1)
+        ]
     if isinstance(params, Mapping):
         return {_name(name): _plain(value, f"${name}") for name, value in params.items()}
     if params is None:
         return []
-    if isinstance(params, np.ndarray) or (isinstance(params, Sequence) and not isinstance(params, (str, bytes, bytearray, memoryview))):
+    if isinstance(params, np.ndarray) or (
+        isinstance(params, Sequence) and not isinstance(params, (str, bytes, bytearray, memoryview))
+    ):
         return [_plain(value, str(position)) for position, value in enumerate(params, 1)]
-    raise ParameterError(f"parameters have to be a sequence, such as [value], or a mapping of names, not a {type(params).__name__}")
+    raise ParameterError(
+        f"parameters have to be a sequence, such as [value], or a mapping of names, not a {type(params).__name__}"
+    )
 
 
 def parameter_types(params: list[Any] | dict[str, Any]) -> tuple[Any, ...]:
-    """What a plan may depend on besides the text: the Python types of plain parameters, with their names when they have any."""
+    """What a plan may depend on besides the text: the Python types of plain parameters, with their names when they have
+    any.
+    """
     if isinstance(params, dict):
         return tuple(sorted((name, type(value).__name__) for name, value in params.items()))
     return tuple(map(type, params))
@@ -63,21 +74,36 @@ def ordered_values(params: list[Any] | dict[str, Any], count: int, names: Sequen
     """
     if isinstance(params, list):
         if names and count:
-            raise ParameterError(f"the statement has named parameters ({', '.join(f'${name}' for name in names)}): pass a mapping of names to values")
+            raise ParameterError(
+                f"the statement has named parameters ({', '.join(f'${name}' for name in names)}): pass a mapping of"
+                " names to values"
+            )
         if len(params) != count:
-            raise ParameterError(f"the statement has {_counted(count)}, {len(params)} were given", expected=count, given=len(params))
+            raise ParameterError(
+                f"the statement has {_counted(count)}, {len(params)} were given", expected=count, given=len(params)
+            )
         return params
     if not params and not count:
         return []
     if not names:
-        raise ParameterError(f"the statement has {_counted(count)} without names: pass a sequence of values, not a mapping", expected=count, given=len(params))
+        raise ParameterError(
+            f"the statement has {_counted(count)} without names: pass a sequence of values, not a mapping",
+            expected=count,
+            given=len(params),
+        )
     by_folded = {name.casefold(): value for name, value in params.items()}
     missing = [name for name in names if name.casefold() not in by_folded]
     unknown = sorted(by_folded.keys() - {name.casefold() for name in names})
     if missing or unknown:
-        said = [f"{label} {', '.join(f'${name}' for name in group)}" for label, group in (("missing", missing), ("not in the statement:", unknown)) if group]
+        said = [
+            f"{label} {', '.join(f'${name}' for name in group)}"
+            for label, group in (("missing", missing), ("not in the statement:", unknown))
+            if group
+        ]
         raise ParameterError(
-            f"the statement has the parameters {', '.join(f'${name}' for name in names)}; {'; '.join(said)}", expected=count, given=len(params)
+            f"the statement has the parameters {', '.join(f'${name}' for name in names)}; {'; '.join(said)}",
+            expected=count,
+            given=len(params),
         )
     return [by_folded[name.casefold()] for name in names]
 
@@ -88,7 +114,9 @@ def _counted(count: int) -> str:
 
 def _name(name: Any) -> str:
     if not isinstance(name, str):
-        raise ParameterError(f"parameter names have to be text, not {name!r} ({type(name).__name__}); for $1, $2 pass a sequence")
+        raise ParameterError(
+            f"parameter names have to be text, not {name!r} ({type(name).__name__}); for $1, $2 pass a sequence"
+        )
     return name.removeprefix("$")
 
 
@@ -118,9 +146,13 @@ def _plain(value: Any, where: str) -> Any:
             for base in _BASES:
                 if isinstance(value, cast(type, base)):
                     return base(value)
-            kinds = "None, bool, int, float, str, bytes, Decimal, date, time, datetime, timedelta, UUID, or a list of them"
+            kinds = (
+                "None, bool, int, float, str, bytes, Decimal, date, time, datetime, timedelta, UUID, or a list of them"
+            )
             raise ParameterError(
-                f"parameter {where} is a {type(value).__module__}.{type(value).__qualname__}, which no column holds: pass {kinds}", position=where
+                f"parameter {where} is a {type(value).__module__}.{type(value).__qualname__}, which no column holds:"
+                f" pass {kinds}",
+                position=where,
             )
 
 
@@ -131,5 +163,7 @@ def _instant(value: np.datetime64 | np.timedelta64, where: str) -> Any:
     unit = "D" if isinstance(value, np.datetime64) and np.datetime_data(value.dtype)[0] in _DATE_UNITS else "us"
     plain: Any = value.astype(f"{value.dtype.kind}8[{unit}]").item()
     if isinstance(plain, int):
-        raise ParameterError(f"parameter {where} ({value!r}) is outside of the calendar, which ends in the year 9999", position=where)
+        raise ParameterError(
+            f"parameter {where} ({value!r}) is outside of the calendar, which ends in the year 9999", position=where
+        )
     return plain

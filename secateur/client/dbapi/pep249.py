@@ -52,7 +52,10 @@ def TimestampFromTicks(ticks: float) -> datetime:  # noqa: N802 - PEP 249 gives 
 
 
 class _TypeObject:
-    """Equals the type codes of one group of types. A type code is the SQL text of a column's type, such as ``DECIMAL(10,2)``."""
+    """Equals the type codes of one group of types.
+
+    A type code is the SQL text of a column's type, such as ``DECIMAL(10,2)``.
+    """
 
     def __init__(self, name: str, *kinds: str) -> None:
         self._name = name
@@ -74,7 +77,21 @@ STRING: Final = _TypeObject("STRING", "VARCHAR", "UUID")
 BINARY: Final = _TypeObject("BINARY", "BLOB")
 NUMBER: Final = _TypeObject(
     "NUMBER",
-    *("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT", "DOUBLE", "DECIMAL"),
+    *(
+        "BOOLEAN",
+        "TINYINT",
+        "SMALLINT",
+        "INTEGER",
+        "BIGINT",
+        "HUGEINT",
+        "UTINYINT",
+        "USMALLINT",
+        "UINTEGER",
+        "UBIGINT",
+        "FLOAT",
+        "DOUBLE",
+        "DECIMAL",
+    ),
 )
 DATETIME: Final = _TypeObject("DATETIME", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "INTERVAL")
 ROWID: Final = _TypeObject("ROWID")

@@ -40,14 +40,19 @@ class ResultColumn(NamedTuple):
 
 def as_table(result: pa.Table | ShortTable, columns: Sequence[ResultColumn]) -> pa.Table:
     """A result as an Arrow table."""
-    return result.to_table([(column.name, parse_type(column.type)) for column in columns]) if isinstance(result, ShortTable) else result
+    return (
+        result.to_table([(column.name, parse_type(column.type)) for column in columns])
+        if isinstance(result, ShortTable)
+        else result
+    )
 
 
 class Rows:
     """A result that is handed out row by row, as tuples of plain Python values.
 
-    HUGEINT gives int, DECIMAL Decimal, TIMESTAMP naive and TIMESTAMP WITH TIME ZONE aware (UTC) datetimes, INTERVAL a timedelta with months of 30 days as
-    DuckDB has it, UUID uuid.UUID, LIST list, STRUCT and MAP dict, a row without names tuple, NULL None.
+    HUGEINT gives int, DECIMAL Decimal, TIMESTAMP naive and TIMESTAMP WITH TIME ZONE aware (UTC) datetimes, INTERVAL a
+    timedelta with months of 30 days as DuckDB has it, UUID uuid.UUID, LIST list, STRUCT and MAP dict, a row without
+    names tuple, NULL None.
 
     Args:
         result: The result: a table, or plain values where it has a few rows.
@@ -105,7 +110,9 @@ class Rows:
         piece = result if stop - start == self.num_rows else result.slice(start, stop - start)
         if not piece.num_rows:
             return []
-        return list(zip(*(_values(piece.column(index), column) for index, column in enumerate(self.columns)), strict=True))
+        return list(
+            zip(*(_values(piece.column(index), column) for index, column in enumerate(self.columns)), strict=True)
+        )
 
 
 def _values(values: pa.ChunkedArray, column: ResultColumn) -> list[Any]:
@@ -127,22 +134,33 @@ def _values(values: pa.ChunkedArray, column: ResultColumn) -> list[Any]:
 def _no_python_value(column: ResultColumn, error: Exception) -> DataError:
     """The error for an instant, a day or an interval beyond those that Python's classes reach."""
     return DataError(
-        f"column {column.name!r} has a value that Python has no {column.type} for ({error}): read it with fetch_arrow_table(), or CAST it to VARCHAR"
+        f"column {column.name!r} has a value that Python has no {column.type} for ({error}): read it with"
+        " fetch_arrow_table(), or CAST it to VARCHAR"
     )
 
 
 def _nested(value: Any, kind: pa.DataType) -> Any:
-    """A value with tuples in place of structs whose fields are only numbered, and dicts in place of pairs, wherever they are in it."""
+    """A value with tuples in place of structs whose fields are only numbered, and dicts in place of pairs, wherever
+    they are in it.
+    """
     if value is None:
         return None
     if pa.types.is_struct(kind):
         parts = [_nested(value[field.name], field.type) for field in kind]
         names = [field.name for field in kind]
-        return tuple(parts) if names == [f"element{number}" for number in range(1, len(names) + 1)] else dict(zip(names, parts, strict=True))
+        return (
+            tuple(parts)
+            if names == [f"element{number}" for number in range(1, len(names) + 1)]
+            else dict(zip(names, parts, strict=True))
+        )
     if pa.types.is_map(kind):
         pairs = [(_nested(key, kind.key_type), _nested(item, kind.item_type)) for key, item in value]
         # Keys that may be none of a dict are listed, as DuckDB has it.
-        return {"key": [key for key, _ in pairs], "value": [item for _, item in pairs]} if pa.types.is_nested(kind.key_type) else dict(pairs)
+        return (
+            {"key": [key for key, _ in pairs], "value": [item for _, item in pairs]}
+            if pa.types.is_nested(kind.key_type)
+            else dict(pairs)
+        )
     if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
         return [_nested(item, kind.value_type) for item in value]
     return value
@@ -167,10 +185,14 @@ def _convert_of(sql_type: SqlType) -> _Convert | None:
         case TypeKind.TIMESTAMPTZ:
             return lambda value: value.replace(tzinfo=UTC)
         case TypeKind.INTERVAL:
-            return lambda value: timedelta(days=value.months * _DAYS_PER_MONTH + value.days, microseconds=value.nanoseconds // 1000)
+            return lambda value: timedelta(
+                days=value.months * _DAYS_PER_MONTH + value.days, microseconds=value.nanoseconds // 1000
+            )
         case TypeKind.LIST if sql_type.element is not None:
             element = _convert_of(sql_type.element)
-            return None if element is None else lambda items: [None if item is None else element(item) for item in items]
+            return (
+                None if element is None else lambda items: [None if item is None else element(item) for item in items]
+            )
         case _:
             return None
 

@@ -16,12 +16,15 @@ class QueryStats:
     """What one execution of a SELECT, UPDATE or DELETE touched.
 
     Attributes:
-        members_touched: Members that received any frame for it, once its plan is cached. The backups of what an UPDATE or DELETE concerns count.
+        members_touched: Members that received any frame for it, once its plan is cached. The backups of what an UPDATE
+            or DELETE concerns count.
         members_total: Members of the cluster.
         partitions_read: Partitions read, over all scans.
         partitions_total: Partitions of all scanned tables; a table that is scanned twice counts twice.
-        execution: ``"none"`` (no partition can match: answered without any member), ``"local"`` (whole on one member) or ``"distributed"``.
-        pruning: The setting it ran with: ``"on"``, ``"off"`` or ``"verify"``; with verify the other numbers are those of the pruned run.
+        execution: ``"none"`` (no partition can match: answered without any member), ``"local"`` (whole on one member)
+            or ``"distributed"``.
+        pruning: The setting it ran with: ``"on"``, ``"off"`` or ``"verify"``; with verify the other numbers are those
+            of the pruned run.
         topology_version: The topology that its members answered from.
         plan_cached: Whether the client knew the plan already.
         elapsed_ms: From the call to the complete answer, as seen by the client.

@@ -1,4 +1,7 @@
-"""``EXPLAIN ANALYZE``: the plan, and beside it what a run of the statement really did. A statement that changes rows changes them."""
+"""``EXPLAIN ANALYZE``: the plan, and beside it what a run of the statement really did.
+
+A statement that changes rows changes them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,14 @@ from secateur.client.execution.outcome import NarrowedScans
 from secateur.client.execution.routing import ExecutionMode
 from secateur.client.execution.run_profile import RunProfile, StageWork
 from secateur.client.execution.select import RunOptions, run_select
-from secateur.client.execution.statement import ChangeStatement, InsertRows, InsertSelect, PlanText, SelectStatement, WholeChange
+from secateur.client.execution.statement import (
+    ChangeStatement,
+    InsertRows,
+    InsertSelect,
+    PlanText,
+    SelectStatement,
+    WholeChange,
+)
 from secateur.client.execution.whole_change import run_whole_change
 from secateur.client.loads.load import LoadResult
 from secateur.client.session import Session
@@ -54,7 +64,8 @@ def analyze(session: Session, plan: PlanText, sql: str, params: Params) -> tuple
         params: Plain parameters as the user gave them.
 
     Returns:
-        The lines of the plan with the figures behind them, as a member ``analyze`` of the document for ``FORMAT JSON``; and what was touched.
+        The lines of the plan with the figures behind them, as a member ``analyze`` of the document for ``FORMAT JSON``;
+        and what was touched.
 
     Raises:
         Error: What the statement gives.
@@ -69,17 +80,37 @@ def _run(session: Session, sql: str, params: Params) -> _Run:
     work: list[StageWork] = []
     match prepared:
         case SelectStatement():
-            selected = run_select(session, sql, params, prepared, cached=cached, started_s=started_s, wanted=RunOptions.PROFILE)
+            selected = run_select(
+                session, sql, params, prepared, cached=cached, started_s=started_s, wanted=RunOptions.PROFILE
+            )
             rows = selected.result.num_rows if selected.profile is None else selected.profile.rows
             return _Run(rows, selected.stats, selected.profile, selected.narrowed)
         case ChangeStatement():
-            return _of_change(run_change(session, sql, params, prepared, cached=cached, started_s=started_s, profiled=True))
+            return _of_change(
+                run_change(session, sql, params, prepared, cached=cached, started_s=started_s, profiled=True)
+            )
         case WholeChange():
-            return _of_change(run_whole_change(session, sql, params, prepared, cached=cached, started_s=started_s, profiled=True))
+            return _of_change(
+                run_whole_change(session, sql, params, prepared, cached=cached, started_s=started_s, profiled=True)
+            )
         case InsertRows() | InsertTemplate():
-            return _of_load(session, prepared.table, insert_values(session, sql, params, prepared, work), work, cached=cached, started_s=started_s)
+            return _of_load(
+                session,
+                prepared.table,
+                insert_values(session, sql, params, prepared, work),
+                work,
+                cached=cached,
+                started_s=started_s,
+            )
         case InsertSelect():
-            return _of_load(session, prepared.table, insert_select(session, sql, params, prepared, work), work, cached=cached, started_s=started_s)
+            return _of_load(
+                session,
+                prepared.table,
+                insert_select(session, sql, params, prepared, work),
+                work,
+                cached=cached,
+                started_s=started_s,
+            )
         case _:
             raise InterfaceError(f"{sql!r} was a query or a change and is none any more")
 
@@ -88,14 +119,22 @@ def _of_change(changed: ChangeResult) -> _Run:
     return _Run(changed.rows, changed.stats, changed.profile)
 
 
-def _of_load(session: Session, table: TableDef, loaded: LoadResult, work: list[StageWork], *, cached: bool, started_s: float) -> _Run:
+def _of_load(
+    session: Session, table: TableDef, loaded: LoadResult, work: list[StageWork], *, cached: bool, started_s: float
+) -> _Run:
     members = {entry.member for entry in work}
     stats = QueryStats(
         members_touched=len(members),
         members_total=len(session.topology.members),
         partitions_read=loaded.partitions,
         partitions_total=table.scheme.live_partition_count,
-        execution=ExecutionMode.NONE if not members else ExecutionMode.LOCAL if len(members) == 1 else ExecutionMode.DISTRIBUTED,
+        execution=(
+            ExecutionMode.NONE
+            if not members
+            else ExecutionMode.LOCAL
+            if len(members) == 1
+            else ExecutionMode.DISTRIBUTED
+        ),
         pruning=session.pruning,
         topology_version=session.topology.version,
         plan_cached=cached,
@@ -108,7 +147,9 @@ def _with_actuals(plan: PlanText, run: _Run, members: Sequence[str]) -> pa.Table
     """The plan with the figures of a run; of all members of the cluster, those without work are named as skipped."""
     lines = plan.table.column("plan").to_pylist()
     profile, stats = run.profile, run.stats
-    skipped = [member for member in members if profile is not None and all(work.member != member for work in profile.work)]
+    skipped = [
+        member for member in members if profile is not None and all(work.member != member for work in profile.work)
+    ]
     if plan.is_json:
         document = json.loads(lines[0])
         document["analyze"] = {
@@ -123,14 +164,22 @@ def _with_actuals(plan: PlanText, run: _Run, members: Sequence[str]) -> pa.Table
         f"actual: {stats.execution} on {stats.members_touched} of {stats.members_total} members, "
         f"{stats.partitions_read} of {stats.partitions_total} partitions, {run.rows} rows, {stats.elapsed_ms:.2f} ms"
     )
-    lines += [f"  step {number} found {step.values:,} values{'' if step.used else ', which are not used'}" for number, step in enumerate(stats.steps, 1)]
+    lines += [
+        f"  step {number} found {step.values:,} values{'' if step.used else ', which are not used'}"
+        for number, step in enumerate(stats.steps, 1)
+    ]
     if run.narrowed is not None:
         lines.append(_narrowed_text(run.narrowed))
     if profile is None:
         return _lines(lines)
-    lines.append(f"  planning {plan.planning_ms:.2f} ms, kernels {profile.kernel_ms:.2f} ms, exchange {profile.exchange_bytes:,} bytes")
+    lines.append(
+        f"  planning {plan.planning_ms:.2f} ms, kernels {profile.kernel_ms:.2f} ms, exchange {profile.exchange_bytes:,}"
+        " bytes"
+    )
     for name, works in profile.stages.items():
-        lines.append(f"  stage {name}: {_rows(sum(work.rows_out for work in works), sum(work.bytes_out for work in works))}")
+        lines.append(
+            f"  stage {name}: {_rows(sum(work.rows_out for work in works), sum(work.bytes_out for work in works))}"
+        )
         lines += [f"    {work.member}: {_work_text(work)}" for work in works]
     if skipped:
         lines.append(f"  skipped: {', '.join(skipped)}")
@@ -140,7 +189,9 @@ def _with_actuals(plan: PlanText, run: _Run, members: Sequence[str]) -> pa.Table
 def _narrowed_text(narrowed: NarrowedScans) -> str:
     before, after = narrowed.before, narrowed.after
     pruned = [member for member in before.members if member not in after.members]
-    where = f"on {len(after.members)} of {len(before.members)} members{'; pruned: ' if pruned else ''}{', '.join(pruned)}"
+    where = (
+        f"on {len(after.members)} of {len(before.members)} members{'; pruned: ' if pruned else ''}{', '.join(pruned)}"
+    )
     return f"  run-time pruning: {after.partitions} of {before.partitions} partitions remain, {where}"
 
 

@@ -1,7 +1,8 @@
-"""``CREATE TABLE ... AS``: this process reads the rows of the query, has the controller make the table, and brings them.
+"""``CREATE TABLE ... AS``: this process reads the rows of the query, has the controller make the table, and brings
+them.
 
-The rows are read before there is a table: the query may so read the table that it replaces, and a query that fails leaves everything as it is. If the rows do
-not arrive, the new table goes again.
+The rows are read before there is a table: the query may so read the table that it replaces, and a query that fails
+leaves everything as it is. If the rows do not arrive, the new table goes again.
 """
 
 from __future__ import annotations
@@ -25,13 +26,16 @@ from secateur.partitioning.tables.table import TableDef
 __all__ = ["create_table_as"]
 
 
-def create_table_as(session: Session, sql: str, params: list[object] | dict[str, object], statement: CreateTableAs) -> int:
+def create_table_as(
+    session: Session, sql: str, params: list[object] | dict[str, object], statement: CreateTableAs
+) -> int:
     """Make the table with the rows of the query; returns their number.
 
     Raises:
         DuplicateKeyError, NullKeyError, NoRangeError: The rows do not fit into the table; nothing was made or replaced.
         TableExistsError: A table of that name has been made meanwhile.
-        Error: As :func:`~secateur.client.execution.select.run_select` and :func:`~secateur.client.loads.load.load_rows`; after an error of the load there is no table.
+        Error: As :func:`~secateur.client.execution.select.run_select` and
+            :func:`~secateur.client.loads.load.load_rows`; after an error of the load there is no table.
     """
     table = statement.table
     if statement.source is None:
@@ -55,7 +59,8 @@ def _check(rows: pa.Table, table: TableDef) -> None:
     rows = conform(rows, table)
     if (first := first_positions(rows, table)) is not None:
         raise DuplicateKeyError(
-            f"{table.name}: the query gives {rows.num_rows:,} rows, and the key ({', '.join(table.primary_key)}) tells only {len(first):,} of them apart",
+            f"{table.name}: the query gives {rows.num_rows:,} rows, and the key ({', '.join(table.primary_key)}) tells"
+            f" only {len(first):,} of them apart",
             table=table.name,
         )
     if not table.replicated and not table.scheme.makes_ranges:

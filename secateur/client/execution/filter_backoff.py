@@ -1,7 +1,8 @@
 """Which statements had keys found for nothing lately, so that they are run undivided for a while.
 
-Keys are for nothing when there are more than were expected, or when their rows change so often that they have changed before they are used. Trying again
-costs a round trip, so it is done half as often each time, and as before once it has been of use.
+Keys are for nothing when there are more than were expected, or when their rows change so often that they have changed
+before they are used. Trying again costs a round trip, so it is done half as often each time, and as before once it has
+been of use.
 """
 
 from __future__ import annotations

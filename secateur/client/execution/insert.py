@@ -1,4 +1,6 @@
-"""INSERT from the client: rows from the controller, or from a template where there is nothing to compute, are taken to their owners."""
+"""INSERT from the client: rows from the controller, or from a template where there is nothing to compute, are taken to
+their owners.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,13 @@ class Insertion(NamedTuple):
     params: Params
 
 
-def insert_values(session: Session, sql: str, params: Params, prepared: InsertRows | InsertTemplate, work: list[StageWork] | None = None) -> LoadResult:
+def insert_values(
+    session: Session,
+    sql: str,
+    params: Params,
+    prepared: InsertRows | InsertTemplate,
+    work: list[StageWork] | None = None,
+) -> LoadResult:
     """Load the rows of an ``INSERT ... VALUES``.
 
     Args:
@@ -58,7 +66,9 @@ def insert_many(session: Session, sql: str, insertions: Sequence[Insertion]) -> 
     return _insert(session, sql, insertions, None).rows
 
 
-def insert_select(session: Session, sql: str, params: Params, insert: InsertSelect, work: list[StageWork] | None = None) -> LoadResult:
+def insert_select(
+    session: Session, sql: str, params: Params, insert: InsertSelect, work: list[StageWork] | None = None
+) -> LoadResult:
     """Run the query of an ``INSERT ... SELECT`` and load its rows. The rows pass through this process.
 
     Args:
@@ -69,10 +79,13 @@ def insert_select(session: Session, sql: str, params: Params, insert: InsertSele
         work: As for :func:`~secateur.client.loads.load.load_rows`; it gets what the query took as well.
 
     Raises:
-        Error: As :func:`~secateur.client.execution.select.run_select` and :func:`~secateur.client.loads.load.load_rows`.
+        Error: As :func:`~secateur.client.execution.select.run_select` and
+            :func:`~secateur.client.loads.load.load_rows`.
     """
     wanted = RunOptions.ROWS if work is None else RunOptions.ROWS_AND_PROFILE
-    selected = run_select(session, sql, params, insert.source, cached=False, started_s=time.perf_counter(), wanted=wanted)
+    selected = run_select(
+        session, sql, params, insert.source, cached=False, started_s=time.perf_counter(), wanted=wanted
+    )
     rows = as_table(selected.result, selected.columns).rename_columns(list(insert.columns))
     mode = LoadMode.of(insert.mode)
     if mode is LoadMode.UPSERT:
@@ -119,6 +132,8 @@ def _evaluated(session: Session, sql: str, params: Params) -> InsertRows:
     return prepared
 
 
-def _load(session: Session, insert: InsertRows | InsertTemplate, rows: Sequence[pa.Table], work: list[StageWork] | None) -> LoadResult:
+def _load(
+    session: Session, insert: InsertRows | InsertTemplate, rows: Sequence[pa.Table], work: list[StageWork] | None
+) -> LoadResult:
     together = rows[0] if len(rows) == 1 else pa.concat_tables([conform(part, insert.table) for part in rows])
     return load_rows(session, insert.table, together, LoadMode.of(insert.mode), same_table=True, work=work)

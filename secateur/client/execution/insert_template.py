@@ -1,7 +1,8 @@
-"""``INSERT ... VALUES`` whose values are parameters and literals: the client makes the rows by itself, without asking anybody.
+"""``INSERT ... VALUES`` whose values are parameters and literals: the client makes the rows by itself, without asking
+anybody.
 
-Only where that is certainly what the dialect does: a value that is of its column's type as it stands needs no cast. For any other value the controller
-evaluates the statement, as it does for every expression.
+Only where that is certainly what the dialect does: a value that is of its column's type as it stands needs no cast. For
+any other value the controller evaluates the statement, as it does for every expression.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ class InsertTemplate:
     catalog_version: int
 
     def fill(self, values: Sequence[Sequence[Any]]) -> pa.Table | None:
-        """The rows for some sets of parameters, one after the other; None when a value is not of its column's type as it stands.
+        """The rows for some sets of parameters, one after the other; None when a value is not of its column's type as
+        it stands.
 
         Args:
             values: Plain parameters in the order of the statement, at least one set.
@@ -94,9 +96,13 @@ def as_they_stand(values: list[Any], column_type: SqlType) -> pa.Array | None:
             return None
     elif not kinds <= {_SAME.get(column_type.kind)}:
         return None
-    if column_type.kind is TypeKind.TIMESTAMP and any(value is not None and value.tzinfo is not None for value in values):
+    if column_type.kind is TypeKind.TIMESTAMP and any(
+        value is not None and value.tzinfo is not None for value in values
+    ):
         return None
     try:
         return pa.array(values, column_type.arrow)
     except (pa.ArrowException, OverflowError, UnicodeError, ValueError):
-        return None  # out of range, too many digits, not UTF-8: the controller says what is wrong, or converts it as the dialect does
+        # out of range, too many digits, not UTF-8: the controller says what is wrong, or converts it as the dialect
+        # does
+        return None

@@ -1,8 +1,9 @@
 """The members that one statement has cost.
 
-A statement whose work ends the member that does it (it takes all memory, or meets a bug of a kernel) would end one member after the other if it were
-repeated for as long as there are any. A member that dies for another reason while a statement runs looks the same from outside, so the first loss proves
-nothing, and the statement is tried once more. After the second it is not.
+A statement whose work ends the member that does it (it takes all memory, or meets a bug of a kernel) would end one
+member after the other if it were repeated for as long as there are any. A member that dies for another reason while a
+statement runs looks the same from outside, so the first loss proves nothing, and the statement is tried once more.
+After the second it is not.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def cost_too_many(what: str, members: list[str]) -> MemberLostError:
     """The error of what has cost so many members that it is not tried again."""
     named = " and ".join(members)
     return MemberLostError(
-        f"members {named} ended while they worked on this {what}, which is not tried on another: it may have taken all memory there. Look into the logs of "
-        f"{named} before you repeat it, ask for less at a time, or start the cluster with a smaller kernel_memory_bytes_max",
+        f"members {named} ended while they worked on this {what}, which is not tried on another: it may have taken all"
+        f" memory there. Look into the logs of {named} before you repeat it, ask for less at a time, or start the"
+        " cluster with a smaller kernel_memory_bytes_max",
         members=list(members),
     )

@@ -1,7 +1,8 @@
 """A query in steps: subqueries run first, and what they give decides which partitions and members the rest needs.
 
-Every step is a statement of its own, with its own execution mode. Values that stand in the place of a subquery are those of the moment at which it ran. Keys of a join
-are only good for the rows that they were found in: those are read again by the rest, and where they have changed the query runs undivided.
+Every step is a statement of its own, with its own execution mode. Values that stand in the place of a subquery are
+those of the moment at which it ran. Keys of a join are only good for the rows that they were found in: those are read
+again by the rest, and where they have changed the query runs undivided.
 
 Source: Apache Ignite IEP-24, "Materialization".
 """
@@ -25,14 +26,24 @@ __all__ = ["RunPart", "run_in_steps"]
 _LIST_BYTES_MAX: Final = 1 << 20
 """Longer lists are left where they are: parameters travel in headers, which are bounded."""
 _JOINED_MAX: Final = 8
-"""Among more relations than this DuckDB finds no good order of joins once some of them have no row: TPC-DS 64, with 19, then takes 24 s instead of 1."""
+"""Among more relations than this DuckDB finds no good order of joins once some of them have no row: TPC-DS 64, with 19,
+then takes 24 s instead of 1.
+"""
 
 
 RunPart = Callable[[SelectStatement, Sequence[Any], Mapping[str, Any]], RunOutcome]
-"""Runs a part of a query with its parameters; the last argument is what the request says of the state of the rows, see ``secateur.cluster.member.read_state``."""
+"""Runs a part of a query with its parameters; the last argument is what the request says of the state of the rows, see
+``secateur.cluster.member.read_state``.
+"""
 
 
-def run_in_steps(materialized: Materialized, params: Sequence[Any], run_step: RunPart, run_outer: RunPart, run_whole: Callable[[], RunOutcome]) -> RunOutcome:
+def run_in_steps(
+    materialized: Materialized,
+    params: Sequence[Any],
+    run_step: RunPart,
+    run_outer: RunPart,
+    run_whole: Callable[[], RunOutcome],
+) -> RunOutcome:
     """Run the steps, then the rest with their values.
 
     Args:
@@ -40,11 +51,12 @@ def run_in_steps(materialized: Materialized, params: Sequence[Any], run_step: Ru
         params: Its parameters in order, plain.
         run_step: Runs one of the subqueries.
         run_outer: Runs the rest.
-        run_whole: Runs the query undivided: when a step has more values than are worth sending, or an error that the whole may not have, or when the rows have
-            changed in which keys were found.
+        run_whole: Runs the query undivided: when a step has more values than are worth sending, or an error that the
+            whole may not have, or when the rows have changed in which keys were found.
 
     Raises:
-        Error: What the three raise; a DataError of a step, or for keys of the rest, is left to the whole query to find again.
+        Error: What the three raise; a DataError of a step, or for keys of the rest, is left to the whole query to find
+            again.
     """
     state = _State(secrets.token_hex(8), materialized.watched)
     found: list[RunOutcome] = []
@@ -56,7 +68,11 @@ def run_in_steps(materialized: Materialized, params: Sequence[Any], run_step: Ru
             return _undivided(found, run_whole)
         lists = _values(step, outcome.result)
         found.append(replace(outcome, steps=(StepResult(outcome.result.num_rows, used=lists is not None),)))
-        if lists is None or not state.agrees(outcome) or (not outcome.result.num_rows and state.watched and len(materialized.outer.scans) > _JOINED_MAX):
+        if (
+            lists is None
+            or not state.agrees(outcome)
+            or (not outcome.result.num_rows and state.watched and len(materialized.outer.scans) > _JOINED_MAX)
+        ):
             return _undivided(found, run_whole)
         values += lists
     if materialized.watched is None:
@@ -92,16 +108,30 @@ class _State:
 
     def of_rest(self, steps: Sequence[RunOutcome]) -> dict[str, Any]:
         published = [list(entry) for step in steps for entry in step.published]
-        return {"since": {"mark": self.mark, "scans": list(self.watched or ()), "topology_version": self.topology_version, "published": published}}
+        return {
+            "since": {
+                "mark": self.mark,
+                "scans": list(self.watched or ()),
+                "topology_version": self.topology_version,
+                "published": published,
+            }
+        }
 
 
 def _undivided(found: Sequence[RunOutcome], run_whole: Callable[[], RunOutcome]) -> RunOutcome:
     """The query as a whole, with the cost of the steps that were for nothing."""
-    return combined_outcome([*(replace(step, steps=tuple(replace(entry, used=False) for entry in step.steps)) for step in found), run_whole()])
+    return combined_outcome(
+        [
+            *(replace(step, steps=tuple(replace(entry, used=False) for entry in step.steps)) for step in found),
+            run_whole(),
+        ]
+    )
 
 
 def _values(step: Step, result: Any) -> list[Any] | None:
-    """The parameters that a step gives, or None when it has too many values, too large ones, or some beyond what Python can hold."""
+    """The parameters that a step gives, or None when it has too many values, too large ones, or some beyond what Python
+    can hold.
+    """
     if result.num_rows > step.values_max or (isinstance(result, pa.Table) and result.nbytes > _LIST_BYTES_MAX):
         return None
     try:
@@ -114,6 +144,8 @@ def _values(step: Step, result: Any) -> list[Any] | None:
         case StepUse.LIST:
             return [[value for (value,) in rows]]
         case StepUse.KEYS:
-            return [list(dict.fromkeys(row[position] for row in rows)) for position in range(len(step.statement.columns))]
+            return [
+                list(dict.fromkeys(row[position] for row in rows)) for position in range(len(step.statement.columns))
+            ]
         case _:
             assert_never(step.use)

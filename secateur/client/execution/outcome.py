@@ -70,7 +70,8 @@ class RunOutcome:
         rest: The rows behind those of ``result``, which come as they are read; None when that is all.
         published: Of a run under a mark, the last publication of each replicated table that it read, by table id.
         steps: Of a query in steps, what each of them found, in their order.
-        narrowed: Of a query in steps that is profiled, what the values have come to; None where the rest did not run with them.
+        narrowed: Of a query in steps that is profiled, what the values have come to; None where the rest did not run
+            with them.
     """
 
     result: pa.Table | ShortTable
@@ -88,7 +89,9 @@ class RunOutcome:
 
 
 def combined_outcome(outcomes: Sequence[RunOutcome]) -> RunOutcome:
-    """The result of the last of several runs, and the cost of all: local when one member did everything, none when nobody was asked."""
+    """The result of the last of several runs, and the cost of all: local when one member did everything, none when
+    nobody was asked.
+    """
     last = outcomes[-1]
     members = {member for outcome in outcomes for member in outcome.members}
     whole = len(members) == 1 and all(outcome.execution is not ExecutionMode.DISTRIBUTED for outcome in outcomes)
@@ -101,7 +104,11 @@ def combined_outcome(outcomes: Sequence[RunOutcome]) -> RunOutcome:
         members_total=last.members_total,
         topology_version=last.topology_version,
         rest=last.rest,
-        profile=None if last.profile is None else combined_profile([outcome.profile for outcome in outcomes if outcome.profile is not None]),
+        profile=(
+            None
+            if last.profile is None
+            else combined_profile([outcome.profile for outcome in outcomes if outcome.profile is not None])
+        ),
         steps=tuple(step for outcome in outcomes for step in outcome.steps),
         narrowed=last.narrowed,
     )

@@ -12,7 +12,9 @@ __all__ = ["check_ranges"]
 
 
 def check_ranges(session: Session, scans: Sequence[Scan]) -> None:
-    """Called when no partition can match. Where a table has gaps, others may have added ranges to it since, with rows: the controller knows.
+    """Called when no partition can match.
+
+    Where a table has gaps, others may have added ranges to it since, with rows: the controller knows.
 
     Every other statement goes to a member, which knows as well.
 
@@ -27,4 +29,7 @@ def check_ranges(session: Session, scans: Sequence[Scan]) -> None:
     known = session.ask("table_versions", {"tables": [scan.table_id for scan in gappy]}).header["tables"]
     for scan, version in zip(gappy, known, strict=True):
         if version != scan.table_version:
-            raise TopologyChangedError(f"the ranges of {scan.table} have changed since the statement was planned: plan it again", table=scan.table)
+            raise TopologyChangedError(
+                f"the ranges of {scan.table} have changed since the statement was planned: plan it again",
+                table=scan.table,
+            )

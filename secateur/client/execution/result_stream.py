@@ -13,13 +13,17 @@ from secateur.wire import CallControl, Channel, decode_tables
 __all__ = ["GRANT_BYTES", "ResultStream"]
 
 GRANT_BYTES: Final = 4 << 20
-"""What a client has room for at a time: a result up to this size is one answer; a larger one comes in parts of about as much."""
+"""What a client has room for at a time: a result up to this size is one answer; a larger one comes in parts of about as
+much.
+"""
 
 
 class ResultStream:
-    """Asks the member for one part after another, each when it is wanted: until then the member makes no more than a bounded number of bytes.
+    """Asks the member for one part after another, each when it is wanted: until then the member makes no more than a
+    bounded number of bytes.
 
-    It has a channel to itself, since the result belongs to that. Dropped without :meth:`close` it hangs up, with the same effect. For one thread at a time.
+    It has a channel to itself, since the result belongs to that. Dropped without :meth:`close` it hangs up, with the
+    same effect. For one thread at a time.
 
     Args:
         pool: Where the channel came from.
@@ -42,8 +46,8 @@ class ResultStream:
         """The next part, or None after the last one. One round trip.
 
         Raises:
-            Error: Why the rest cannot come, such as a member that was lost; the statement is not repeated, since rows of it have been seen. Every further call
-                raises the same.
+            Error: Why the rest cannot come, such as a member that was lost; the statement is not repeated, since rows
+                of it have been seen. Every further call raises the same.
         """
         if self._failure is not None:
             raise self._failure

@@ -1,4 +1,6 @@
-"""What a client does between two tries of a statement, while the cluster changes: it learns the owners, has the plan made again, and waits a little longer."""
+"""What a client does between two tries of a statement, while the cluster changes: it learns the owners, has the plan
+made again, and waits a little longer.
+"""
 
 from __future__ import annotations
 
@@ -33,17 +35,22 @@ class RetryPolicy:
         self._lost = LostMembers("statement", session.is_gone)
 
     def learn(self, error: Error) -> bool:
-        """Refresh the owners after a try that failed. A member that is silent is not asked again before it answers or others have taken its place.
+        """Refresh the owners after a try that failed.
+
+        A member that is silent is not asked again before it answers or others have taken its place.
 
         Args:
             error: How it failed: a copy that is lost, or what a view of the cluster that is out of date leads to.
 
         Returns:
-            Whether the plan may be stale too: make it again, then :meth:`pause`. If not, the statement may be tried again at once.
+            Whether the plan may be stale too: make it again, then :meth:`pause`. If not, the statement may be tried
+            again at once.
 
         Raises:
-            Error: That error: the time is over, another try cannot help, or the lost copy is lost in the newest topology as well.
-            MemberLostError: The statement has cost too many members; see :mod:`~secateur.client.execution.lost_members`.
+            Error: That error: the time is over, another try cannot help, or the lost copy is lost in the newest
+                topology as well.
+            MemberLostError: The statement has cost too many members; see
+                :mod:`~secateur.client.execution.lost_members`.
         """
         if is_final(error):
             raise error
@@ -59,7 +66,9 @@ class RetryPolicy:
         if member is not None:
             wait_while_silent(session, member, self._deadline_s)
         self._moved = session.topology.version != known
-        if error.details.get("lease_ended"):  # the member will hear from its cluster again, or others take its place; the plan is as good as it was
+        if error.details.get(
+            "lease_ended"
+        ):  # the member will hear from its cluster again, or others take its place; the plan is as good as it was
             self.pause()
             return False
         if not stale_plan and not self._moved:
@@ -74,15 +83,17 @@ class RetryPolicy:
 
 
 def is_final(error: Error) -> bool:
-    """Whether an error says that somebody is gone without whom the statement cannot go on: the controller, which nobody starts again."""
+    """Whether an error says that somebody is gone without whom the statement cannot go on: the controller, which nobody
+    starts again.
+    """
     return isinstance(error, UnreachableError) and not error.retry_safe
 
 
 def wait_while_silent(session: Session, member_id: str, deadline_s: float) -> None:
     """Return when a member answers or has ended, when the owners are known to be others, or at the deadline.
 
-    To ask a member that is silent once more would take as long as the first time. The cluster gives it up meanwhile, which the
-    controller and the other members know, so they are asked in turn with a short look at the member itself.
+    To ask a member that is silent once more would take as long as the first time. The cluster gives it up meanwhile,
+    which the controller and the other members know, so they are asked in turn with a short look at the member itself.
 
     Args:
         session: Whose view of the cluster is refreshed.
@@ -96,7 +107,8 @@ def wait_while_silent(session: Session, member_id: str, deadline_s: float) -> No
 
 
 def planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any]) -> Prepared | None:
-    """The plan of a statement, made anew; None while the controller is out of reach: then the old one is all there is, and may be as good as it was.
+    """The plan of a statement, made anew; None while the controller is out of reach: then the old one is all there is,
+    and may be as good as it was.
 
     Raises:
         Error: What the planner says of the statement by now.

@@ -1,6 +1,8 @@
-"""Which member a statement goes to: the three execution modes, decided by the client from the partition trees and the owners it knows.
+"""Which member a statement goes to: the three execution modes, decided by the client from the partition trees and the
+owners it knows.
 
-Source: Apache Ignite IEP-24, "Thin Clients": the client evaluates the partition tree and goes straight to the owning node.
+Source: Apache Ignite IEP-24, "Thin Clients": the client evaluates the partition tree and goes straight to the owning
+node.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ class StatementRoute(NamedTuple):
 _NOWHERE: Final = StatementRoute(ExecutionMode.NONE, ())
 
 
-def choose_route(statement: SelectStatement, params: Sequence[Any], topology: Topology, *, pruning: bool) -> StatementRoute:
+def choose_route(
+    statement: SelectStatement, params: Sequence[Any], topology: Topology, *, pruning: bool
+) -> StatementRoute:
     """Evaluate the partition trees and find the owners.
 
     Args:
@@ -72,7 +76,11 @@ def choose_route(statement: SelectStatement, params: Sequence[Any], topology: To
                 owners |= _primaries(topology.ownership(scan.group), ids)
     if empty:
         # Without a stored answer, any member can say what the statement gives over no rows.
-        return _NOWHERE if statement.empty is not None else StatementRoute(ExecutionMode.LOCAL, _any_owners(statement.scans, topology))
+        return (
+            _NOWHERE
+            if statement.empty is not None
+            else StatementRoute(ExecutionMode.LOCAL, _any_owners(statement.scans, topology))
+        )
     if not owners:
         return StatementRoute(ExecutionMode.LOCAL, topology.member_ids)
     return StatementRoute(ExecutionMode.LOCAL if len(owners) == 1 else ExecutionMode.DISTRIBUTED, tuple(sorted(owners)))

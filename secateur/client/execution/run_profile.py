@@ -14,8 +14,9 @@ class StageWork:
     """What one stage of a query did on one member.
 
     Attributes:
-        stage: Its name, as EXPLAIN has it; a query that one member answers whole has the one stage ``local``, what is changed in several partitions ends with
-            the stage ``publish``, what is changed in one with ``copy``, for the members that keep a backup of it.
+        stage: Its name, as EXPLAIN has it; a query that one member answers whole has the one stage ``local``, what is
+            changed in several partitions ends with the stage ``publish``, what is changed in one with ``copy``, for the
+            members that keep a backup of it.
         member: Id of the member.
         partitions: Partitions read there, a replicated table counting as one; 0 for a stage that reads none.
         rows_in: Rows that came from other stages; for ``local``, the rows read from the partitions.
@@ -23,8 +24,8 @@ class StageWork:
         bytes_out: Their bytes.
         sent_bytes: Bytes sent to other members.
         kernel_ms: Milliseconds spent in kernel calls in threads.
-        busy_ms: Milliseconds spent on the event loop, also in kernel calls over a few rows; for ``publish`` and rows that a client sends, until the member had
-            answered.
+        busy_ms: Milliseconds spent on the event loop, also in kernel calls over a few rows; for ``publish`` and rows
+            that a client sends, until the member had answered.
     """
 
     stage: str
@@ -50,7 +51,8 @@ class RunProfile:
     Attributes:
         rows: Rows of its result.
         bytes: Their bytes.
-        work: In the order of the stages; of a query in steps, those of each step before those of the rest, with the number of the step before their names.
+        work: In the order of the stages; of a query in steps, those of each step before those of the rest, with the
+            number of the step before their names.
     """
 
     rows: int
@@ -91,11 +93,18 @@ class RunProfile:
             }
             for name, works in self.stages.items()
         ]
-        return {"result_bytes": self.bytes, "kernel_ms": self.kernel_ms, "exchange_bytes": self.exchange_bytes, "stages": stages}
+        return {
+            "result_bytes": self.bytes,
+            "kernel_ms": self.kernel_ms,
+            "exchange_bytes": self.exchange_bytes,
+            "stages": stages,
+        }
 
 
 def profile_of_change(header: Mapping[str, Any]) -> RunProfile:
-    """The profile of a change, from the answer to it; the rows are those that were changed, and have no bytes in the result."""
+    """The profile of a change, from the answer to it; the rows are those that were changed, and have no bytes in the
+    result.
+    """
     return RunProfile(header["rows"], 0, tuple(map(StageWork.from_wire, header["work"])))
 
 

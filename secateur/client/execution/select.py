@@ -1,4 +1,6 @@
-"""Running a SELECT from the client: choose the execution mode, ask the member, and follow partitions that have moved."""
+"""Running a SELECT from the client: choose the execution mode, ask the member, and follow partitions that have
+moved.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,14 @@ from secateur.client.execution.result_stream import ResultStream
 from secateur.client.execution.retry_policy import RetryPolicy, is_final, planned_again
 from secateur.client.execution.routing import ExecutionMode, choose_route
 from secateur.client.execution.run_profile import RunProfile
-from secateur.client.execution.statement import ChangeStatement, CopyTo, CreateTableAs, InsertSelect, SelectStatement, WholeChange
+from secateur.client.execution.statement import (
+    ChangeStatement,
+    CopyTo,
+    CreateTableAs,
+    InsertSelect,
+    SelectStatement,
+    WholeChange,
+)
 from secateur.client.execution.verify import same_rows
 from secateur.client.session import Session
 from secateur.errors import (
@@ -71,7 +80,9 @@ class RunOptions(Enum):
     ROWS = auto()
     """All rows at once."""
     ROWS_IN_PARTS = auto()
-    """The rows; those beyond the first few megabytes may come later, as they are read. Until the first of them are here the run may be repeated, and never
+    """The rows; those beyond the first few megabytes may come later, as they are read.
+
+    Until the first of them are here the run may be repeated, and never
     afterwards."""
     PROFILE = auto()
     """What the run does, and no rows."""
@@ -91,7 +102,8 @@ def run_select(
 ) -> SelectResult:
     """Run a planned SELECT under the session's pruning setting.
 
-    Reads do nothing twice that matters, so while the cluster changes they are tried again with fresh owners and, if need be, a fresh plan, for at most 10 s.
+    Reads do nothing twice that matters, so while the cluster changes they are tried again with fresh owners and, if
+    need be, a fresh plan, for at most 10 s.
 
     Args:
         session: Where.
@@ -127,7 +139,9 @@ def run_select(
     return SelectResult(outcome.result, statement.columns, stats, outcome.rest, outcome.profile, outcome.narrowed)
 
 
-def _verified(session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement) -> tuple[SelectStatement, RunOutcome]:
+def _verified(
+    session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement
+) -> tuple[SelectStatement, RunOutcome]:
     """Run pruned, and the user's own text over all rows, and compare.
 
     A difference that comes from rows written in between does not last, so it has to show three times.
@@ -135,11 +149,14 @@ def _verified(session: Session, sql: str, params: list[Any] | dict[str, Any], st
     for _ in range(_VERIFY_ROUNDS):
         statement, pruned = _following(session, sql, params, statement, pruning=True)
         statement, unpruned = _following(session, sql, params, statement, pruning=False)
-        if not statement.deterministic or same_rows(as_table(pruned.result, statement.columns), as_table(unpruned.result, statement.columns)):
+        if not statement.deterministic or same_rows(
+            as_table(pruned.result, statement.columns), as_table(unpruned.result, statement.columns)
+        ):
             return statement, pruned
     raise PruningMismatchError(
-        f"pruned and unpruned runs differ: {pruned.result.num_rows} rows from {pruned.partitions_read} partitions against {unpruned.result.num_rows} rows from "
-        f"{unpruned.partitions_read}, for {sql!r} with parameters {params!r}; please report it, and use SET pruning = off until it is mended",
+        f"pruned and unpruned runs differ: {pruned.result.num_rows} rows from {pruned.partitions_read} partitions"
+        f" against {unpruned.result.num_rows} rows from {unpruned.partitions_read}, for {sql!r} with parameters"
+        f" {params!r}; please report it, and use SET pruning = off until it is mended",
         sql=sql,
         rows_pruned=pruned.result.num_rows,
         rows_unpruned=unpruned.result.num_rows,
@@ -147,7 +164,13 @@ def _verified(session: Session, sql: str, params: list[Any] | dict[str, Any], st
 
 
 def _following(
-    session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement, *, pruning: bool, wanted: RunOptions = RunOptions.ROWS
+    session: Session,
+    sql: str,
+    params: list[Any] | dict[str, Any],
+    statement: SelectStatement,
+    *,
+    pruning: bool,
+    wanted: RunOptions = RunOptions.ROWS,
 ) -> tuple[SelectStatement, RunOutcome]:
     """Run, and when the cluster has changed, learn and run again."""
     retry_policy: RetryPolicy | None = None
@@ -167,7 +190,9 @@ def _following(
                 retry_policy.pause()
 
 
-def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any], before: SelectStatement, because: Error) -> SelectStatement:
+def _planned_again(
+    session: Session, sql: str, params: list[Any] | dict[str, Any], before: SelectStatement, because: Error
+) -> SelectStatement:
     prepared = planned_again(session, sql, params)
     match prepared:
         case None:
@@ -182,7 +207,13 @@ def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any
 
 
 def _run(
-    session: Session, statement: SelectStatement, params: Sequence[Any], *, pruning: bool, wanted: RunOptions, state: Mapping[str, Any] = _ANY_STATE
+    session: Session,
+    statement: SelectStatement,
+    params: Sequence[Any],
+    *,
+    pruning: bool,
+    wanted: RunOptions,
+    state: Mapping[str, Any] = _ANY_STATE,
 ) -> RunOutcome:
     is_profiled = wanted in (RunOptions.PROFILE, RunOptions.ROWS_AND_PROFILE)
     if statement.materialized is None or not pruning or not (is_profiled or _is_due(session, statement)):
@@ -209,8 +240,14 @@ def _run(
 
 
 def _is_due(session: Session, statement: SelectStatement) -> bool:
-    """Whether steps are to be run: keys are only a help, and those that never are of use are not looked for every time."""
-    return statement.materialized is None or statement.materialized.watched is None or session.filter_backoff.is_due(statement.plan_id)
+    """Whether steps are to be run: keys are only a help, and those that never are of use are not looked for every
+    time.
+    """
+    return (
+        statement.materialized is None
+        or statement.materialized.watched is None
+        or session.filter_backoff.is_due(statement.plan_id)
+    )
 
 
 def _needs(session: Session, statement: SelectStatement, params: Sequence[Any]) -> ReadRequirements:
@@ -219,7 +256,13 @@ def _needs(session: Session, statement: SelectStatement, params: Sequence[Any]) 
 
 
 def _run_whole(
-    session: Session, statement: SelectStatement, params: Sequence[Any], *, pruning: bool, wanted: RunOptions, state: Mapping[str, Any] = _ANY_STATE
+    session: Session,
+    statement: SelectStatement,
+    params: Sequence[Any],
+    *,
+    pruning: bool,
+    wanted: RunOptions,
+    state: Mapping[str, Any] = _ANY_STATE,
 ) -> RunOutcome:
     topology = session.topology
     route = choose_route(statement, params, topology, pruning=pruning)
@@ -228,7 +271,14 @@ def _run_whole(
         assert statement.empty is not None
         nothing_done = RunProfile(statement.empty.num_rows, statement.empty.nbytes, ())
         return RunOutcome(
-            statement.empty, route.execution_mode, (), 0, statement.partitions_total, len(topology.members), topology.version, profile=nothing_done
+            statement.empty,
+            route.execution_mode,
+            (),
+            0,
+            statement.partitions_total,
+            len(topology.members),
+            topology.version,
+            profile=nothing_done,
         )
     if not route.members:
         topology.check_any()

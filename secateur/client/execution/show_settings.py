@@ -12,9 +12,13 @@ __all__ = ["shown_settings"]
 
 
 def shown_settings(session: Session, statement: ShowSettings) -> tuple[pa.Table, tuple[ResultColumn, ...]]:
-    """What SHOW answers, all VARCHAR: one row with the value under the name of its setting, or a row of (name, value, default, description) for each."""
+    """What SHOW answers, all VARCHAR: one row with the value under the name of its setting, or a row of (name, value,
+    default, description) for each.
+    """
     values = {**session.settings(), "statement_timeout": session.statement_timeout.text}
-    rows = [(name, values.get(name, default), default, description) for name, default, description in statement.settings]
+    rows = [
+        (name, values.get(name, default), default, description) for name, default, description in statement.settings
+    ]
     found = {name: [value] for name, value, _, _ in rows}
     if not statement.is_single:
         found = dict(zip(("name", "value", "default", "description"), map(list, zip(*rows, strict=True)), strict=True))

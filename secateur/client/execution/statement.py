@@ -84,7 +84,8 @@ class SelectStatement:
         catalog_version: The catalog it was planned for.
         lists: Long lists of literals of the text, which the plan takes as parameters.
         materialized: The same query in steps, for when pruning is on; None where that gains nothing.
-        is_estimated: Whether estimates of sizes had a say in the plan, so that it may be another one when tables have grown.
+        is_estimated: Whether estimates of sizes had a say in the plan, so that it may be another one when tables have
+            grown.
     """
 
     plan_id: str
@@ -149,7 +150,8 @@ class Materialized:
     Attributes:
         steps: In the order of their parameters.
         outer: The rest; its parameters are those of the whole statement, then those of each step.
-        watched: The scans of ``outer`` in whose rows the steps have found what is true only as long as they are the same; None where it does not matter.
+        watched: The scans of ``outer`` in whose rows the steps have found what is true only as long as they are the
+            same; None where it does not matter.
     """
 
     steps: tuple[Step, ...]
@@ -258,7 +260,8 @@ class ManyRows:
 
     Attributes:
         sql: The same statement for a query, whose parameters are lists: one for each cell.
-        cells: The index of the parameter and the column of each value that is a parameter; every column of the key has one.
+        cells: The index of the parameter and the column of each value that is a parameter; every column of the key has
+            one.
     """
 
     sql: str
@@ -273,9 +276,11 @@ class WholeChange:
         table: The table that is changed.
         source: The query for what becomes of its rows.
         duplicate_match: What it means that a row is found twice; for members.
-        returning: What the statement returns of the rows concerned, None for nothing: only its columns and its id matter here.
+        returning: What the statement returns of the rows concerned, None for nothing: only its columns and its id
+            matter here.
         names_action: Whether that has the action of the row as a parameter more; for members.
-        is_single_partition: Whether the primary of a partition can carry it out by itself, when the first scan of the query is of that one.
+        is_single_partition: Whether the primary of a partition can carry it out by itself, when the first scan of the
+            query is of that one.
         many: How to say it for many sets of parameters at once; None where that cannot be said.
     """
 
@@ -305,7 +310,9 @@ class SetPruning:
 
 @dataclass(frozen=True, slots=True)
 class SetPlanOption:
-    """A setting of this session that plans depend on, such as ``SET disabled_rules = ...``; an empty value is the default."""
+    """A setting of this session that plans depend on, such as ``SET disabled_rules = ...``; an empty value is the
+    default.
+    """
 
     name: str
     value: str
@@ -382,21 +389,33 @@ def read_prepared(answer: Answer) -> Prepared:
                 return _select(statement)
             case "create_table_as":
                 source_select = statement["source_select"]
-                return CreateTableAs(TableDef.from_wire(statement["table"]), statement["create"], None if source_select is None else _select(source_select))
+                return CreateTableAs(
+                    TableDef.from_wire(statement["table"]),
+                    statement["create"],
+                    None if source_select is None else _select(source_select),
+                )
             case "copy_from":
-                return CopyFrom(TableDef.from_wire(statement["table"]), tuple(statement["columns"]), FileOptions.from_wire(statement["options"]))
+                return CopyFrom(
+                    TableDef.from_wire(statement["table"]),
+                    tuple(statement["columns"]),
+                    FileOptions.from_wire(statement["options"]),
+                )
             case "copy_to":
                 return CopyTo(_select(statement["source_select"]), FileOptions.from_wire(statement["options"]))
             case "ddl":
                 return Done(statement.get("message", ""))
             case "insert" if "source_select" in statement:
                 table = TableDef.from_wire(statement["table"])
-                return InsertSelect(table, tuple(statement["columns"]), _select(statement["source_select"]), statement["mode"])
+                return InsertSelect(
+                    table, tuple(statement["columns"]), _select(statement["source_select"]), statement["mode"]
+                )
             case "insert":
                 table = TableDef.from_wire(statement["table"])
                 return InsertRows(table, decode_tables(answer.parts), statement["mode"], _template(table, statement))
             case "change":
-                return ChangeStatement(TableDef.from_wire(statement["table"]), _select(statement["source_select"]), statement["operation"])
+                return ChangeStatement(
+                    TableDef.from_wire(statement["table"]), _select(statement["source_select"]), statement["operation"]
+                )
             case "whole_change":
                 table, returning = TableDef.from_wire(statement["table"]), statement["returning"]
                 returned = None if returning is None else _select(returning)
@@ -405,7 +424,15 @@ def read_prepared(answer: Answer) -> Prepared:
                 if statement["many"] is not None:
                     text, cells = statement["many"]
                     many = ManyRows(text, tuple((int(index), str(name)) for index, name in cells))
-                return WholeChange(table, source, statement["meeting"], returned, statement["names_action"], statement["is_narrow"], many)
+                return WholeChange(
+                    table,
+                    source,
+                    statement["meeting"],
+                    returned,
+                    statement["names_action"],
+                    statement["is_narrow"],
+                    many,
+                )
             case "set" if statement["name"] == "pruning":
                 return SetPruning(Pruning(statement["value"]))
             case "set" if statement["name"] == "statement_timeout":
@@ -414,18 +441,25 @@ def read_prepared(answer: Answer) -> Prepared:
             case "set" if statement["name"] in _PLAN_OPTIONS:
                 return SetPlanOption(str(statement["name"]), str(statement["value"]))
             case "show_settings":
-                return ShowSettings(tuple((str(name), str(default), str(text)) for name, default, text in statement["settings"]), statement["is_single"])
+                return ShowSettings(
+                    tuple((str(name), str(default), str(text)) for name, default, text in statement["settings"]),
+                    statement["is_single"],
+                )
             case "explain":
                 table = decode_tables(answer.parts)
                 columns = tuple(ResultColumn(name, "VARCHAR") for name in table.schema.names)
-                return PlanText(columns, table, statement["is_json"], statement.get("analyzed"), statement.get("planning_ms", 0.0))
+                return PlanText(
+                    columns, table, statement["is_json"], statement.get("analyzed"), statement.get("planning_ms", 0.0)
+                )
             case kind:
                 raise ProtocolError(
-                    f"the controller prepared a statement of kind {kind!r}, which this client does not know: install the version of the cluster"
+                    f"the controller prepared a statement of kind {kind!r}, which this client does not know: install"
+                    " the version of the cluster"
                 )
     except (KeyError, TypeError, ValueError) as error:
         raise ProtocolError(
-            f"the controller's answer to prepare does not read ({type(error).__name__}: {error}): install the version of the cluster"
+            f"the controller's answer to prepare does not read ({type(error).__name__}: {error}): install the version"
+            " of the cluster"
         ) from error
 
 
@@ -435,7 +469,9 @@ def _template(table: TableDef, statement: dict[str, Any]) -> InsertTemplate | No
         return None
     rows = tuple(tuple(cell if isinstance(cell, int) else Literal(cell[0]) for cell in row) for row in data["rows"])
     names = tuple(data["parameter_names"])
-    return InsertTemplate(table, tuple(data["columns"]), rows, statement["mode"], data["parameter_count"], names, data["schema_version"])
+    return InsertTemplate(
+        table, tuple(data["columns"]), rows, statement["mode"], data["parameter_count"], names, data["schema_version"]
+    )
 
 
 def _select(data: dict[str, Any]) -> SelectStatement:
@@ -456,7 +492,9 @@ def _select(data: dict[str, Any]) -> SelectStatement:
 
 def _scan(data: dict[str, Any]) -> Scan:
     tree = PartitionTree.from_wire(data["tree"])
-    return Scan(data["table"], data["alias"], data["table_id"], data["table_version"], data["group"], data["replicated"], tree)
+    return Scan(
+        data["table"], data["alias"], data["table_id"], data["table_version"], data["group"], data["replicated"], tree
+    )
 
 
 def _materialized(data: dict[str, Any]) -> Materialized:

@@ -16,7 +16,9 @@ Cached: TypeAlias = SelectStatement | ChangeStatement | WholeChange | InsertTemp
 """What need not be prepared again."""
 
 StatementKey: TypeAlias = tuple[str, Pruning, str, tuple[Any, ...]]
-"""SQL text, pruning setting, other settings that plans depend on, and the types of the parameters: a plan may depend on all of them."""
+"""SQL text, pruning setting, other settings that plans depend on, and the types of the parameters: a plan may depend on
+all of them.
+"""
 
 
 class StatementCache:
@@ -57,7 +59,11 @@ class StatementCache:
     def forget_estimated(self) -> None:
         """Drop the plans that may be other ones, now that tables have other sizes."""
         with self._lock:
-            self._statements = OrderedDict((key, kept) for key, kept in self._statements.items() if isinstance(kept, InsertTemplate) or not kept.is_estimated)
+            self._statements = OrderedDict(
+                (key, kept)
+                for key, kept in self._statements.items()
+                if isinstance(kept, InsertTemplate) or not kept.is_estimated
+            )
 
     def clear(self) -> None:
         """Drop everything: the catalog has changed."""

@@ -18,17 +18,25 @@ _ABSOLUTE_TOLERANCE: Final = 1e-12
 def same_rows(left: pa.Table, right: pa.Table) -> bool:
     """Compare two tables as multisets of rows; floating-point values with a relative tolerance of 1e-9.
 
-    Sums of floats depend on the order of their terms, and rows without ORDER BY have none. The order of an ordered result is not compared.
+    Sums of floats depend on the order of their terms, and rows without ORDER BY have none. The order of an ordered
+    result is not compared.
 
-    Cost: O(n log n) Python objects; rows that differ in nothing but floats are matched one by one where sorting them does not pair them.
+    Cost: O(n log n) Python objects; rows that differ in nothing but floats are matched one by one where sorting them
+    does not pair them.
     """
-    if left.num_rows != right.num_rows or left.schema.names != right.schema.names or left.schema.types != right.schema.types:
+    if (
+        left.num_rows != right.num_rows
+        or left.schema.names != right.schema.names
+        or left.schema.types != right.schema.types
+    ):
         return False
     if left.equals(right):
         return True
     floats = [index for index, kind in enumerate(left.schema.types) if pa.types.is_floating(kind)]
     groups_left, groups_right = _grouped(left, floats), _grouped(right, floats)
-    return groups_left.keys() == groups_right.keys() and all(_paired(rows, groups_right[key]) for key, rows in groups_left.items())
+    return groups_left.keys() == groups_right.keys() and all(
+        _paired(rows, groups_right[key]) for key, rows in groups_left.items()
+    )
 
 
 _Floats = tuple[float | None, ...]
@@ -40,7 +48,9 @@ def _grouped(table: pa.Table, floats: Sequence[int]) -> dict[str, list[_Floats]]
     others = [column for index, column in enumerate(columns) if index not in floats]
     groups: dict[str, list[_Floats]] = defaultdict(list)
     for position in range(table.num_rows):
-        groups[repr([column[position] for column in others])].append(tuple(columns[index][position] for index in floats))
+        groups[repr([column[position] for column in others])].append(
+            tuple(columns[index][position] for index in floats)
+        )
     return groups
 
 
@@ -59,7 +69,10 @@ def _paired(left: list[_Floats], right: list[_Floats]) -> bool:
 
 
 def _order(row: _Floats) -> tuple[tuple[bool, bool, float], ...]:
-    return tuple((value is None, value is not None and math.isnan(value), 0.0 if value is None or math.isnan(value) else value) for value in row)
+    return tuple(
+        (value is None, value is not None and math.isnan(value), 0.0 if value is None or math.isnan(value) else value)
+        for value in row
+    )
 
 
 def _close(left: _Floats, right: _Floats) -> bool:
@@ -68,7 +81,10 @@ def _close(left: _Floats, right: _Floats) -> bool:
         or (
             a is not None
             and b is not None
-            and ((math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=_RELATIVE_TOLERANCE, abs_tol=_ABSOLUTE_TOLERANCE))
+            and (
+                (math.isnan(a) and math.isnan(b))
+                or math.isclose(a, b, rel_tol=_RELATIVE_TOLERANCE, abs_tol=_ABSOLUTE_TOLERANCE)
+            )
         )
         for a, b in zip(left, right, strict=True)
     )

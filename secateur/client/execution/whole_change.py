@@ -1,7 +1,9 @@
-"""MERGE, UPDATE ... FROM and their kin from the client: the controller has one member work the change out and publishes it.
+"""MERGE, UPDATE ...
 
-Where the keys that the statement names are all in one partition, its primary does it alone, with one frame: so an ``INSERT ... ON CONFLICT DO UPDATE`` of one
-row costs what an UPDATE of one row costs.
+FROM and their kin from the client: the controller has one member work the change out and publishes it.
+
+Where the keys that the statement names are all in one partition, its primary does it alone, with one frame: so an
+``INSERT ... ON CONFLICT DO UPDATE`` of one row costs what an UPDATE of one row costs.
 """
 
 from __future__ import annotations
@@ -41,11 +43,19 @@ class _Outcome:
 
 
 def run_whole_change(
-    session: Session, sql: str, params: list[Any] | dict[str, Any], change: WholeChange, *, cached: bool, started_s: float, profiled: bool = False
+    session: Session,
+    sql: str,
+    params: list[Any] | dict[str, Any],
+    change: WholeChange,
+    *,
+    cached: bool,
+    started_s: float,
+    profiled: bool = False,
 ) -> ChangeResult:
     """Carry out a change: all of it, or nothing.
 
-    While the cluster changes it is tried again with fresh owners, for at most 10 s. What is visible is safe on all copies when this returns.
+    While the cluster changes it is tried again with fresh owners, for at most 10 s. What is visible is safe on all
+    copies when this returns.
 
     Args:
         session: Where.
@@ -60,8 +70,8 @@ def run_whole_change(
         ProgrammingError: MERGE would change a row twice.
         DuplicateKeyError, DataError, NullKeyError: A row that the table cannot take; nothing was changed.
         PruningMismatchError: With ``SET pruning = verify``, the unpruned run finds other rows; nothing was changed.
-        OperationalError: The members could not be reached for longer than 10 s; or an answer was lost, so that it is unknown whether the change was made,
-            and the message says so.
+        OperationalError: The members could not be reached for longer than 10 s; or an answer was lost, so that it is
+            unknown whether the change was made, and the message says so.
     """
     pruning = session.pruning
     if pruning is Pruning.VERIFY:
@@ -81,8 +91,18 @@ def run_whole_change(
     return ChangeResult(outcome.rows, stats, outcome.returned, outcome.profile)
 
 
-def _following(session: Session, sql: str, params: list[Any] | dict[str, Any], change: WholeChange, *, pruning: bool, profiled: bool) -> _Outcome:
-    """Run, and when the cluster has changed, learn and run again: at the primary of a partition under the same id, so that it is made once."""
+def _following(
+    session: Session,
+    sql: str,
+    params: list[Any] | dict[str, Any],
+    change: WholeChange,
+    *,
+    pruning: bool,
+    profiled: bool,
+) -> _Outcome:
+    """Run, and when the cluster has changed, learn and run again: at the primary of a partition under the same id, so
+    that it is made once.
+    """
     change_id = uuid.uuid4().hex
     retry_policy = RetryPolicy(session)
     uncertain: MemberLostError | None = None
@@ -102,7 +122,9 @@ def _following(session: Session, sql: str, params: list[Any] | dict[str, Any], c
                 retry_policy.pause()
 
 
-def _planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any], before: WholeChange, because: Error) -> WholeChange:
+def _planned_again(
+    session: Session, sql: str, params: list[Any] | dict[str, Any], before: WholeChange, because: Error
+) -> WholeChange:
     prepared = planned_again(session, sql, params)
     if prepared is None:
         return before
@@ -119,21 +141,44 @@ def _only_partition(change: WholeChange, values: Sequence[Any], *, pruning: bool
     return int(ids[0]) if len(ids) == 1 else None
 
 
-def _run_narrow(session: Session, change: WholeChange, values: Sequence[Any], partition: int, change_id: str, *, pruning: bool, profiled: bool) -> _Outcome:
+def _run_narrow(
+    session: Session,
+    change: WholeChange,
+    values: Sequence[Any],
+    partition: int,
+    change_id: str,
+    *,
+    pruning: bool,
+    profiled: bool,
+) -> _Outcome:
     topology, scan = session.topology, change.source.scans[0]
     member = topology.ownership(scan.group).primary(partition)
     topology.check_live([member])
-    args = {"plan": change.source.plan_id, "params": values, "pruning": pruning, "operation": "effects", "change_id": change_id, "profile": profiled}
+    args = {
+        "plan": change.source.plan_id,
+        "params": values,
+        "pruning": pruning,
+        "operation": "effects",
+        "change_id": change_id,
+        "profile": profiled,
+    }
     try:
         header = session.ask_member(member, "change", args).header
     except DeadlineError as error:
         raise unknown_outcome(change.table, error) from error
     return _Outcome(
-        header["rows"], ExecutionMode.LOCAL, header["members_touched"], 1, topology.version, profile=profile_of_change(header) if profiled else None
+        header["rows"],
+        ExecutionMode.LOCAL,
+        header["members_touched"],
+        1,
+        topology.version,
+        profile=profile_of_change(header) if profiled else None,
     )
 
 
-def _run_whole(session: Session, change: WholeChange, values: Sequence[Any], *, pruning: bool, profiled: bool) -> _Outcome:
+def _run_whole(
+    session: Session, change: WholeChange, values: Sequence[Any], *, pruning: bool, profiled: bool
+) -> _Outcome:
     table, returning = change.table, change.returning
     # An id of its own for each try: members remember how a load has ended, also one that was given up.
     load_id = uuid.uuid4().hex
@@ -154,16 +199,28 @@ def _run_whole(session: Session, change: WholeChange, values: Sequence[Any], *, 
         header = session.ask("change_whole", args).header
     except (MemberLostError, DeadlineError) as error:
         raise unknown_outcome(table, error) from error
-    partitions = sum(len(scan.tree.bind(values).ids if pruning else scan.tree.live_ids()) for scan in change.source.scans)
+    partitions = sum(
+        len(scan.tree.bind(values).ids if pruning else scan.tree.live_ids()) for scan in change.source.scans
+    )
     returned = None if returning is None else _fetch(session, change, header["coordinator"], load_id)
     return _Outcome(
-        header["rows"], ExecutionMode.DISTRIBUTED, header["members_touched"], partitions, header["topology_version"], returned, profile_of_change(header)
+        header["rows"],
+        ExecutionMode.DISTRIBUTED,
+        header["members_touched"],
+        partitions,
+        header["topology_version"],
+        returned,
+        profile_of_change(header),
     )
 
 
 def _fetch(session: Session, change: WholeChange, coordinator: str, load_id: str) -> pa.Table:
     try:
-        return decode_table(session.ask_member(coordinator, "change_returned", {"load_id": load_id}).payload, ranges=False)
+        return decode_table(
+            session.ask_member(coordinator, "change_returned", {"load_id": load_id}).payload, ranges=False
+        )
     except (OperationalError, *NOTHING_DONE) as error:
         name = change.table.name
-        raise OperationalError(f"{name} was changed, but the rows to return are lost: read them with SELECT. {error.message}", table=name) from error
+        raise OperationalError(
+            f"{name} was changed, but the rows to return are lost: read them with SELECT. {error.message}", table=name
+        ) from error

@@ -1,7 +1,9 @@
-"""Many changes of one statement: an ``INSERT ... ON CONFLICT DO UPDATE`` for many rows is one statement of a query, whose parameters are lists.
+"""Many changes of one statement: an ``INSERT ... ON CONFLICT DO UPDATE`` for many rows is one statement of a query,
+whose parameters are lists.
 
-The rows that are taken together have keys of their own, so that it makes no difference that they meet the table at once; the next row of a key that has come
-before begins the next statement. Values that are not of their columns' types as they stand are left to the statement as the user wrote it, row by row.
+The rows that are taken together have keys of their own, so that it makes no difference that they meet the table at
+once; the next row of a key that has come before begins the next statement. Values that are not of their columns' types
+as they stand are left to the statement as the user wrote it, row by row.
 """
 
 from __future__ import annotations
@@ -33,7 +35,11 @@ def run_whole_changes(session: Session, sql: str, changes: Sequence[tuple[WholeC
         Error: As :func:`~secateur.client.execution.whole_change.run_whole_change`; what was before is done.
     """
     first = changes[0][0]
-    together = None if first.many is None or len(changes) < _ROWS_MIN else _cells(first, first.many, [params for _, params in changes])
+    together = (
+        None
+        if first.many is None or len(changes) < _ROWS_MIN
+        else _cells(first, first.many, [params for _, params in changes])
+    )
     if first.many is None or together is None:
         return sum(_run(session, sql, params, change) for change, params in changes)
     rows = 0
@@ -58,13 +64,19 @@ def _cells(change: WholeChange, many: ManyRows, params: Sequence[Params]) -> lis
     source = change.source
     ordered = [ordered_values(given, source.parameter_count, source.parameter_names) for given in params]
     cells = [[values[index] for values in ordered] for index, _ in many.cells]
-    fitting = (as_they_stand(values, change.table.column(name).type) for values, (_, name) in zip(cells, many.cells, strict=True))
+    fitting = (
+        as_they_stand(values, change.table.column(name).type)
+        for values, (_, name) in zip(cells, many.cells, strict=True)
+    )
     return None if any(column is None for column in fitting) else cells
 
 
 def _runs_of_keys(change: WholeChange, many: ManyRows, cells: Sequence[list[Any]]) -> Iterator[tuple[int, int]]:
     """Where the rows begin and end that can be taken together."""
-    keys = zip(*(values for values, (_, name) in zip(cells, many.cells, strict=True) if name in change.table.primary_key), strict=True)
+    keys = zip(
+        *(values for values, (_, name) in zip(cells, many.cells, strict=True) if name in change.table.primary_key),
+        strict=True,
+    )
     start, position = 0, 0
     seen: set[tuple[Any, ...]] = set()
     for position, key in enumerate(keys):

@@ -1,4 +1,6 @@
-"""Jobs on record from the client's side: the controller knows where they are, the member that coordinated one has its rows."""
+"""Jobs on record from the client's side: the controller knows where they are, the member that coordinated one has its
+rows.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ class JobInfo:
         coordinator: Id of the member that runs it, None between attempts and after its end.
         submitted_s: Seconds since the epoch.
         ended_s: Seconds since the epoch, None while it has not ended.
-        reason: Class and message of the error that ended it, or for which it began again last; None when there was none.
+        reason: Class and message of the error that ended it, or for which it began again last; None when there was
+            none.
     """
 
     job_id: str
@@ -75,7 +78,8 @@ class Job:
         return JobInfo.from_wire(self._look())
 
     def result(self, timeout_s: float | None = None) -> pa.Table:
-        """Wait for the job and return the rows of its only result sink; a table without rows and columns if it has none.
+        """Wait for the job and return the rows of its only result sink; a table without rows and columns if it has
+        none.
 
         Args:
             timeout_s: Seconds to wait; the job goes on when they have passed. None waits for ever.
@@ -84,14 +88,16 @@ class Job:
             DeadlineError: The job still runs, or it took longer than ``JobConfig.timeout_s``.
             JobFailedError: A processor raised; names the vertex and the member.
             JobCancelledError: It was cancelled.
-            MemberLostError: A member was lost too often; or the job has succeeded, but the member that had its rows was lost since.
+            MemberLostError: A member was lost too often; or the job has succeeded, but the member that had its rows was
+                lost since.
             LimitExceededError: Its rows were dropped for newer results.
             InterfaceError: It has several result sinks: see :meth:`results`.
         """
         return only_result(self.job_id, self.results(timeout_s))
 
     def results(self, timeout_s: float | None = None) -> dict[str, pa.Table]:
-        """Wait for the job and return the rows of each result sink by the name of its vertex; without columns, if no batch told the sink what they are.
+        """Wait for the job and return the rows of each result sink by the name of its vertex; without columns, if no
+        batch told the sink what they are.
 
         Raises:
             Error: As :meth:`result`.
@@ -104,10 +110,12 @@ class Job:
         return self._tables
 
     def metrics(self) -> list[dict[str, Any]]:
-        """What each vertex has done on each member so far, or did until the job ended: see :class:`secateur.engine.runtime.metrics.VertexMetrics` for the names.
+        """What each vertex has done on each member so far, or did until the job ended: see
+        :class:`secateur.engine.runtime.metrics.VertexMetrics` for the names.
 
-        Costs a round trip to the controller, and while the job runs one to its coordinator, which asks the other participants. Between attempts, those of the
-        last one; in the moments of starting and ending a member may be missing.
+        Costs a round trip to the controller, and while the job runs one to its coordinator, which asks the other
+        participants. Between attempts, those of the last one; in the moments of starting and ending a member may be
+        missing.
         """
         known = self._look()
         if known["coordinator"] is not None:
@@ -117,16 +125,21 @@ class Job:
         return metrics
 
     def plan(self) -> ResolvedPlan | None:
-        """Where the job runs, or ran: members, processors, partitions and edges, with what they have done so far. A notebook shows it as a picture.
+        """Where the job runs, or ran: members, processors, partitions and edges, with what they have done so far.
 
-        Of the attempt that started last; None before the first has started. Costs a round trip to the controller beside what :meth:`metrics` costs.
+        A notebook shows it as a picture.
+
+        Of the attempt that started last; None before the first has started. Costs a round trip to the controller beside
+        what :meth:`metrics` costs.
         """
         plan = self._session.ask("job_plan", {"job": self.job_id}).header["plan"]
         return None if plan is None else ResolvedPlan.from_wire(plan).measured(self.metrics())
 
     @property
     def members_touched(self) -> list[str]:
-        """Wait for the job and return the ids of the members that took part in the attempt that succeeded; none after a failure."""
+        """Wait for the job and return the ids of the members that took part in the attempt that succeeded; none after a
+        failure.
+        """
         members: list[str] = self._wait(None)["members"]
         return members
 
@@ -159,13 +172,18 @@ class Job:
                 args["wait_s"] = min(_POLL_S, max(end_s - time.monotonic(), 0.0))
                 if args["wait_s"] == 0.0:
                     break
-        raise DeadlineError(f"job {self.job_id} has not ended within {timeout_s:g} s; it goes on: call result() again, or cancel()")
+        raise DeadlineError(
+            f"job {self.job_id} has not ended within {timeout_s:g} s; it goes on: call result() again, or cancel()"
+        )
 
     def _fetch(self, member_id: str) -> dict[str, pa.Table]:
         try:
             answer = self._session.ask_member_on_own_channel(member_id, "job_result", {"job": self.job_id})
         except (MemberLostError, UnreachableError) as error:
-            lost = f"job {self.job_id} has succeeded, but member {member_id}, which had its rows, was lost since: submit it again, or write rows to a table"
+            lost = (
+                f"job {self.job_id} has succeeded, but member {member_id}, which had its rows, was lost since: submit"
+                " it again, or write rows to a table"
+            )
             raise MemberLostError(lost, member=member_id) from error
         return read_results(answer)
 
@@ -184,7 +202,9 @@ def submit_job(session: Session, dag: Submittable, config: SubmittableConfig | N
     return _take(session, {**job.args, "needs": job.needs.to_wire(), "if_absent": False}, job.dag)
 
 
-def submit_job_if_absent(session: Session, name: str, dag: Submittable, config: SubmittableConfig | None, params: Params) -> Job:
+def submit_job_if_absent(
+    session: Session, name: str, dag: Submittable, config: SubmittableConfig | None, params: Params
+) -> Job:
     """The job of that name that has not ended; if there is none, as :func:`submit_job` with that name.
 
     Raises:

@@ -14,7 +14,9 @@ __all__ = ["only_result", "read_results"]
 
 def read_results(answer: Answer) -> dict[str, pa.Table]:
     """The rows of each result sink, from a member's answer."""
-    return {name: decode_table(part, ranges=False) for name, part in zip(answer.header["sinks"], answer.parts, strict=False)}
+    return {
+        name: decode_table(part, ranges=False) for name, part in zip(answer.header["sinks"], answer.parts, strict=False)
+    }
 
 
 def only_result(job_id: str, tables: Mapping[str, pa.Table]) -> pa.Table:
@@ -24,5 +26,8 @@ def only_result(job_id: str, tables: Mapping[str, pa.Table]) -> pa.Table:
         InterfaceError: There are several.
     """
     if len(tables) > 1:
-        raise InterfaceError(f"job {job_id} has {len(tables)} results ({', '.join(tables)}): results() has all of them, by the name of the vertex")
+        raise InterfaceError(
+            f"job {job_id} has {len(tables)} results ({', '.join(tables)}): results() has all of them, by the name of"
+            " the vertex"
+        )
     return next(iter(tables.values()), pa.table({}))

@@ -1,4 +1,7 @@
-"""Light jobs from the client's side: hand a DAG straight to a member, wait for its result, stop it. Nobody keeps a record."""
+"""Light jobs from the client's side: hand a DAG straight to a member, wait for its result, stop it.
+
+Nobody keeps a record.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,9 @@ _BREAK_S: Final = 5.0
 
 
 class LightJob:
-    """A job without a record. Made by :meth:`Connection.submit` with ``light=True``; it runs, waited for or not, until its connection is closed.
+    """A job without a record.
+
+    Made by :meth:`Connection.submit` with ``light=True``; it runs, waited for or not, until its connection is closed.
 
     A lost member fails it.
     """
@@ -32,7 +37,9 @@ class LightJob:
         self._member_id = member_id
         self._answer: Answer | None = None
         self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, args=(args, dag), name=f"secateur-job-{self.job_id[:8]}", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, args=(args, dag), name=f"secateur-job-{self.job_id[:8]}", daemon=True
+        )
 
     def start(self) -> Self:
         """Send the job off; called once, by :func:`submit_light`."""
@@ -49,7 +56,8 @@ class LightJob:
         return JobStatus.CANCELLED if isinstance(self._failure, JobCancelledError) else JobStatus.FAILED
 
     def result(self, timeout_s: float | None = None) -> pa.Table:
-        """Wait for the job and return the rows of its only result sink; a table without rows and columns if it has none.
+        """Wait for the job and return the rows of its only result sink; a table without rows and columns if it has
+        none.
 
         Args:
             timeout_s: Seconds to wait; the job goes on when they have passed. None waits for ever.
@@ -63,7 +71,8 @@ class LightJob:
         return only_result(self.job_id, self.results(timeout_s))
 
     def results(self, timeout_s: float | None = None) -> dict[str, pa.Table]:
-        """Wait for the job and return the rows of each result sink by the name of its vertex; without columns, if no batch told the sink what they are.
+        """Wait for the job and return the rows of each result sink by the name of its vertex; without columns, if no
+        batch told the sink what they are.
 
         Raises:
             Error: As :meth:`result`.
@@ -71,14 +80,19 @@ class LightJob:
         return read_results(self._wait(timeout_s))
 
     def metrics(self) -> list[dict[str, Any]]:
-        """What each vertex has done on each member so far, or did until the job ended: see :class:`secateur.engine.runtime.metrics.VertexMetrics` for the names.
+        """What each vertex has done on each member so far, or did until the job ended: see
+        :class:`secateur.engine.runtime.metrics.VertexMetrics` for the names.
 
         One round trip while it runs, none afterwards.
 
         Raises:
             Error: Why it failed: a light job leaves no metrics then.
         """
-        answer = self._session.ask_member(self._member_id, "job_metrics", {"job": self.job_id}) if self._thread.is_alive() else self._wait(None)
+        answer = (
+            self._session.ask_member(self._member_id, "job_metrics", {"job": self.job_id})
+            if self._thread.is_alive()
+            else self._wait(None)
+        )
         metrics: list[dict[str, Any]] = answer.header["metrics"]
         return metrics
 
@@ -111,9 +125,15 @@ class LightJob:
     def _wait(self, timeout_s: float | None) -> Answer:
         self._thread.join(timeout_s)
         if self._thread.is_alive():
-            raise DeadlineError(f"job {self.job_id} has not ended within {timeout_s:g} s; it goes on: call result() again, or cancel()")
+            raise DeadlineError(
+                f"job {self.job_id} has not ended within {timeout_s:g} s; it goes on: call result() again, or cancel()"
+            )
         if self._answer is None:
-            raise self._failure if isinstance(self._failure, Error) else InterfaceError(f"job {self.job_id} was lost: {self._failure!r}") from self._failure
+            raise (
+                self._failure
+                if isinstance(self._failure, Error)
+                else InterfaceError(f"job {self.job_id} was lost: {self._failure!r}")
+            ) from self._failure
         return self._answer
 
 
@@ -127,5 +147,7 @@ def submit_light(session: Session, dag: Submittable, config: SubmittableConfig |
         PartitionLostError: A required partition had its only copy on a member that has left, or no member is left.
     """
     job = submission(session, dag, config, params)
-    members = coordinators(job.needs, session.topology, lambda table: session.known_table(table).scheme.affinity_group())
+    members = coordinators(
+        job.needs, session.topology, lambda table: session.known_table(table).scheme.affinity_group()
+    )
     return LightJob(session, members[session.turn() % len(members)], job.args, job.dag).start()

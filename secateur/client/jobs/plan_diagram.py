@@ -18,7 +18,9 @@ _PARTITIONS_SHOWN_MAX: Final = 3
 
 
 def plan_diagram(plan: ResolvedPlan) -> Diagram:
-    """A box for each vertex with a line for each of its members, faint if it is left out; what does not fit is in the tooltips."""
+    """A box for each vertex with a line for each of its members, faint if it is left out; what does not fit is in the
+    tooltips.
+    """
     return Diagram(tuple(map(_box, plan.vertices)), tuple(map(_arrow, plan.edges)), tuple(head(plan)))
 
 
@@ -27,7 +29,9 @@ def _box(vertex: ResolvedVertex) -> DiagramNode:
         return DiagramNode(vertex.name, ("left out",), "no row can reach it", is_faint=True)
     busy = () if vertex.busy_s is None else (f"busy {duration_text(vertex.busy_s)}",)
     return DiagramNode(
-        vertex.name, (*abbreviated([_line(placed) for placed in vertex.placed], _MEMBERS_SHOWN_MAX), *busy), "\n".join(map(_detail, vertex.placed))
+        vertex.name,
+        (*abbreviated([_line(placed) for placed in vertex.placed], _MEMBERS_SHOWN_MAX), *busy),
+        "\n".join(map(_detail, vertex.placed)),
     )
 
 
@@ -35,7 +39,11 @@ def _line(placed: PlacedVertex) -> str:
     words = [placed.member, f"x{placed.processors}"]
     if placed.partition_count is not None and placed.partitions is not None:
         few = placed.partition_count <= _PARTITIONS_SHOWN_MAX
-        words += [f"p{partition}" for partition in placed.partitions] if few else [count_text(placed.partition_count, "partition")]
+        words += (
+            [f"p{partition}" for partition in placed.partitions]
+            if few
+            else [count_text(placed.partition_count, "partition")]
+        )
     return " ".join(words)
 
 

@@ -11,12 +11,18 @@ __all__ = ["plan_job"]
 
 
 def plan_job(session: Session, dag: Submittable, config: SubmittableConfig | None, params: Params) -> ResolvedPlan:
-    """Have one of the members that may coordinate a job resolve it. One round trip to that member, and none to any other.
+    """Have one of the members that may coordinate a job resolve it.
+
+    One round trip to that member, and none to any other.
 
     Raises:
         Error: Why the job could not start.
     """
     job = submission(session, dag, config, params)
-    members = coordinators(job.needs, session.topology, lambda table: session.known_table(table).scheme.affinity_group())
-    answer = session.ask_member(members[0], "job_resolve", {"config": job.args["config"], "params": job.args["params"]}, job.dag)
+    members = coordinators(
+        job.needs, session.topology, lambda table: session.known_table(table).scheme.affinity_group()
+    )
+    answer = session.ask_member(
+        members[0], "job_resolve", {"config": job.args["config"], "params": job.args["params"]}, job.dag
+    )
     return ResolvedPlan.from_wire(answer.header["plan"])

@@ -21,13 +21,21 @@ def plan_text(plan: ResolvedPlan) -> str:
     lines = list(head(plan))
     for member in plan.participants:
         lines.append(f"{member}:")
-        lines += [f"  {vertex.name} {_placed(placed)}" for vertex in plan.vertices for placed in vertex.placed if placed.member == member]
+        lines += [
+            f"  {vertex.name} {_placed(placed)}"
+            for vertex in plan.vertices
+            for placed in vertex.placed
+            if placed.member == member
+        ]
     left_out = [vertex.name for vertex in plan.vertices if not vertex.placed]
     if left_out:
         lines.append(f"left out, since no row can reach them: {', '.join(left_out)}")
     if plan.edges:
         lines.append("edges:")
-        lines += [f"  {edge.source} -> {edge.destination}: {', '.join([*edge.words, *route(edge), *edge_flow(edge)])}" for edge in plan.edges]
+        lines += [
+            f"  {edge.source} -> {edge.destination}: {', '.join([*edge.words, *route(edge), *edge_flow(edge)])}"
+            for edge in plan.edges
+        ]
     return "\n".join(lines)
 
 
@@ -35,7 +43,10 @@ def head(plan: ResolvedPlan) -> Iterator[str]:
     """Who takes part, and what that costs in messages."""
     skipped = f", skipped{_listed(plan.skipped)}" if plan.skipped else ""
     yield f"runs on {len(plan.participants)} of {len(plan.members)} members{_listed(plan.participants)}{skipped}"
-    yield f"coordinator {plan.coordinator}, {count_text(plan.start_messages, 'start message')}, topology version {plan.topology_version}"
+    yield (
+        f"coordinator {plan.coordinator}, {count_text(plan.start_messages, 'start message')}, topology version"
+        f" {plan.topology_version}"
+    )
 
 
 def partitions_text(placed: PlacedVertex) -> str:

@@ -68,7 +68,8 @@ class EdgeTarget:
     Attributes:
         member: Its id.
         consumers: Processors of the destination there.
-        routing_partitions: How many of the partitions into which keys are hashed were assigned to it; None where keys do not decide.
+        routing_partitions: How many of the partitions into which keys are hashed were assigned to it; None where keys
+            do not decide.
     """
 
     member: str
@@ -111,7 +112,9 @@ class ResolvedEdge:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedPlan(Drawable):
-    """A job as it runs, or would run: made by :meth:`Connection.plan` and :meth:`Job.plan`. A notebook shows it as a picture.
+    """A job as it runs, or would run: made by :meth:`Connection.plan` and :meth:`Job.plan`.
+
+    A notebook shows it as a picture.
 
     Attributes:
         coordinator: Id of the member that coordinates; where several may, another one may do so next time.
@@ -137,7 +140,9 @@ class ResolvedPlan(Drawable):
 
     @property
     def start_messages(self) -> int:
-        """The messages that start the job: one from the coordinator to each other participant, which answers once, at its end."""
+        """The messages that start the job: one from the coordinator to each other participant, which answers once, at
+        its end.
+        """
         return sum(member != self.coordinator for member in self.participants)
 
     def vertex(self, name: str) -> ResolvedVertex:
@@ -159,7 +164,12 @@ class ResolvedPlan(Drawable):
         """
         by_place = {(entry["vertex"], entry["member"]): entry for entry in metrics}
         vertices = tuple(
-            replace(vertex, placed=tuple(_with_work(placed, by_place.get((vertex.name, placed.member))) for placed in vertex.placed))
+            replace(
+                vertex,
+                placed=tuple(
+                    _with_work(placed, by_place.get((vertex.name, placed.member))) for placed in vertex.placed
+                ),
+            )
             for vertex in self.vertices
         )
         offered = [output for entry in metrics for output in entry["outputs"]]
@@ -179,7 +189,10 @@ class ResolvedPlan(Drawable):
             "skipped_members": list(self.skipped),
             "members_total": len(self.members),
             "start_messages": self.start_messages,
-            "vertices": [{"name": vertex.name, "members": [_plain(placed) for placed in vertex.placed]} for vertex in self.vertices],
+            "vertices": [
+                {"name": vertex.name, "members": [_plain(placed) for placed in vertex.placed]}
+                for vertex in self.vertices
+            ],
             "edges": [_plain_edge(edge) for edge in self.edges],
         }
 
@@ -190,7 +203,9 @@ class ResolvedPlan(Drawable):
     def to_wire(self) -> list[Any]:
         """Plain data for msgpack; :meth:`from_wire` reads it back."""
         vertices = [[vertex.name, [_values(placed) for placed in vertex.placed]] for vertex in self.vertices]
-        edges = [[*_values(replace(edge, targets=())), [_values(target) for target in edge.targets]] for edge in self.edges]
+        edges = [
+            [*_values(replace(edge, targets=())), [_values(target) for target in edge.targets]] for edge in self.edges
+        ]
         return [self.coordinator, self.topology_version, self.members, self.participants, vertices, edges]
 
     @classmethod
@@ -207,23 +222,40 @@ class ResolvedPlan(Drawable):
                 topology_version,
                 tuple(members),
                 tuple(participants),
-                tuple(ResolvedVertex(name, tuple(_read(PlacedVertex, entry) for entry in placed)) for name, placed in vertices),
-                tuple(replace(_read(ResolvedEdge, edge), targets=tuple(_read(EdgeTarget, target) for target in targets)) for *edge, targets in edges),
+                tuple(
+                    ResolvedVertex(name, tuple(_read(PlacedVertex, entry) for entry in placed))
+                    for name, placed in vertices
+                ),
+                tuple(
+                    replace(_read(ResolvedEdge, edge), targets=tuple(_read(EdgeTarget, target) for target in targets))
+                    for *edge, targets in edges
+                ),
             )
         except (LookupError, TypeError, ValueError) as error:
-            raise ProtocolError(f"a plan arrived that cannot be read ({type(error).__name__}: {error}); is the client's version the cluster's?") from error
+            raise ProtocolError(
+                f"a plan arrived that cannot be read ({type(error).__name__}: {error}); is the client's version the"
+                " cluster's?"
+            ) from error
 
 
 def _with_work(placed: PlacedVertex, entry: Mapping[str, Any] | None) -> PlacedVertex:
-    return placed if entry is None else replace(placed, rows_in=entry["rows_in"], rows_out=entry["rows_out"], busy_s=entry["busy_s"])
+    return (
+        placed
+        if entry is None
+        else replace(placed, rows_in=entry["rows_in"], rows_out=entry["rows_out"], busy_s=entry["busy_s"])
+    )
 
 
-def _with_flow(edge: ResolvedEdge, offered: Sequence[Mapping[str, Any]], taken: Sequence[Mapping[str, Any]]) -> ResolvedEdge:
+def _with_flow(
+    edge: ResolvedEdge, offered: Sequence[Mapping[str, Any]], taken: Sequence[Mapping[str, Any]]
+) -> ResolvedEdge:
     here = [entry for entry in offered if entry["edge"] == edge.name]
     if not here:
         return edge
     fill = max((entry["fill"] for entry in taken if entry["edge"] == edge.name), default=None)
-    return replace(edge, rows=sum(entry["rows"] for entry in here), bytes=sum(entry["bytes"] for entry in here), fill=fill)
+    return replace(
+        edge, rows=sum(entry["rows"] for entry in here), bytes=sum(entry["bytes"] for entry in here), fill=fill
+    )
 
 
 def _values(value: Any) -> list[Any]:

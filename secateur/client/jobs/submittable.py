@@ -60,7 +60,9 @@ class Submission(NamedTuple):
 
 
 def submission(session: Session, dag: Submittable, config: SubmittableConfig | None, params: Params) -> Submission:
-    """A job on its way, which gets its id here. A round trip for each table it names that this session has not heard of.
+    """A job on its way, which gets its id here.
+
+    A round trip for each table it names that this session has not heard of.
 
     Raises:
         InterfaceError: The connection is closed.
@@ -71,16 +73,24 @@ def submission(session: Session, dag: Submittable, config: SubmittableConfig | N
     """
     session.check_open()
     if not hasattr(dag, "freeze"):
-        raise ParameterError(f"a {type(dag).__name__} is no job: submit a secateur.DAG, or a secateur.Pipeline that ends with write_to(...)")
+        raise ParameterError(
+            f"a {type(dag).__name__} is no job: submit a secateur.DAG, or a secateur.Pipeline that ends with"
+            " write_to(...)"
+        )
     if config is not None and not hasattr(config, "to_wire"):
-        raise ParameterError(f"a {type(config).__name__} is no configuration of a job: pass a secateur.JobConfig, or None for its defaults")
+        raise ParameterError(
+            f"a {type(config).__name__} is no configuration of a job: pass a secateur.JobConfig, or None for its"
+            " defaults"
+        )
     frozen = dag.freeze()
     values = dict(params) if isinstance(params, Mapping) else list(params)
     args = {"job": uuid.uuid4().hex, "config": {} if config is None else config.to_wire(), "params": values}
     return Submission(args, pack(frozen.to_wire()), _needs(session, frozen, config, values))
 
 
-def _needs(session: Session, dag: FrozenSubmittable, config: SubmittableConfig | None, params: Params) -> JobRequirements:
+def _needs(
+    session: Session, dag: FrozenSubmittable, config: SubmittableConfig | None, params: Params
+) -> JobRequirements:
     if config is not None and config.required_partitions is not None:
         return JobRequirements(config.required_partitions)
     try:

@@ -17,10 +17,11 @@ _CHUNK_ROWS: Final = 1 << 20  # rows may grow when they are converted: a diction
 
 
 def as_table(data: Any) -> pa.Table | pa.RecordBatchReader:
-    """Take a table from pyarrow, pandas, polars, anything else with ``__arrow_c_stream__``, a mapping of column names to values, or a list of rows.
+    """Take a table from pyarrow, pandas, polars, anything else with ``__arrow_c_stream__``, a mapping of column names
+    to values, or a list of rows.
 
-    Arrow data are not copied. A RecordBatchReader stays one: it is read once, batch by batch. Rows are mappings of column names to values; a column that a row
-    does not name is NULL in it, and an empty list is no rows.
+    Arrow data are not copied. A RecordBatchReader stays one: it is read once, batch by batch. Rows are mappings of
+    column names to values; a column that a row does not name is NULL in it, and an empty list is no rows.
 
     Raises:
         DataError: It is none of these, or its values do not convert.
@@ -35,14 +36,21 @@ def as_table(data: Any) -> pa.Table | pa.RecordBatchReader:
         if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__") or isinstance(data, Mapping):
             return pa.table(data)
         if isinstance(data, (list, tuple)) and all(isinstance(row, Mapping) for row in data):
-            names = dict.fromkeys(name for row in data for name in row)  # Arrow would take those of the first row for all
+            names = dict.fromkeys(
+                name for row in data for name in row
+            )  # Arrow would take those of the first row for all
             return pa.table({name: [row.get(name) for row in data] for name in names})
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise DataError(f"the {type(data).__name__} does not convert to Arrow: {error}") from error
     if isinstance(data, (str, os.PathLike)):
         path = os.fspath(data)
-        raise DataError(f"{path!r} is a path, and load() takes rows: to load a file, execute COPY table FROM {_sql_text(str(path))}")
-    kinds = "a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or polars DataFrame, a dict of columns, or a list of dicts, one a row"
+        raise DataError(
+            f"{path!r} is a path, and load() takes rows: to load a file, execute COPY table FROM {_sql_text(str(path))}"
+        )
+    kinds = (
+        "a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or polars DataFrame, a dict of columns, or a list"
+        " of dicts, one a row"
+    )
     raise DataError(f"a {type(data).__module__}.{type(data).__qualname__} is no table: give {kinds}{_way_of(data)}")
 
 
@@ -62,7 +70,9 @@ def _sql_text(value: str) -> str:
 
 
 def as_chunks(data: pa.Table | pa.RecordBatchReader, chunk_bytes: int = _CHUNK_BYTES) -> Iterator[pa.Table]:
-    """Cut data into tables of about ``chunk_bytes`` and at most a million rows, none of them empty; slices, not copies."""
+    """Cut data into tables of about ``chunk_bytes`` and at most a million rows, none of them empty; slices, not
+    copies.
+    """
     if isinstance(data, pa.Table):
         yield from _slices(data, chunk_bytes)
         return

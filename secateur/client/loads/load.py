@@ -1,6 +1,8 @@
-"""Bulk loads: rows go straight to the owners of their partitions, staged under a load id, and become visible at once or not at all.
+"""Bulk loads: rows go straight to the owners of their partitions, staged under a load id, and become visible at once or
+not at all.
 
-A load that has a single partition, and does not replace the table, is one direct write to the primary instead: it is atomic by itself.
+A load that has a single partition, and does not replace the table, is one direct write to the primary instead: it is
+atomic by itself.
 """
 
 from __future__ import annotations
@@ -75,7 +77,9 @@ class LoadMode(StrEnum):
         try:
             return cls(text)
         except ValueError as error:
-            raise ProgrammingError(f"load mode {text!r} does not exist; use {', '.join(repr(mode.value) for mode in cls)}") from error
+            raise ProgrammingError(
+                f"load mode {text!r} does not exist; use {', '.join(repr(mode.value) for mode in cls)}"
+            ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,24 +109,29 @@ def load_rows(
 ) -> LoadResult:
     """Load rows into a table: all of them, or none.
 
-    When partitions move meanwhile, the load starts again with the new owners, for at most 10 s; a RecordBatchReader cannot be read twice, so there it fails.
+    When partitions move meanwhile, the load starts again with the new owners, for at most 10 s; a RecordBatchReader
+    cannot be read twice, so there it fails.
 
     Args:
         session: Where.
         table: Its definition.
-        data: Columns matched by name without regard to case, converted where that is exact; nullable columns may be missing.
+        data: Columns matched by name without regard to case, converted where that is exact; nullable columns may be
+            missing.
         mode: What happens to the rows that are there.
         progress: Called after each chunk.
         same_table: Refuse to go on with a table that has taken the name of this one since.
         work: Gets what was sent to each member, and what the publication took, for EXPLAIN ANALYZE.
 
     Raises:
-        TopologyChangedError: The table is another one by now, with ``same_table``; or partitions kept moving. Nothing was loaded.
+        TopologyChangedError: The table is another one by now, with ``same_table``; or partitions kept moving. Nothing
+            was loaded.
         DuplicateKeyError: An appended key is there already, or given twice.
-        DataError: A value that its column cannot hold. NullKeyError, NoRangeError, UnknownColumnError likewise. All: nothing was loaded.
+        DataError: A value that its column cannot hold. NullKeyError, NoRangeError, UnknownColumnError likewise. All:
+            nothing was loaded.
         LoadFailedError: A member could not be reached; nothing was loaded.
         PartitionLostError: Every copy of a partition that rows belong to is lost; nothing was loaded.
-        OperationalError: The answer to the publication itself was lost: whether the rows are visible is unknown, and the message says so.
+        OperationalError: The answer to the publication itself was lost: whether the rows are visible is unknown, and
+            the message says so.
     """
     deadline_s, is_first = time.monotonic() + _RETRY_S, True
     seen = -1
@@ -195,10 +204,21 @@ def _wait_for_owners(session: Session) -> None:
 
 
 def _write_directly(
-    session: Session, table: TableDef, data: pa.Table | pa.RecordBatchReader, mode: LoadMode, change_id: str, work: list[StageWork] | None
+    session: Session,
+    table: TableDef,
+    data: pa.Table | pa.RecordBatchReader,
+    mode: LoadMode,
+    change_id: str,
+    work: list[StageWork] | None,
 ) -> LoadResult | None:
     """Write rows of a single partition with one frame to its primary; None when they are not such rows."""
-    if mode is LoadMode.OVERWRITE or table.replicated or not isinstance(data, pa.Table) or data.nbytes > _WRITE_BYTES_MAX or data.num_rows > _WRITE_ROWS_MAX:
+    if (
+        mode is LoadMode.OVERWRITE
+        or table.replicated
+        or not isinstance(data, pa.Table)
+        or data.nbytes > _WRITE_BYTES_MAX
+        or data.num_rows > _WRITE_ROWS_MAX
+    ):
         return None
     if data.num_rows == 0:
         conform(data, table)
@@ -213,7 +233,13 @@ def _write_directly(
     topology = session.topology
     member = topology.ownership(table.scheme.affinity_group()).primary(partition)
     topology.check_live([member])
-    args = {"table_id": table.table_id, "partition": partition, "mode": mode.value, "topology_version": topology.version, "change_id": change_id}
+    args = {
+        "table_id": table.table_id,
+        "partition": partition,
+        "mode": mode.value,
+        "topology_version": topology.version,
+        "change_id": change_id,
+    }
     started_s = time.perf_counter()
     try:
         answer = session.ask_member(member, "write", args, encode_table(rows))
@@ -227,14 +253,28 @@ def _write_directly(
 
 def _sent(table: TableDef, member: str, partitions: int, rows: pa.Table, started_s: float) -> StageWork:
     """What this client has sent to a member since, for EXPLAIN ANALYZE."""
-    return StageWork(f"insert into {table.name}", member, partitions, 0, rows.num_rows, rows.nbytes, 0, 0.0, (time.perf_counter() - started_s) * 1000)
+    return StageWork(
+        f"insert into {table.name}",
+        member,
+        partitions,
+        0,
+        rows.num_rows,
+        rows.nbytes,
+        0,
+        0.0,
+        (time.perf_counter() - started_s) * 1000,
+    )
 
 
 def _in_one_partition(data: pa.Table, table: TableDef) -> tuple[int, pa.Table] | None:
-    """The one partition that all rows belong to, and the rows in the table's schema; None when they belong to several."""
+    """The one partition that all rows belong to, and the rows in the table's schema; None when they belong to
+    several.
+    """
     if data.num_rows == 1:
         row = conform(data, table)
-        with suppress(OverflowError, ValueError):  # a date outside the years of Python, which only whole columns can have
+        with suppress(
+            OverflowError, ValueError
+        ):  # a date outside the years of Python, which only whole columns can have
             return table.scheme.partition_of({name: row.column(name)[0].as_py() for name in table.scheme.columns}), row
     # Looking at both ends first spares nearly all loads of many partitions from being split twice.
     ends = conform(pa.concat_tables([data.slice(0, 1), data.slice(data.num_rows - 1)]), table)
@@ -243,7 +283,12 @@ def _in_one_partition(data: pa.Table, table: TableDef) -> tuple[int, pa.Table] |
 
 
 def _stage_and_publish(
-    session: Session, table: TableDef, data: pa.Table | pa.RecordBatchReader, mode: LoadMode, progress: Progress | None, work: list[StageWork] | None
+    session: Session,
+    table: TableDef,
+    data: pa.Table | pa.RecordBatchReader,
+    mode: LoadMode,
+    progress: Progress | None,
+    work: list[StageWork] | None,
 ) -> LoadResult:
     load_id = uuid.uuid4().hex
     partitions: set[int] = set()
@@ -254,7 +299,9 @@ def _stage_and_publish(
         _abort(session, load_id)
         if session.control is not None and session.control.error is error:
             raise
-        raise LoadFailedError(f"the load into {table.name} was given up, the table is as it was: {error.message}", table=table.name) from error
+        raise LoadFailedError(
+            f"the load into {table.name} was given up, the table is as it was: {error.message}", table=table.name
+        ) from error
     except BaseException:
         _abort(session, load_id)
         raise
@@ -262,12 +309,19 @@ def _stage_and_publish(
         return LoadResult(0, 0, 0)
     parts = {partition: [_ATTEMPT] for partition in sorted(partitions)}
     try:
-        answer = session.ask("load_publish", {"load_id": load_id, "table": table.name, "table_id": table.table_id, "mode": mode.value, "parts": parts})
+        answer = session.ask(
+            "load_publish",
+            {"load_id": load_id, "table": table.name, "table_id": table.table_id, "mode": mode.value, "parts": parts},
+        )
     except UnreachableError as error:  # so it was not sent
-        raise LoadFailedError(f"the load into {table.name} could not be published, the table is as it was: {error.message}", table=table.name) from error
+        raise LoadFailedError(
+            f"the load into {table.name} could not be published, the table is as it was: {error.message}",
+            table=table.name,
+        ) from error
     except _OUT_OF_REACH as error:
         raise type(error)(
-            f"the load into {table.name} was staged, but the answer to its publication was lost: look whether the rows are there. {error.message}"
+            f"the load into {table.name} was staged, but the answer to its publication was lost: look whether the rows"
+            f" are there. {error.message}"
         ) from error
     except Error:
         _abort(session, load_id)
@@ -320,7 +374,11 @@ def _stage(
 
 
 def _abort(session: Session, load_id: str) -> None:
-    """Drop what was staged. Members forget a load by themselves in time, so a controller that is out of reach is no reason to hide the first error."""
+    """Drop what was staged.
+
+    Members forget a load by themselves in time, so a controller that is out of reach is no reason to hide the first
+    error.
+    """
     before = session.work_for(None)  # also of a statement that was ended
     try:
         with suppress(Error):

@@ -13,12 +13,14 @@ __all__ = ["with_ranges_for"]
 def with_ranges_for(session: Session, table: TableDef, rows: pa.Table) -> TableDef:
     """The table as it is once it has a range for each of some rows; the same object when it has them all.
 
-    Writers may ask for the same ranges at once, they are made once. Ranges stay, also when the rows that they were made for never arrive.
+    Writers may ask for the same ranges at once, they are made once. Ranges stay, also when the rows that they were made
+    for never arrive.
 
     Args:
         session: Where.
         table: Its definition.
-        rows: In the table's own schema. Rows for which EVERY makes no range are left for the partition function to refuse.
+        rows: In the table's own schema. Rows for which EVERY makes no range are left for the partition function to
+            refuse.
 
     Raises:
         LimitExceededError: The rows need more ranges than are made at once, or than a table may have.

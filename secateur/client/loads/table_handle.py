@@ -55,8 +55,8 @@ class TableHandle:
         """The partition of the row with these key values.
 
         Args:
-            key: Values by column name, at least for the partitioning key; further columns of the table are ignored. Values are converted to the column's type
-                where that is exact.
+            key: Values by column name, at least for the partitioning key; further columns of the table are ignored.
+                Values are converted to the column's type where that is exact.
 
         Raises:
             ParameterError: A partitioning column is missing.
@@ -66,11 +66,18 @@ class TableHandle:
             NoRangeError: No range partition holds it.
         """
         if not isinstance(key, Mapping):
-            raise ParameterError(f"partition_of takes a mapping of column names to values, such as {{{self._example()}}}, not a {type(key).__name__}")
+            raise ParameterError(
+                f"partition_of takes a mapping of column names to values, such as {{{self._example()}}}, not a"
+                f" {type(key).__name__}"
+            )
         for name, value in key.items():
             column = self.definition.column(name)
             if value is None and not column.nullable:
-                raise NullKeyError(f"table {self.name}: column {column.name} is NOT NULL; no row has NULL there", table=self.name, column=column.name)
+                raise NullKeyError(
+                    f"table {self.name}: column {column.name} is NOT NULL; no row has NULL there",
+                    table=self.name,
+                    column=column.name,
+                )
         try:
             return self.definition.scheme.partition_of(key)
         except NoRangeError:
@@ -79,16 +86,19 @@ class TableHandle:
             return self.definition.scheme.partition_of(key)
 
     def statistics(self) -> TableStatistics:
-        """How many rows there are, and about how many values the columns have, looked at now; the planner knows it from then on.
+        """How many rows there are, and about how many values the columns have, looked at now; the planner knows it from
+        then on.
 
-        The planner keeps statistics by itself, and looks again when more than a fifth of the rows have changed: this is for whoever wants to see them, or not
-        to wait. Costs the members some 15 ms a column for large tables.
+        The planner keeps statistics by itself, and looks again when more than a fifth of the rows have changed: this is
+        for whoever wants to see them, or not to wait. Costs the members some 15 ms a column for large tables.
 
         Raises:
             UnknownTableError: The table has been dropped.
             OperationalError: A member could not be reached.
         """
-        return TableStatistics.from_wire(self._session.ask("table_statistics", {"table": self.name}).header["statistics"])
+        return TableStatistics.from_wire(
+            self._session.ask("table_statistics", {"table": self.name}).header["statistics"]
+        )
 
     def owner_of(self, partition: int) -> str:
         """The id of the member that serves a partition now. Every member serves a replicated table; its first is named.
@@ -104,7 +114,10 @@ class TableHandle:
             self._refresh()
             topology = self._session.topology
         if not 0 <= number < self.partitions:
-            raise ParameterError(f"table {self.name} has the partitions 0 to {self.partitions - 1}; there is no {number}", table=self.name)
+            raise ParameterError(
+                f"table {self.name} has the partitions 0 to {self.partitions - 1}; there is no {number}",
+                table=self.name,
+            )
         if not self.definition.scheme.is_live(number):
             raise ParameterError(f"partition {number} of table {self.name} was dropped with its range", table=self.name)
         if self.definition.replicated:
@@ -115,11 +128,12 @@ class TableHandle:
         """Load rows: all of them become visible at once, or none.
 
         Args:
-            data: A pyarrow Table, RecordBatch or RecordBatchReader, a pandas or polars DataFrame, anything else with ``__arrow_c_stream__``, a dict of
-                columns, or a list of dicts, one a row. Columns are matched by name without regard to case and converted where that is exact; nullable columns
-                may be missing.
-            mode: ``"append"`` (a key that is there already is an error), ``"overwrite"`` (replaces all rows of the table), ``"upsert"`` (replaces rows with
-                the same key) or ``"ignore"`` (leaves out rows whose key is there already).
+            data: A pyarrow Table, RecordBatch or RecordBatchReader, a pandas or polars DataFrame, anything else with
+                ``__arrow_c_stream__``, a dict of columns, or a list of dicts, one a row. Columns are matched by name
+                without regard to case and converted where that is exact; nullable columns may be missing.
+            mode: ``"append"`` (a key that is there already is an error), ``"overwrite"`` (replaces all rows of the
+                table), ``"upsert"`` (replaces rows with the same key) or ``"ignore"`` (leaves out rows whose key is
+                there already).
             progress: Called with the rows sent so far, after each chunk of about 32 MiB.
 
         Returns:
@@ -134,7 +148,11 @@ class TableHandle:
         return load_rows(self._session, self.definition, as_table(data), LoadMode.of(mode), progress=progress).rows
 
     def __repr__(self) -> str:
-        kind = "replicated" if self.definition.replicated else f"{self.partitions} partitions by {', '.join(self.scheme.columns)}"
+        kind = (
+            "replicated"
+            if self.definition.replicated
+            else f"{self.partitions} partitions by {', '.join(self.scheme.columns)}"
+        )
         return f"<Table {self.name}: {len(self.definition.columns)} columns, {kind}>"
 
     def _refresh(self) -> bool:

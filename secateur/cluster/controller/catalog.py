@@ -1,6 +1,7 @@
 """The tables and views that exist, by name. Kept by the controller, pushed to the members.
 
-A frozen value: every change gives a new catalog with the next version, so whoever holds one sees a consistent set of them.
+A frozen value: every change gives a new catalog with the next version, so whoever holds one sees a consistent set of
+them.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ class Catalog:
         table = self.find(name)
         if table is None:
             if name.casefold() in self.views:
-                raise UnknownTableError(f"{name!r} is a view, not a table: read it, or CREATE OR REPLACE VIEW, or DROP VIEW", table=name)
+                raise UnknownTableError(
+                    f"{name!r} is a view, not a table: read it, or CREATE OR REPLACE VIEW, or DROP VIEW", table=name
+                )
             raise UnknownTableError(f"table {name!r} does not exist; {self._hint(name, self.by_name)}", table=name)
         return table
 
@@ -72,7 +75,9 @@ class Catalog:
         folded = name.casefold()
         found = self.by_name.get(folded) or self.views.get(folded)
         if found is None:
-            raise UnknownTableError(f"table {name!r} does not exist; {self._hint(name, {**self.by_name, **self.views})}", table=name)
+            raise UnknownTableError(
+                f"table {name!r} does not exist; {self._hint(name, {**self.by_name, **self.views})}", table=name
+            )
         return found
 
     def _hint(self, name: str, known: Mapping[str, TableDef | ViewDef]) -> str:
@@ -81,10 +86,17 @@ class Catalog:
             return f"a file is read where the client is: COPY table FROM '{path}'"
         near = difflib.get_close_matches(name.casefold(), known, n=3)
         names = [known[key].name for key in near or sorted(known)[:10]]
-        return f"did you mean {' or '.join(names)}?" if near else f"there is {', '.join(names)}" if names else "there are no tables yet"
+        return (
+            f"did you mean {' or '.join(names)}?"
+            if near
+            else f"there is {', '.join(names)}"
+            if names
+            else "there are no tables yet"
+        )
 
     def with_table(self, table: TableDef, *, or_replace: bool = False) -> tuple[Catalog, TableDef]:
-        """The catalog with one more table, or with one in the place of another of its name, and the table under its new id.
+        """The catalog with one more table, or with one in the place of another of its name, and the table under its new
+        id.
 
         Raises:
             TableExistsError: The name is taken, by a table or a view.
@@ -94,7 +106,10 @@ class Catalog:
         if not table.name or "." in table.name:
             raise NotSupportedError(f"table name {table.name!r}: schemas are not supported, use a name without a dot")
         if not or_replace and self.find(table.name) is not None:
-            raise TableExistsError(f"table {table.name!r} exists already; DROP TABLE it first or use CREATE TABLE IF NOT EXISTS", table=table.name)
+            raise TableExistsError(
+                f"table {table.name!r} exists already; DROP TABLE it first or use CREATE TABLE IF NOT EXISTS",
+                table=table.name,
+            )
         table = self._referred(replace(table, table_id=self.last_table_id + 1))
         by_name = MappingProxyType({**self.by_name, table.name.casefold(): table})
         return replace(self, version=self.version + 1, last_table_id=table.table_id, by_name=by_name), table
@@ -113,7 +128,10 @@ class Catalog:
     def index_holder(self, name: str) -> TableDef | None:
         """The table with an index of that name without regard to case, or None."""
         folded = name.casefold()
-        return next((table for table in self.by_name.values() for index in table.indexes if index.name.casefold() == folded), None)
+        return next(
+            (table for table in self.by_name.values() for index in table.indexes if index.name.casefold() == folded),
+            None,
+        )
 
     def with_index(self, name: str, index: IndexDef) -> Catalog:
         """The catalog with one more index of a table.
@@ -124,7 +142,9 @@ class Catalog:
         """
         holder = self.index_holder(index.name)
         if holder is not None:
-            raise TableExistsError(f"index {index.name!r} exists already, on table {holder.name}; DROP INDEX it first", table=holder.name)
+            raise TableExistsError(
+                f"index {index.name!r} exists already, on table {holder.name}; DROP INDEX it first", table=holder.name
+            )
         table = self.table(name)
         return self._with(replace(table, indexes=(*table.indexes, index)))
 
@@ -137,10 +157,14 @@ class Catalog:
         table = self.index_holder(name)
         if table is None:
             raise UnknownTableError(f"index {name!r} does not exist")
-        return self._with(replace(table, indexes=tuple(index for index in table.indexes if index.name.casefold() != name.casefold())))
+        return self._with(
+            replace(table, indexes=tuple(index for index in table.indexes if index.name.casefold() != name.casefold()))
+        )
 
     def _with(self, table: TableDef) -> Catalog:
-        return replace(self, version=self.version + 1, by_name=MappingProxyType({**self.by_name, table.name.casefold(): table}))
+        return replace(
+            self, version=self.version + 1, by_name=MappingProxyType({**self.by_name, table.name.casefold(): table})
+        )
 
     def without_table(self, name: str) -> tuple[Catalog, TableDef]:
         """The catalog without a table, and the table that was dropped.
@@ -163,7 +187,10 @@ class Catalog:
             TableExistsError: The name is taken, by a table or by a view that is not to be replaced.
         """
         if self.find(view.name) is not None:
-            raise TableExistsError(f"table {view.name!r} exists already, and views and tables share their names; choose another name", table=view.name)
+            raise TableExistsError(
+                f"table {view.name!r} exists already, and views and tables share their names; choose another name",
+                table=view.name,
+            )
         if not or_replace:
             self._check_not_a_view(view.name)
         view = replace(view, view_id=self.last_table_id + 1)
@@ -187,10 +214,15 @@ class Catalog:
 
     def _check_not_a_view(self, name: str) -> None:
         if name.casefold() in self.views:
-            raise TableExistsError(f"view {name!r} exists already; DROP VIEW it first, use CREATE OR REPLACE VIEW or choose another name", table=name)
+            raise TableExistsError(
+                f"view {name!r} exists already; DROP VIEW it first, use CREATE OR REPLACE VIEW or choose another name",
+                table=name,
+            )
 
     def _referred(self, table: TableDef) -> TableDef:
         """The table with a reference for its scheme, if that is large."""
         component = table.scheme.range
         is_large = component is not None and len(component.ranges) > RANGES_INLINE_MAX
-        return replace(table, scheme=table.scheme.referred(f"{self.book}/{table.table_id}.{table.version}" if is_large else None))
+        return replace(
+            table, scheme=table.scheme.referred(f"{self.book}/{table.table_id}.{table.version}" if is_large else None)
+        )

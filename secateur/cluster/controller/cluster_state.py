@@ -1,7 +1,8 @@
 """What the controller knows: the tables, the members, and who owns what; and how the members hear of it.
 
-Everything else at the controller reads it from here at the moment it needs it. Whoever changes the catalog does so under :attr:`ClusterState.changing`. That a
-member is lost waits for nobody: whoever is in the middle of a change finds out by the error of its call to that member, and asks the others anew.
+Everything else at the controller reads it from here at the moment it needs it. Whoever changes the catalog does so
+under :attr:`ClusterState.changing`. That a member is lost waits for nobody: whoever is in the middle of a change finds
+out by the error of its call to that member, and asks the others anew.
 """
 
 from __future__ import annotations
@@ -28,9 +29,14 @@ __all__ = ["GONE", "ClusterState"]
 _log = logging.getLogger(__name__)
 
 GONE: Final = (MemberLostError, UnreachableError)
-"""A connection broke or could not be made. The process may live all the same: :meth:`ClusterState.still_there` finds out."""
+"""A connection broke or could not be made.
 
-_REPEATABLE: Final = frozenset({"create_table", "drop_table", "views", "load_publish", "load_abort", "alter_commit", "alter_abort"})
+The process may live all the same: :meth:`ClusterState.still_there` finds out.
+"""
+
+_REPEATABLE: Final = frozenset(
+    {"create_table", "drop_table", "views", "load_publish", "load_abort", "alter_commit", "alter_abort"}
+)
 """What may be asked of a member twice, and has to be done by every member that stays."""
 _PROBE_PAUSE_S: Final = 0.05
 
@@ -48,7 +54,8 @@ class ClusterState:
     Attributes:
         catalog: The tables; replaced as a whole by whoever holds :attr:`changing`.
         joining: The members that are about to join.
-        changing: Held by whoever changes the catalog, or the topology for any other reason than a loss, from reading what is there to the end of the change.
+        changing: Held by whoever changes the catalog, or the topology for any other reason than a loss, from reading
+            what is there to the end of the change.
     """
 
     def __init__(
@@ -166,13 +173,19 @@ class ClusterState:
             self.doubt(member_id)
 
     def doubt(self, member_id: str) -> None:
-        """Look whether the process of a member still exists, in the background: its connection broke, or it is silent."""
+        """Look whether the process of a member still exists, in the background: its connection broke, or it is
+        silent.
+        """
         if member_id in self._topology.member_ids and member_id not in self._probing:
-            self._probing[member_id] = task = asyncio.get_running_loop().create_task(self._probe(member_id), name=f"probe {member_id}")
+            self._probing[member_id] = task = asyncio.get_running_loop().create_task(
+                self._probe(member_id), name=f"probe {member_id}"
+            )
             task.add_done_callback(lambda _: self._probing.pop(member_id, None))
 
     async def still_there(self, member_id: str) -> bool:
-        """Whether a member that was out of reach is in the cluster all the same: waits until it is heard of again, or given up."""
+        """Whether a member that was out of reach is in the cluster all the same: waits until it is heard of again, or
+        given up.
+        """
         beats = self._beats[member_id]
         await self._probe(member_id)
         while member_id in self._topology.member_ids and self._beats[member_id] == beats:
@@ -185,7 +198,9 @@ class ClusterState:
             await self._probe(member_id)
 
     async def give_up(self, member_id: str) -> None:
-        """Have a member leave that somebody knows to be lost; returns when it has: at once if its process is gone, else when its lease has ended."""
+        """Have a member leave that somebody knows to be lost; returns when it has: at once if its process is gone, else
+        when its lease has ended.
+        """
         self._watch.condemn(member_id)
         while True:
             await self.check_member(member_id)

@@ -1,4 +1,7 @@
-"""The controller: the requests that it answers, and who carries them out. It has no rows, and no query passes through it."""
+"""The controller: the requests that it answers, and who carries them out.
+
+It has no rows, and no query passes through it.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,16 @@ from secateur.cluster.threads_end import threads_end
 from secateur.errors import ProtocolError, TopologyChangedError, UnknownTableError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import MemberAddress
-from secateur.planner.statement import AlterTable, CreateIndex, CreateTable, CreateTableAs, CreateView, DropIndex, DropTable, DropView
+from secateur.planner.statement import (
+    AlterTable,
+    CreateIndex,
+    CreateTable,
+    CreateTableAs,
+    CreateView,
+    DropIndex,
+    DropTable,
+    DropView,
+)
 from secateur.storage.change import MIXED, ChangeOperation
 from secateur.wire import PeerInfo, Reply, Request, Role, pack
 
@@ -43,7 +55,9 @@ __all__ = ["Controller"]
 
 _log = logging.getLogger(__name__)
 _ABANDONABLE: Final = frozenset({"explain", "table_statistics", "change", "change_whole"})
-"""Requests that end where they are when nobody waits for their answer any more; a change whose publication has begun is published all the same."""
+"""Requests that end where they are when nobody waits for their answer any more; a change whose publication has begun is
+published all the same.
+"""
 
 T = TypeVar("T")
 Answer = Reply | Awaitable[Reply] | AsyncIterator[Reply]
@@ -60,7 +74,12 @@ class Controller:
         self._settings = settings
         self._server = listening(self, settings, on_gone=self._gone, abandonable_ops=_ABANDONABLE, port=settings.port)
         self._peers = Peers("controller", Role.CONTROLLER, settings)
-        self._state = ClusterState(self._peers, lambda member_id: self._jobs.member_lost(member_id), settings.lease_times, stall_s=settings.member_stall_s)
+        self._state = ClusterState(
+            self._peers,
+            lambda member_id: self._jobs.member_lost(member_id),
+            settings.lease_times,
+            stall_s=settings.member_stall_s,
+        )
         self._joining = Joining(self._state, settings)
         self._loads = LoadPublisher(self._state, lambda member_id: member_id in self._state.topology.member_ids)
         self._statistics = StatisticsCache(self._peers, self._served)
@@ -71,7 +90,13 @@ class Controller:
         self._statements = StatementReplies(settings.plan_cache_max)
         self._table_commands = TableCommands(self._state, self._loads, self._statistics, self._schemes)
         self._view_commands = ViewCommands(self._state)
-        self._jobs = ControllerJobs(self._peers, lambda: self._state.topology, self._group_of, self._state.check_member, allow_code=settings.accepts_code)
+        self._jobs = ControllerJobs(
+            self._peers,
+            lambda: self._state.topology,
+            self._group_of,
+            self._state.check_member,
+            allow_code=settings.accepts_code,
+        )
         members = MemberList(self._state, self._peers)
         system_tables = SystemTables(self._state, self._peers, members, self._jobs, self._statements.text)
         self._ops: dict[str, Callable[[Request], Answer]] = {
@@ -132,7 +157,9 @@ class Controller:
         """Answer a request; see :class:`secateur.wire.Handler`."""
         answer = self._ops.get(request.op)
         if answer is None:
-            raise ProtocolError(f"a controller does not know the operation {request.op!r}; does the address belong to a member?")
+            raise ProtocolError(
+                f"a controller does not know the operation {request.op!r}; does the address belong to a member?"
+            )
         check_caller(request, CONTROLLER_CALLERS)
         check_args(request, CONTROLLER_ARGS)
         return answer(request)
@@ -144,7 +171,9 @@ class Controller:
     # -- what clients and members may know
 
     def _hello(self, _: Request) -> Reply:
-        return Reply({"cluster_id": self._settings.cluster_id, **self._versions()}, pack(self._state.topology.to_wire()))
+        return Reply(
+            {"cluster_id": self._settings.cluster_id, **self._versions()}, pack(self._state.topology.to_wire())
+        )
 
     def _versions(self) -> dict[str, Any]:
         return {
@@ -160,7 +189,15 @@ class Controller:
         name = request.args.get("name")
         tables = self._state.catalog.tables() if name is None else (self._state.catalog.table(str(name)),)
         known = request.args.get("known")
-        return Reply({**self._versions(), "tables": [table.to_wire(by_reference=known is not None and known == table.scheme.reference) for table in tables]})
+        return Reply(
+            {
+                **self._versions(),
+                "tables": [
+                    table.to_wire(by_reference=known is not None and known == table.scheme.reference)
+                    for table in tables
+                ],
+            }
+        )
 
     def _send_table_versions(self, request: Request) -> Reply:
         known = {table.table_id: table.version for table in self._state.catalog.tables()}
@@ -171,7 +208,9 @@ class Controller:
         table = self._state.catalog.table(request.args["table"])
         statistics = await self._statistics.refresh(table.table_id)
         if statistics is None:
-            raise UnknownTableError(f"table {table.name!r} was dropped while its members were asked for statistics", table=table.name)
+            raise UnknownTableError(
+                f"table {table.name!r} was dropped while its members were asked for statistics", table=table.name
+            )
         return Reply({**self._versions(), "statistics": statistics.to_wire()})
 
     def _send_plan(self, request: Request) -> Reply:
@@ -240,11 +279,18 @@ class Controller:
         args = request.args
         table = self._state.catalog.table(args["table"])
         if args.get("table_id", table.table_id) != table.table_id:
-            raise TopologyChangedError(f"table {table.name} was dropped and created again while rows were staged for it; nothing was loaded", table=table.name)
+            raise TopologyChangedError(
+                f"table {table.name} was dropped and created again while rows were staged for it; nothing was loaded",
+                table=table.name,
+            )
         try:
-            attempts = {int(partition): [int(attempt) for attempt in counted] for partition, counted in args["parts"].items()}
+            attempts = {
+                int(partition): [int(attempt) for attempt in counted] for partition, counted in args["parts"].items()
+            }
         except (TypeError, ValueError) as error:
-            raise ProtocolError(f"load_publish: parts gives the numbers of attempts by partition, and cannot be read: {error}") from error
+            raise ProtocolError(
+                f"load_publish: parts gives the numbers of attempts by partition, and cannot be read: {error}"
+            ) from error
         published = await self._loads.publish(self._new_load(args["load_id"], table, args["mode"], attempts))
         if args["mode"] == ChangeOperation.OVERWRITE:
             self._statistics.replaced(table.table_id)
@@ -252,9 +298,14 @@ class Controller:
             self._statistics.written(table.table_id, published.rows)
         return Reply({"rows": published.rows, "work": published.work, **self._versions()})
 
-    def _new_load(self, load_id: str, table: TableDef, mode: str, attempts: Mapping[int, Sequence[int]]) -> LoadPublication:
+    def _new_load(
+        self, load_id: str, table: TableDef, mode: str, attempts: Mapping[int, Sequence[int]]
+    ) -> LoadPublication:
         # Also those without a copy: readers compare the numbers of the last publication.
-        copies = {member_id: frozenset(copies_of(self._state.topology, table, member_id)) for member_id in self._state.topology.member_ids}
+        copies = {
+            member_id: frozenset(copies_of(self._state.topology, table, member_id))
+            for member_id in self._state.topology.member_ids
+        }
         self._last_load += 1
         return LoadPublication(load_id, self._last_load, table, mode, attempts, copies)
 
@@ -265,12 +316,18 @@ class Controller:
         scan = plan.scans[0]
         table = self._state.catalog.table(scan.table)
         if (table.table_id, table.version) != (scan.table_id, scan.table_version):
-            raise TopologyChangedError(f"table {table.name} has changed since the statement was planned: plan it again; nothing was changed", table=table.name)
+            raise TopologyChangedError(
+                f"table {table.name} has changed since the statement was planned: plan it again; nothing was changed",
+                table=table.name,
+            )
         ids = bound_partitions(plan, args["params"], pruning=args["pruning"])[0]
         partitions = {topology.member_ids[0]: [0]} if table.replicated else by_primary(topology, table, ids)
         topology.check_live(list(partitions))
         load = self._new_load(args["load_id"], table, args["operation"], {})
-        passed = {**{name: args[name] for name in ("plan", "params", "pruning", "operation")}, "profile": args.get("profile", False)}
+        passed = {
+            **{name: args[name] for name in ("plan", "params", "pruning", "operation")},
+            "profile": args.get("profile", False),
+        }
         changed = await self._loads.change(PartitionwiseChange(load, ATTEMPT, partitions, passed))
         self._statistics.written(table.table_id, changed.rows)
         held = {member_id for member_id, copies in load.copies.items() if not copies.isdisjoint(ids)}
@@ -281,20 +338,38 @@ class Controller:
         args, topology = request.args, self._state.topology
         table, plan = self._state.catalog.table(args["table"]), self._statements.plan(args["plan"])
         if (table.table_id, table.version) != (args["table_id"], args["table_version"]):
-            raise TopologyChangedError(f"table {table.name} has changed since the statement was planned: plan it again; nothing was changed", table=table.name)
+            raise TopologyChangedError(
+                f"table {table.name} has changed since the statement was planned: plan it again; nothing was changed",
+                table=table.name,
+            )
         topology.check_any()
         bound = bound_partitions(plan, args["params"], pruning=args["pruning"])
-        owners = [topology.ownership(scan.group).primary(ids[0]) for scan, ids in zip(plan.scans, bound, strict=True) if len(ids) and not scan.replicated]
+        owners = [
+            topology.ownership(scan.group).primary(ids[0])
+            for scan, ids in zip(plan.scans, bound, strict=True)
+            if len(ids) and not scan.replicated
+        ]
         coordinator = owners[0] if owners else topology.member_ids[0]
         topology.check_live([coordinator])
         load = self._new_load(args["load_id"], table, MIXED, {})
-        passed = {**{name: args[name] for name in ("plan", "params", "pruning", "meeting", "returning", "names_action")}, "profile": args.get("profile", False)}
+        passed = {
+            **{name: args[name] for name in ("plan", "params", "pruning", "meeting", "returning", "names_action")},
+            "profile": args.get("profile", False),
+        }
         worked_out = await self._loads.change_whole(CoordinatedChange(load, coordinator, passed))
         if worked_out.missing_cells:
             await self._table_commands.make_ranges(table.name, table.table_id, worked_out.missing_cells)
-            raise TopologyChangedError(f"ranges of {table.name} were made for rows of the statement: plan it again; nothing was changed", table=table.name)
+            raise TopologyChangedError(
+                f"ranges of {table.name} were made for rows of the statement: plan it again; nothing was changed",
+                table=table.name,
+            )
         self._statistics.written(table.table_id, worked_out.rows)
-        answer = {"rows": worked_out.rows, "members_touched": len(load.copies), "coordinator": coordinator, "work": worked_out.work}
+        answer = {
+            "rows": worked_out.rows,
+            "members_touched": len(load.copies),
+            "coordinator": coordinator,
+            "work": worked_out.work,
+        }
         return Reply({**answer, **self._versions()})
 
     async def _abort_load(self, request: Request) -> Reply:
@@ -315,7 +390,9 @@ class Controller:
 
     def _check_cluster(self, request: Request) -> None:
         if request.args["cluster"] != self._settings.cluster_id:
-            raise ProtocolError(f"this is the controller of cluster {self._settings.cluster_id}, not of {request.args['cluster']}")
+            raise ProtocolError(
+                f"this is the controller of cluster {self._settings.cluster_id}, not of {request.args['cluster']}"
+            )
 
     def _lease(self, request: Request) -> Reply:
         """A member asks for a lease, and tells how many rows were written to it; see :mod:`secateur.cluster.lease`."""

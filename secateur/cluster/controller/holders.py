@@ -15,12 +15,18 @@ __all__ = ["by_primary", "copies_of", "primaries_of", "served_by"]
 
 def copies_of(topology: Topology, table: TableDef, member_id: str) -> list[int]:
     """The partitions of which a member keeps a copy, primary or backup; the only one of a replicated table."""
-    return [0] if table.replicated else _live(table, topology.ownership(table.scheme.affinity_group()).held_by(member_id))
+    return (
+        [0] if table.replicated else _live(table, topology.ownership(table.scheme.affinity_group()).held_by(member_id))
+    )
 
 
 def primaries_of(topology: Topology, table: TableDef, member_id: str) -> list[int]:
     """The partitions of which a member is the primary; of a replicated table, every member is."""
-    return [0] if table.replicated else _live(table, topology.ownership(table.scheme.affinity_group()).partitions_of(member_id))
+    return (
+        [0]
+        if table.replicated
+        else _live(table, topology.ownership(table.scheme.affinity_group()).partitions_of(member_id))
+    )
 
 
 def served_by(topology: Topology, table: TableDef) -> dict[str, list[int]]:

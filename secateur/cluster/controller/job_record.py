@@ -1,7 +1,7 @@
 """The controller's record of one job, without I/O: which attempt runs where, when it begins again, how it ended.
 
-Events are method calls; each returns the effects that the caller has to carry out. Every attempt has a number, so that messages of an attempt that was given up
-change nothing, however late they come.
+Events are method calls; each returns the effects that the caller has to carry out. Every attempt has a number, so that
+messages of an attempt that was given up change nothing, however late they come.
 
 Source: Hazelcast Jet, ``MasterJobContext``, as a machine without I/O.
 """
@@ -13,7 +13,14 @@ from typing import Final
 
 from secateur.client.execution.lost_members import LOST_MEMBERS_MAX, cost_too_many
 from secateur.client.jobs.job_status import JobStatus
-from secateur.errors import DataChangedError, Error, JobCancelledError, MemberLostError, TopologyChangedError, UnreachableError
+from secateur.errors import (
+    DataChangedError,
+    Error,
+    JobCancelledError,
+    MemberLostError,
+    TopologyChangedError,
+    UnreachableError,
+)
 
 __all__ = ["RESTARTS_MAX", "AwaitAttemptEnd", "CancelAttempt", "Effect", "FinishRecord", "JobRecord", "StartAttempt"]
 
@@ -23,7 +30,10 @@ RESTARTS_MAX: Final = 10
 _DELAY_S: Final = 0.05
 _DELAY_MAX_S: Final = 1.0
 _RESTARTABLE: Final = (MemberLostError, UnreachableError, TopologyChangedError, DataChangedError, JobCancelledError)
-"""What a job can do nothing about. A ``JobCancelledError`` that nobody asked for is of a member that gave up what it had been asked for."""
+"""What a job can do nothing about.
+
+A ``JobCancelledError`` that nobody asked for is of a member that gave up what it had been asked for.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +71,8 @@ Effect = StartAttempt | CancelAttempt | AwaitAttemptEnd | FinishRecord
 class JobRecord:
     """One job from submission to its end.
 
-    Invariant: at most one attempt counts at any time; ``FinishRecord`` comes exactly once; whoever was chosen and not heard of is told to stop before another is.
+    Invariant: at most one attempt counts at any time; ``FinishRecord`` comes exactly once; whoever was chosen and not
+    heard of is told to stop before another is.
 
     Args:
         restarts: Whether the job begins again when a member is lost or partitions moved.
@@ -109,7 +120,9 @@ class JobRecord:
         if attempt != self.attempt or self.status.is_final:
             return []
         if error is None or self._cause is not None:
-            return self._finish(None if error is None else self._cause)  # what had succeeded before it was stopped has succeeded
+            return self._finish(
+                None if error is None else self._cause
+            )  # what had succeeded before it was stopped has succeeded
         if isinstance(error, MemberLostError) and isinstance(error.details.get("member"), str):
             self._blamed.add(error.details["member"])
             if self._cost_too_many:
@@ -133,7 +146,9 @@ class JobRecord:
         """
         self._left.add(member)
         if member == self.coordinator:
-            return self.ended(self.attempt, MemberLostError(f"member {member}, which coordinated the job, was lost", member=member))
+            return self.ended(
+                self.attempt, MemberLostError(f"member {member}, which coordinated the job, was lost", member=member)
+            )
         if self.status.is_final or self._cause is not None or not self._cost_too_many:
             return []
         error = self._too_many()
@@ -175,5 +190,9 @@ class JobRecord:
         if error is None:
             self.status = JobStatus.COMPLETED
         else:
-            self.status = JobStatus.CANCELLED if error is self._cause and isinstance(error, JobCancelledError) else JobStatus.FAILED
+            self.status = (
+                JobStatus.CANCELLED
+                if error is self._cause and isinstance(error, JobCancelledError)
+                else JobStatus.FAILED
+            )
         return [FinishRecord(error)]

@@ -1,4 +1,6 @@
-"""What the controller knows of all jobs on record: those that have not ended, and a bounded history of those that have."""
+"""What the controller knows of all jobs on record: those that have not ended, and a bounded history of those that
+have.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ class RegisteredJob:
         result_member: The member that has its rows; None before its end and after a failure.
         members: Ids of the members that took part in the attempt that succeeded.
         metrics: What each vertex did on each member, in the attempt that ended last.
-        plan: Where the attempt that started last ran, or runs: a :class:`~secateur.client.jobs.resolved_plan.ResolvedPlan` on the wire; None before.
+        plan: Where the attempt that started last ran, or runs: a
+            :class:`~secateur.client.jobs.resolved_plan.ResolvedPlan` on the wire; None before.
     """
 
     job_id: str
@@ -69,14 +72,24 @@ class RegisteredJob:
             "coordinator": record.coordinator,
             "submitted_s": self.submitted_s,
             "ended_s": self.ended_s,
-            "reason": None if record.error is None else f"{type(record.error).__name__}: {record.error.message}"[:_FAILURE_CHARS_MAX],
+            "reason": (
+                None
+                if record.error is None
+                else f"{type(record.error).__name__}: {record.error.message}"[:_FAILURE_CHARS_MAX]
+            ),
         }
 
     def to_wire(self) -> dict[str, Any]:
         """Everything that a client may ask, for msgpack."""
         error = self.record.error if self.record.status.is_final else None
         failure = None if error is None else to_wire(_shortened(error))
-        return {**self.summary(), "failure": failure, "result_member": self.result_member, "members": self.members, "metrics": self.metrics}
+        return {
+            **self.summary(),
+            "failure": failure,
+            "result_member": self.result_member,
+            "members": self.members,
+            "metrics": self.metrics,
+        }
 
 
 class JobRegistry:
@@ -88,7 +101,9 @@ class JobRegistry:
         dag_bytes_max: What the DAGs of the jobs that have not ended may take together.
     """
 
-    def __init__(self, running_max: int = _RUNNING_MAX, ended_max: int = _ENDED_MAX, dag_bytes_max: int = _DAG_BYTES_MAX) -> None:
+    def __init__(
+        self, running_max: int = _RUNNING_MAX, ended_max: int = _ENDED_MAX, dag_bytes_max: int = _DAG_BYTES_MAX
+    ) -> None:
         self._dag_bytes_max = dag_bytes_max
         self._running_max = running_max
         self._ended_max = ended_max
@@ -102,7 +117,9 @@ class JobRegistry:
 
     def __iter__(self) -> Iterator[RegisteredJob]:
         """All jobs, newest first."""
-        return iter(sorted([*self._ended.values(), *self._running.values()], key=lambda job: job.submitted_s, reverse=True))
+        return iter(
+            sorted([*self._ended.values(), *self._running.values()], key=lambda job: job.submitted_s, reverse=True)
+        )
 
     def active(self, name: str) -> RegisteredJob | None:
         """The job of that name that has not ended."""
@@ -124,11 +141,17 @@ class JobRegistry:
                 job=holder.job_id,
             )
         if len(self._running) >= self._running_max:
-            raise LimitExceededError(f"{self._running_max} jobs have not ended yet; wait for some, or submit light jobs, which have no record")
+            raise LimitExceededError(
+                f"{self._running_max} jobs have not ended yet; wait for some, or submit light jobs, which have no"
+                " record"
+            )
         size = len(job.dag) + sum(len(other.dag) for other in self._running.values())
         if size > self._dag_bytes_max:
             limit = f"{self._dag_bytes_max:,} bytes"
-            raise LimitExceededError(f"the DAGs of the jobs that have not ended would take {size:,} of {limit}; have processors read large values from a table")
+            raise LimitExceededError(
+                f"the DAGs of the jobs that have not ended would take {size:,} of {limit}; have processors read large"
+                " values from a table"
+            )
         self._running[job.job_id] = job
 
     def end(self, job: RegisteredJob) -> None:
@@ -157,12 +180,15 @@ class JobRegistry:
         )
         if job is None:
             raise UnknownJobError(
-                f"no job has the id or name {id_or_name!r}; light jobs have no record, and only the last {self._ended_max} ended jobs are remembered"
+                f"no job has the id or name {id_or_name!r}; light jobs have no record, and only the last"
+                f" {self._ended_max} ended jobs are remembered"
             )
         return job
 
 
 def _shortened(error: Error) -> Error:
     """With texts of bounded length: what a user's exception says may be of any size, and the record is kept."""
-    details = {name: value[-_FAILURE_CHARS_MAX:] if isinstance(value, str) else value for name, value in error.details.items()}
+    details = {
+        name: value[-_FAILURE_CHARS_MAX:] if isinstance(value, str) else value for name, value in error.details.items()
+    }
     return type(error)(error.message[:_FAILURE_CHARS_MAX], **details)

@@ -1,6 +1,8 @@
-"""The controller's half of jobs on record: takes them, has a member coordinate each, begins again elsewhere, and tells whoever asks.
+"""The controller's half of jobs on record: takes them, has a member coordinate each, begins again elsewhere, and tells
+whoever asks.
 
-No rows and no user code come here: a DAG is bytes that a member unpacks, a result stays at the member that coordinated the job.
+No rows and no user code come here: a DAG is bytes that a member unpacks, a result stays at the member that coordinated
+the job.
 """
 
 from __future__ import annotations
@@ -12,7 +14,14 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from typing import Any, Final, assert_never
 
-from secateur.cluster.controller.job_record import AwaitAttemptEnd, CancelAttempt, Effect, FinishRecord, JobRecord, StartAttempt
+from secateur.cluster.controller.job_record import (
+    AwaitAttemptEnd,
+    CancelAttempt,
+    Effect,
+    FinishRecord,
+    JobRecord,
+    StartAttempt,
+)
 from secateur.cluster.controller.job_registry import JobRegistry, RegisteredJob
 from secateur.cluster.peers import Peers
 from secateur.dag.codec import carries_code
@@ -44,7 +53,9 @@ _DEADLINE_GRACE_S: Final = 2.0
 
 
 class ControllerJobs:
-    """Answers ``job_new``, ``job_wait``, ``job_cancel``, ``job_plan``, ``jobs`` and ``job_ended``. Lives on the controller's event loop.
+    """Answers ``job_new``, ``job_wait``, ``job_cancel``, ``job_plan``, ``jobs`` and ``job_ended``.
+
+    Lives on the controller's event loop.
 
     Args:
         peers: The way to the members.
@@ -73,7 +84,9 @@ class ControllerJobs:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def new(self, request: Request) -> Reply:
-        """Take a job, or name the one that has its name already. The same id again is the same job: a client may repeat the request.
+        """Take a job, or name the one that has its name already.
+
+        The same id again is the same job: a client may repeat the request.
 
         Raises:
             JobExistsError: The name belongs to a job that has not ended, and ``if_absent`` is false.
@@ -89,7 +102,10 @@ class ControllerJobs:
         if known is not None:
             return Reply({"job": known.job_id})
         if not (self._allow_code and request.peer.authenticated) and carries_code(unpack(request.payload)):
-            raise SerializationError("the DAG carries Python functions, and this cluster accepts no code; start it with allow_code=True and a token")
+            raise SerializationError(
+                "the DAG carries Python functions, and this cluster accepts no code; start it with allow_code=True and"
+                " a token"
+            )
         coordinators(needs, self._topology(), self._group_of)
         deadline_s = None if config.timeout_s is None else asyncio.get_running_loop().time() + config.timeout_s
         record = JobRecord(restarts=config.on_member_lost == OnMemberLost.RESTART)
@@ -120,7 +136,9 @@ class ControllerJobs:
             UnknownJobError: There is no such job.
         """
         job = self._registry.find(request.args["job"])
-        self._apply(job, job.record.cancel(JobCancelledError(f"job {job.job_id} was cancelled on request", job=job.job_id)))
+        self._apply(
+            job, job.record.cancel(JobCancelledError(f"job {job.job_id} was cancelled on request", job=job.job_id))
+        )
         return Reply()
 
     def plan(self, request: Request) -> Reply:
@@ -200,7 +218,12 @@ class ControllerJobs:
         except Error as error:
             self._apply(job, record.ended(attempt, error))
         except Exception as error:  # a job that nobody follows would never end
-            self._apply(job, record.unsure(attempt, InternalError(f"job {job.job_id} could not be started: {type(error).__name__}: {error}")))
+            self._apply(
+                job,
+                record.unsure(
+                    attempt, InternalError(f"job {job.job_id} could not be started: {type(error).__name__}: {error}")
+                ),
+            )
         else:
             if attempt == record.attempt:
                 job.plan = answer["plan"]
@@ -232,7 +255,8 @@ def _arguments(args: dict[str, Any]) -> tuple[JobConfig, JobRequirements]:
         return JobConfig.from_wire(args["config"]), JobRequirements.from_wire(args["needs"])
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ProtocolError(
-            f"job_new: the arguments of a job cannot be read ({type(error).__name__}: {error}); is the client's version the cluster's?"
+            f"job_new: the arguments of a job cannot be read ({type(error).__name__}: {error}); is the client's version"
+            " the cluster's?"
         ) from error
 
 
@@ -246,4 +270,7 @@ def _remaining_s(job: RegisteredJob) -> float | None:
 
 
 def _late(job: RegisteredJob) -> DeadlineError:
-    return DeadlineError(f"job {job.job_id} took longer than its deadline of {job.config.timeout_s} s, in {job.record.attempt} attempts", job=job.job_id)
+    return DeadlineError(
+        f"job {job.job_id} took longer than its deadline of {job.config.timeout_s} s, in {job.record.attempt} attempts",
+        job=job.job_id,
+    )

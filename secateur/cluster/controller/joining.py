@@ -1,7 +1,8 @@
 """How a member joins a cluster that has tables already.
 
-It hears of every table, and gets the rows of those that are replicated, before it counts as a member: statements may run on it from the first moment. Of
-partitioned tables it has nothing; partitions of tables that are created later may be its own. While it catches up no load is published and no table changed.
+It hears of every table, and gets the rows of those that are replicated, before it counts as a member: statements may
+run on it from the first moment. Of partitioned tables it has nothing; partitions of tables that are created later may
+be its own. While it catches up no load is published and no table changed.
 """
 
 from __future__ import annotations
@@ -75,6 +76,8 @@ class Joining:
             await newcomer.request("topology", {}, pack(self._state.topology.to_wire()))
             for table in self._state.catalog.tables():
                 members = self._state.topology.member_ids
-                await newcomer.request("catch_up", {"table": table.to_wire(), "source": members[0] if members else None})
+                await newcomer.request(
+                    "catch_up", {"table": table.to_wire(), "source": members[0] if members else None}
+                )
         finally:
             await newcomer.close()

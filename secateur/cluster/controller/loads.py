@@ -1,9 +1,10 @@
 """Publishing a bulk load: at once on all members, or not at all.
 
-Rows arrive at the members beforehand, staged under a load id where no reader sees them. Publishing is a two-phase commit that the controller runs:
-every member that keeps a copy of the table first *prepares* (checks duplicate keys and builds the new partitions aside; all that can fail, fails
-here), then every member *publishes* (swaps pointers; cannot fail). A member that dies between the two phases takes only its own copies with it.
-When the controller dies there, the members decide by themselves (:mod:`secateur.cluster.load_leases`).
+Rows arrive at the members beforehand, staged under a load id where no reader sees them. Publishing is a two-phase
+commit that the controller runs: every member that keeps a copy of the table first *prepares* (checks duplicate keys and
+builds the new partitions aside; all that can fail, fails here), then every member *publishes* (swaps pointers; cannot
+fail). A member that dies between the two phases takes only its own copies with it. When the controller dies there, the
+members decide by themselves (:mod:`secateur.cluster.load_leases`).
 
 **Invariant**: at most one load of a table is between prepare and publish.
 """
@@ -19,10 +20,26 @@ from typing import Any, Final, Protocol, TypeVar
 
 from secateur.cluster.lease_renewal import renewed
 from secateur.cluster.statement_profile import work_of
-from secateur.errors import Error, LimitExceededError, LoadFailedError, MemberLostError, OperationalError, PartitionLostError, TopologyChangedError
+from secateur.errors import (
+    Error,
+    LimitExceededError,
+    LoadFailedError,
+    MemberLostError,
+    OperationalError,
+    PartitionLostError,
+    TopologyChangedError,
+)
 from secateur.partitioning.tables.table import TableDef
 
-__all__ = ["CoordinatedChange", "CoordinatedChangeResult", "LoadMemberCaller", "LoadPublication", "LoadPublisher", "PartitionwiseChange", "PublishResult"]
+__all__ = [
+    "CoordinatedChange",
+    "CoordinatedChangeResult",
+    "LoadMemberCaller",
+    "LoadPublication",
+    "LoadPublisher",
+    "PartitionwiseChange",
+    "PublishResult",
+]
 
 
 T = TypeVar("T")
@@ -43,11 +60,13 @@ class LoadPublication:
 
     Attributes:
         load_id: Given by whoever staged it.
-        number: Grows with every load of the cluster; readers tell by it whether members answered from the same publications.
+        number: Grows with every load of the cluster; readers tell by it whether members answered from the same
+            publications.
         table: The table.
-        mode: ``"append"``, ``"overwrite"``, ``"upsert"`` or ``"ignore"``; for what a DELETE statement removes, ``"delete"``.
-        attempts: The attempts that count, by partition, in the order of their rows: several tasks may bring a share of a partition each, and a task
-            that is retried stages its share again under another number.
+        mode: ``"append"``, ``"overwrite"``, ``"upsert"`` or ``"ignore"``; for what a DELETE statement removes,
+            ``"delete"``.
+        attempts: The attempts that count, by partition, in the order of their rows: several tasks may bring a share of
+            a partition each, and a task that is retried stages its share again under another number.
         copies: The partitions of which a member keeps a copy, by member id, for every member of the table.
     """
 
@@ -61,7 +80,8 @@ class LoadPublication:
 
 @dataclass(frozen=True, slots=True)
 class PartitionwiseChange:
-    """An UPDATE or DELETE of several partitions: a load whose rows are not staged yet, since the members find them in what they have.
+    """An UPDATE or DELETE of several partitions: a load whose rows are not staged yet, since the members find them in
+    what they have.
 
     Attributes:
         load: What is to be published; its attempts are not known yet.
@@ -97,8 +117,8 @@ class PublishResult:
 
     Attributes:
         rows: Rows that it has changed.
-        work: What the members did for it, as :func:`~secateur.cluster.statement_profile.work_of` has it: what they did to find rows, where that was asked for,
-            and how long it took to publish them, the copies included.
+        work: What the members did for it, as :func:`~secateur.cluster.statement_profile.work_of` has it: what they did
+            to find rows, where that was asked for, and how long it took to publish them, the copies included.
     """
 
     rows: int
@@ -159,7 +179,11 @@ class LoadPublisher:
             try:
                 outcomes = await asyncio.gather(
                     *(
-                        self._members.call(member, "change_stage", {**change.args, "load_id": load.load_id, "partitions": list(partitions)})
+                        self._members.call(
+                            member,
+                            "change_stage",
+                            {**change.args, "load_id": load.load_id, "partitions": list(partitions)},
+                        )
                         for member, partitions in change.partitions.items()
                     ),
                     return_exceptions=True,
@@ -170,7 +194,9 @@ class LoadPublisher:
             failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
             if failures:
                 await self.abort(load.load_id, load.copies)
-                passed = failures[0] if isinstance(failures[0], LimitExceededError) else _as_load_failure(load, failures[0])
+                passed = (
+                    failures[0] if isinstance(failures[0], LimitExceededError) else _as_load_failure(load, failures[0])
+                )
                 raise passed from failures[0]
             answers = [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
             work = tuple(entry for answer in answers for entry in answer.get("work", ()))
@@ -178,7 +204,9 @@ class LoadPublisher:
             if not found:
                 await self.abort(load.load_id, load.copies)
                 return PublishResult(0, work)
-            published = await to_the_end(self._publish(replace(load, attempts={partition: [change.attempt] for partition in sorted(found)})))
+            published = await to_the_end(
+                self._publish(replace(load, attempts={partition: [change.attempt] for partition in sorted(found)}))
+            )
             return PublishResult(published.rows, (*work, *published.work))
 
     async def change_whole(self, change: CoordinatedChange) -> CoordinatedChangeResult:
@@ -214,10 +242,13 @@ class LoadPublisher:
         if unassigned:
             await self.abort(load.load_id, load.copies)
             raise TopologyChangedError(
-                f"partition {min(unassigned)} of {load.table.name}, for which load {load.load_id} has rows, is not there any more: nothing was loaded",
+                f"partition {min(unassigned)} of {load.table.name}, for which load {load.load_id} has rows, is not"
+                " there any more: nothing was loaded",
                 table=load.table.name,
             )
-        outcomes = await asyncio.gather(*(self._prepare(member, load) for member in load.copies), return_exceptions=True)
+        outcomes = await asyncio.gather(
+            *(self._prepare(member, load) for member in load.copies), return_exceptions=True
+        )
         failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
         if failures:
             await self.abort(load.load_id, load.copies)
@@ -230,12 +261,17 @@ class LoadPublisher:
             self._delivering.difference_update(delivering)
         if any(isinstance(outcome, asyncio.CancelledError) for outcome in published):
             raise OperationalError(
-                f"the controller was stopped while it published load {load.load_id} into {load.table.name}: look whether the rows are there",
+                f"the controller was stopped while it published load {load.load_id} into {load.table.name}: look"
+                " whether the rows are there",
                 table=load.table.name,
             )
         refusals = [outcome for outcome in published if isinstance(outcome, BaseException)]
         if not any(isinstance(outcome, tuple) for outcome in published):
-            refusal = refusals[0] if refusals else MemberLostError("every member that had a copy of the table has left the cluster")
+            refusal = (
+                refusals[0]
+                if refusals
+                else MemberLostError("every member that had a copy of the table has left the cluster")
+            )
             raise _as_load_failure(load, refusal) from refusal
         unexpected = [refusal for refusal in refusals if not isinstance(refusal, OperationalError)]
         if unexpected:
@@ -248,11 +284,21 @@ class LoadPublisher:
             rows += prepared["rows_primary"]
             if partitions := len(load.attempts.keys() & load.copies[member]):
                 took_s = prepared_s + (publication[1] if isinstance(publication, tuple) else 0.0)
-                work.append(work_of("publish", member, partitions=partitions, rows_out=prepared["rows"] + prepared["rows_removed"], busy_s=took_s))
+                work.append(
+                    work_of(
+                        "publish",
+                        member,
+                        partitions=partitions,
+                        rows_out=prepared["rows"] + prepared["rows_removed"],
+                        busy_s=took_s,
+                    )
+                )
         return PublishResult(rows, tuple(work))
 
     def close(self) -> None:
-        """Wait for no member any more: the controller is stopped, and members decide what they have prepared by themselves."""
+        """Wait for no member any more: the controller is stopped, and members decide what they have prepared by
+        themselves.
+        """
         for task in self._delivering:
             task.cancel()
 
@@ -266,7 +312,10 @@ class LoadPublisher:
 
     async def abort(self, load_id: str, members: Iterable[str]) -> None:
         """Drop a staged load everywhere. Members that cannot be reached have lost it anyway."""
-        outcomes = await asyncio.gather(*(self._members.call(member, "load_abort", {"load_id": load_id}) for member in members), return_exceptions=True)
+        outcomes = await asyncio.gather(
+            *(self._members.call(member, "load_abort", {"load_id": load_id}) for member in members),
+            return_exceptions=True,
+        )
         for outcome in outcomes:
             if isinstance(outcome, BaseException) and not isinstance(outcome, OperationalError):
                 raise outcome
@@ -278,7 +327,8 @@ class LoadPublisher:
         return await self._timed(member, "load_prepare", args)
 
     async def _deliver(self, member: str, load: LoadPublication) -> tuple[dict[str, Any], float] | None:
-        """Have a member publish, however often its connection breaks; None when it has left the cluster with all that it had.
+        """Have a member publish, however often its connection breaks; None when it has left the cluster with all that
+        it had.
 
         Raises:
             LoadFailedError: The members have aborted the load: they had not heard from this controller for too long.
@@ -325,4 +375,7 @@ async def _all(calls: Iterable[Coroutine[Any, Any, Any]]) -> None:
 def _as_load_failure(load: LoadPublication, cause: BaseException) -> Error:
     if isinstance(cause, PartitionLostError) or (isinstance(cause, Error) and not isinstance(cause, OperationalError)):
         return cause
-    return LoadFailedError(f"load {load.load_id} into {load.table.name} was not published, the table is as it was: {cause}", table=load.table.name)
+    return LoadFailedError(
+        f"load {load.load_id} into {load.table.name} was not published, the table is as it was: {cause}",
+        table=load.table.name,
+    )

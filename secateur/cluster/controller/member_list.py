@@ -37,10 +37,14 @@ class MemberList:
         return Reply({"members": await self.rows()})
 
     async def rows(self) -> list[dict[str, Any]]:
-        """Ask each for what it has. Of one that does not answer soon, what it said last; who turns out to be gone is among the lost."""
+        """Ask each for what it has.
+
+        Of one that does not answer soon, what it said last; who turns out to be gone is among the lost.
+        """
         addresses = self._state.topology.members
         answers = await asyncio.gather(
-            *(asyncio.wait_for(self._peers.call(member.id, "stats", {}), ANSWER_WAIT_S) for member in addresses), return_exceptions=True
+            *(asyncio.wait_for(self._peers.call(member.id, "stats", {}), ANSWER_WAIT_S) for member in addresses),
+            return_exceptions=True,
         )
         silent: set[str] = set()
         for member, answer in zip(addresses, answers, strict=True):
@@ -54,13 +58,21 @@ class MemberList:
         members = self._state.topology.members
         self._last = {member.id: self._last[member.id] for member in members if member.id in self._last}
         suspects = silent | self._state.suspects
-        rows = [self._describe(member, self._last.get(member.id, _NOTHING_SAID), "suspect" if member.id in suspects else "active") for member in members]
+        rows = [
+            self._describe(
+                member, self._last.get(member.id, _NOTHING_SAID), "suspect" if member.id in suspects else "active"
+            )
+            for member in members
+        ]
         rows += [_describe(member, "joining") for member in self._state.joining if member not in members]
         rows += [_describe(member, "lost") for member in self._state.lost]
         return sorted(rows, key=lambda row: (len(row["id"]), row["id"]))
 
     def _describe(self, member: MemberAddress, stats: Mapping[str, Any], state: str) -> dict[str, Any]:
-        primaries = {table.table_id: set(primaries_of(self._state.topology, table, member.id)) for table in self._state.catalog.tables()}
+        primaries = {
+            table.table_id: set(primaries_of(self._state.topology, table, member.id))
+            for table in self._state.catalog.tables()
+        }
         known = [table for table in stats["tables"] if table["table_id"] in primaries]
         served = sum(len(partitions) for partitions in primaries.values())
         return {
@@ -69,7 +81,12 @@ class MemberList:
             "state": state,
             "partitions_primary": served,
             "partitions_backup": max(0, sum(table["partitions"] for table in known) - served),
-            "rows": sum(rows for table in known for partition, rows in table["rows"].items() if partition in primaries[table["table_id"]]),
+            "rows": sum(
+                rows
+                for table in known
+                for partition, rows in table["rows"].items()
+                if partition in primaries[table["table_id"]]
+            ),
             "bytes": sum(table["bytes"] for table in known),
             "executions": stats["executions"],
             "frames_received": stats["frames_received"],
@@ -78,5 +95,7 @@ class MemberList:
 
 def _describe(member: MemberAddress, state: str) -> dict[str, Any]:
     """A member that has nothing."""
-    counters = dict.fromkeys(("partitions_primary", "partitions_backup", "rows", "bytes", "executions", "frames_received"), 0)
+    counters = dict.fromkeys(
+        ("partitions_primary", "partitions_backup", "rows", "bytes", "executions", "frames_received"), 0
+    )
     return {"id": member.id, "address": f"{member.host}:{member.port}", "state": state, **counters}

@@ -1,10 +1,12 @@
 """When the controller gives a member up: a state machine without I/O.
 
-Each member has its own clock of silence. It runs only while the controller itself does: what passes between two looks counts for at most twice the time between
-them, so that a controller that was stopped or starved does not take its own silence for that of everybody else.
+Each member has its own clock of silence. It runs only while the controller itself does: what passes between two looks
+counts for at most twice the time between them, so that a controller that was stopped or starved does not take its own
+silence for that of everybody else.
 
-A member whose process is known to be gone is given up at once. One that is silent for too long, or is to be given up for another reason, gets no lease any more
-and is given up when the last one has certainly ended (:mod:`~secateur.cluster.lease`).
+A member whose process is known to be gone is given up at once. One that is silent for too long, or is to be given up
+for another reason, gets no lease any more and is given up when the last one has certainly ended
+(:mod:`~secateur.cluster.lease`).
 """
 
 from __future__ import annotations
@@ -43,7 +45,8 @@ class MemberWatch:
 
     Args:
         times: How long things last.
-        stall_s: Seconds for which the event loop of a member may stand still, while its process goes on, before it is given up.
+        stall_s: Seconds for which the event loop of a member may stand still, while its process goes on, before it is
+            given up.
     """
 
     def __init__(self, times: LeaseTimes, stall_s: float) -> None:
@@ -96,12 +99,20 @@ class MemberWatch:
         for watched in self._watched.values():
             watched.silent_s += passed_s
             watched.is_condemned |= watched.silent_s >= self._times.silence_s
-        return [member for member, watched in self._watched.items() if watched.is_condemned and now_s >= watched.promised_until_s]
+        return [
+            member
+            for member, watched in self._watched.items()
+            if watched.is_condemned and now_s >= watched.promised_until_s
+        ]
 
     def suspects(self) -> Collection[str]:
         """The members that have been silent or stalled for long enough to wonder."""
         limit_s = _SUSPECT_SHARE * self._times.silence_s
-        return {member for member, watched in self._watched.items() if watched.is_condemned or max(watched.silent_s, watched.stalled_s) >= limit_s}
+        return {
+            member
+            for member, watched in self._watched.items()
+            if watched.is_condemned or max(watched.silent_s, watched.stalled_s) >= limit_s
+        }
 
     def silent_s(self, member: str) -> float:
         """For how long nothing was heard of a member; infinite for one that was given up."""

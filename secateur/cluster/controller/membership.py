@@ -1,11 +1,13 @@
 """Who is in the cluster and who owns what: a state machine without I/O.
 
-Events go in, the next :class:`~secateur.partitioning.topology.topology.Topology` comes out; the controller sends it to the members. The simulation and the
-real cluster run the same code. The controller sees to it that the topology has the affinity groups of the tables that there are, and no others.
+Events go in, the next :class:`~secateur.partitioning.topology.topology.Topology` comes out; the controller sends it to
+the members. The simulation and the real cluster run the same code. The controller sees to it that the topology has the
+affinity groups of the tables that there are, and no others.
 
-When a member is lost, each of its partitions goes to the backup that is first in line: a backup has every acknowledged write, so nothing has to move.
-The lost member stays in the ownership, behind the survivors, until somebody replaces it: **a member becomes an owner only of what it has**. A
-partition whose copies are all lost keeps the member that was lost last as primary, so whoever needs it gets an error that names it.
+When a member is lost, each of its partitions goes to the backup that is first in line: a backup has every acknowledged
+write, so nothing has to move. The lost member stays in the ownership, behind the survivors, until somebody replaces it:
+**a member becomes an owner only of what it has**. A partition whose copies are all lost keeps the member that was lost
+last as primary, so whoever needs it gets an error that names it.
 """
 
 from __future__ import annotations
@@ -24,7 +26,18 @@ from secateur.partitioning.topology.affinity import assign
 from secateur.partitioning.topology.affinity_growth import grow, same_holders
 from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
 
-__all__ = ["CopyLost", "Event", "MemberJoined", "MemberLost", "OwnersForgotten", "RangesChanged", "TableCreated", "advance", "group_after", "group_of_new"]
+__all__ = [
+    "CopyLost",
+    "Event",
+    "MemberJoined",
+    "MemberLost",
+    "OwnersForgotten",
+    "RangesChanged",
+    "TableCreated",
+    "advance",
+    "group_after",
+    "group_of_new",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +111,18 @@ def advance(topology: Topology, event: Event) -> Topology:
         case MemberJoined(address):
             if address.id in topology.member_ids:
                 raise ProgrammingError(
-                    f"member {address.id} is in the cluster already, at {topology.member(address.id).host}:{topology.member(address.id).port}"
+                    f"member {address.id} is in the cluster already, at"
+                    f" {topology.member(address.id).host}:{topology.member(address.id).port}"
                 )
             return Topology(topology.version + 1, (*topology.members, address), topology.owners)
         case MemberLost(member_id):
             if member_id not in topology.member_ids:
                 return topology
             members = tuple(member for member in topology.members if member.id != member_id)
-            owners = {group: _promote(ownership, member_id, {member.id for member in members}) for group, ownership in topology.owners.items()}
+            owners = {
+                group: _promote(ownership, member_id, {member.id for member in members})
+                for group, ownership in topology.owners.items()
+            }
             return Topology(topology.version + 1, members, owners)
         case CopyLost(group, partition, member_id):
             return _without_copy(topology, group, partition, member_id)
@@ -115,16 +132,22 @@ def advance(topology: Topology, event: Event) -> Topology:
             return _with_ranges(topology, before, after)
         case OwnersForgotten(group):
             owners = {name: ownership for name, ownership in topology.owners.items() if name != group}
-            return topology if len(owners) == len(topology.owners) else Topology(topology.version + 1, topology.members, owners)
+            return (
+                topology
+                if len(owners) == len(topology.owners)
+                else Topology(topology.version + 1, topology.members, owners)
+            )
         case _:
             assert_never(event)
 
 
-def group_after(topology: Topology, before: PartitionScheme, after: PartitionScheme, taken: Collection[str], unique: str) -> str:
+def group_after(
+    topology: Topology, before: PartitionScheme, after: PartitionScheme, taken: Collection[str], unique: str
+) -> str:
     """The affinity group of a table whose ranges change.
 
-    Tables that change alike stay co-located, if their owners agree; a table that comes to the ranges of another by another way has its rows elsewhere, and so
-    gets a group of its own.
+    Tables that change alike stay co-located, if their owners agree; a table that comes to the ranges of another by
+    another way has its rows elsewhere, and so gets a group of its own.
 
     Args:
         topology: The owners so far.
@@ -142,9 +165,11 @@ def group_after(topology: Topology, before: PartitionScheme, after: PartitionSch
 
 
 def group_of_new(topology: Topology, scheme: PartitionScheme, unique: str) -> str:
-    """The affinity group of a new table: that of the tables of its structure, if all partitions of it have an owner that lives.
+    """The affinity group of a new table: that of the tables of its structure, if all partitions of it have an owner
+    that lives.
 
-    Where some are lost, rows of the new table could not be taken there, so it gets a group of its own; and so do the next ones, the same.
+    Where some are lost, rows of the new table could not be taken there, so it gets a group of its own; and so do the
+    next ones, the same.
 
     Args:
         topology: The owners so far.
@@ -154,7 +179,10 @@ def group_of_new(topology: Topology, scheme: PartitionScheme, unique: str) -> st
     structure = scheme.structure()
     known = [group for group in topology.owners if group == structure or group.startswith(f"{structure} #")]
     living = scheme.live_partitions()
-    return next((group for group in known if _all_live(topology, topology.owners[group], living)), f"{structure} #{unique}" if known else structure)
+    return next(
+        (group for group in known if _all_live(topology, topology.owners[group], living)),
+        f"{structure} #{unique}" if known else structure,
+    )
 
 
 def _all_live(topology: Topology, ownership: Ownership, partitions: npt.NDArray[np.integer[Any]]) -> bool:
@@ -168,12 +196,16 @@ def _with_ranges(topology: Topology, before: PartitionScheme, after: PartitionSc
     group = after.affinity_group()
     if group in topology.owners:
         return topology
-    owners = grow(topology.ownership(before.affinity_group()), after.partition_count, topology.member_ids, after.live_partitions())
+    owners = grow(
+        topology.ownership(before.affinity_group()), after.partition_count, topology.member_ids, after.live_partitions()
+    )
     return Topology(topology.version + 1, topology.members, {**topology.owners, group: owners})
 
 
 def _promote(ownership: Ownership, lost: str, living: Collection[str]) -> Ownership:
-    """Move the lost member behind the survivors in each partition, which keep their order, and before those that were lost earlier: they had less."""
+    """Move the lost member behind the survivors in each partition, which keep their order, and before those that were
+    lost earlier: they had less.
+    """
     if lost not in ownership.members:
         return ownership
     rank = np.array([0 if member in living else 1 if member == lost else 2 for member in ownership.members])
@@ -182,7 +214,9 @@ def _promote(ownership: Ownership, lost: str, living: Collection[str]) -> Owners
 
 
 def _without_copy(topology: Topology, group: str, partition: int, member_id: str) -> Topology:
-    """Put a holder that is no member in the place of one copy, behind the others; the last copy of a living member stays, since nobody has a better one."""
+    """Put a holder that is no member in the place of one copy, behind the others; the last copy of a living member
+    stays, since nobody has a better one.
+    """
     ownership = topology.owners.get(group)
     holders = ownership.holders(partition) if ownership is not None and partition < ownership.partitions else ()
     others = [holder for holder in holders if holder != member_id]
@@ -207,8 +241,8 @@ def _with_table(topology: Topology, table: TableDef) -> Topology:
         return Topology(topology.version + 1, topology.members, {**topology.owners, group: assigned})
     if copies > known.replicas:
         raise NotSupportedError(
-            f"table {table.name} wants {table.backups} backups, the tables of the same partition scheme have {known.replicas - 1}: "
-            f"create the table with the most backups first, or choose another SEED",
+            f"table {table.name} wants {table.backups} backups, the tables of the same partition scheme have"
+            f" {known.replicas - 1}: create the table with the most backups first, or choose another SEED",
             table=table.name,
         )
     return topology

@@ -1,8 +1,9 @@
 """The threads in which the controller plans statements, and the order in which clients get them.
 
-Planning takes a few milliseconds, but some statements take long, and DuckDB cannot always be interrupted while it binds one. So plannings wait in one queue
-for each client, the clients take turns, and a client has one planning under way at a time. Two threads suffice as long as plannings end soon; when a planning
-has waited for a tenth of a second because both are held up, another thread helps, up to a bound. A planning that nobody waits for any more is cancelled.
+Planning takes a few milliseconds, but some statements take long, and DuckDB cannot always be interrupted while it binds
+one. So plannings wait in one queue for each client, the clients take turns, and a client has one planning under way at
+a time. Two threads suffice as long as plannings end soon; when a planning has waited for a tenth of a second because
+both are held up, another thread helps, up to a bound. A planning that nobody waits for any more is cancelled.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ class PlanningThreads:
         self._waiting_max = waiting_max
         self._lock = threading.Lock()
         self._wake = threading.Condition(self._lock)
-        # Clients that have something waiting and nothing running, in the order of their turns; and those whose next planning has to wait for their last.
+        # Clients that have something waiting and nothing running, in the order of their turns; and those whose next
+        # planning has to wait for their last.
         self._turns: OrderedDict[int, deque[_Planning]] = OrderedDict()
         self._behind: dict[int, deque[_Planning]] = {}
         self._running: dict[int, _Planning] = {}
@@ -105,7 +107,8 @@ class PlanningThreads:
     async def close(self) -> None:
         """Cancel everything.
 
-        Returns when what ran has ended, or after a few seconds: a planning that cannot be interrupted ends by itself, and nobody waits for it.
+        Returns when what ran has ended, or after a few seconds: a planning that cannot be interrupted ends by itself,
+        and nobody waits for it.
         """
         with self._lock:
             self._closed = True
@@ -136,7 +139,8 @@ class PlanningThreads:
                 raise InterfaceError("the controller is shutting down: no statement is planned any more")
             if self._waiting >= self._waiting_max:
                 raise LimitExceededError(
-                    f"{self._waiting} statements wait to be planned, which is the most: try again later; parameters in place of literals need no new plan",
+                    f"{self._waiting} statements wait to be planned, which is the most: try again later; parameters in"
+                    " place of literals need no new plan",
                     limit="planning_queue",
                     retry_safe=True,
                 )
@@ -148,7 +152,9 @@ class PlanningThreads:
                 self._start_thread()
 
     def _help(self, planning: _Planning) -> None:
-        """A planning has waited for too long: unless its own client is at work, or a thread is free, the threads are held up."""
+        """A planning has waited for too long: unless its own client is at work, or a thread is free, the threads are
+        held up.
+        """
         loop = asyncio.get_running_loop()
         with self._lock:
             if self._closed or planning not in self._turns.get(planning.client, ()):

@@ -1,14 +1,15 @@
 """ALTER TABLE on the cluster: other ranges everywhere, or nowhere.
 
-The controller runs two phases, as it does for a load. Every member *prepares*: all that can fail fails here, such as a range that is to be added over rows in
-the catch-all. Then every member *commits*: it takes the new scheme over, makes the new partitions and drops those of dropped ranges; that cannot fail. Only
-when all have done so does the catalog say that the ranges have changed, so nobody can write to a new range before every member knows it.
+The controller runs two phases, as it does for a load. Every member *prepares*: all that can fail fails here, such as a
+range that is to be added over rows in the catch-all. Then every member *commits*: it takes the new scheme over, makes
+the new partitions and drops those of dropped ranges; that cannot fail. Only when all have done so does the catalog say
+that the ranges have changed, so nobody can write to a new range before every member knows it.
 
-Where the catch-all is cut, members let no write in between the phases, under a lease that the controller renews. When it is gone, they decide by
-themselves (:mod:`secateur.cluster.load_leases`).
+Where the catch-all is cut, members let no write in between the phases, under a lease that the controller renews. When
+it is gone, they decide by themselves (:mod:`secateur.cluster.load_leases`).
 
-**Invariant**: a member refuses a statement that was planned for other ranges than it knows. Whoever holds an old plan is so told to plan again, and no row of
-a new range is missed.
+**Invariant**: a member refuses a statement that was planned for other ranges than it knows. Whoever holds an old plan
+is so told to plan again, and no row of a new range is missed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ _GONE = (MemberLostError, UnreachableError)
 class RangeMemberCaller(Protocol):
     """How the changer speaks to members."""
 
-    def call(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> Coroutine[Any, Any, dict[str, Any]]:
+    def call(
+        self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b""
+    ) -> Coroutine[Any, Any, dict[str, Any]]:
         """Send a housekeeping request and return the answer's header."""
         ...
 
@@ -47,7 +50,9 @@ class RangeChanger:
         self._members = members
 
     async def change(self, table: TableDef, hosted: Mapping[str, Sequence[int]]) -> None:
-        """Give a table its new ranges on every member. One that is lost once all have prepared takes only its own copies with it.
+        """Give a table its new ranges on every member.
+
+        One that is lost once all have prepared takes only its own copies with it.
 
         Args:
             table: The table as it is to be.
@@ -55,8 +60,10 @@ class RangeChanger:
 
         Raises:
             SchemeError: A range to be added has rows in the catch-all. The table is as it was.
-            MemberLostError: A member is gone, so the new ranges want other owners; ``details`` has ``member``. The table is as it was.
-            LoadFailedError: The members have given the change up: they had not heard from this controller for too long. The table is as it was.
+            MemberLostError: A member is gone, so the new ranges want other owners; ``details`` has ``member``. The
+                table is as it was.
+            LoadFailedError: The members have given the change up: they had not heard from this controller for too long.
+                The table is as it was.
             OperationalError: A member could not prepare. The table is as it was.
         """
         # An id of its own for each try: members remember how one has ended.
@@ -68,18 +75,33 @@ class RangeChanger:
     async def _change(self, table: TableDef, hosted: Mapping[str, Sequence[int]], change: dict[str, Any]) -> None:
         payload = pack(table.to_wire())
         outcomes = await asyncio.gather(
-            *(self._members.call(member, "alter_prepare", {**change, "partitions": list(ids)}, payload) for member, ids in hosted.items()),
+            *(
+                self._members.call(member, "alter_prepare", {**change, "partitions": list(ids)}, payload)
+                for member, ids in hosted.items()
+            ),
             return_exceptions=True,
         )
-        failures = {member: outcome for member, outcome in zip(hosted, outcomes, strict=True) if isinstance(outcome, BaseException)}
+        failures = {
+            member: outcome
+            for member, outcome in zip(hosted, outcomes, strict=True)
+            if isinstance(outcome, BaseException)
+        }
         await self._end("alter_abort" if failures else "alter_commit", change, hosted)
         for member, failure in failures.items():
             if isinstance(failure, _GONE):
-                raise MemberLostError(f"member {member} left the cluster while the ranges of {table.name} were changed; nothing was changed", member=member)
+                raise MemberLostError(
+                    f"member {member} left the cluster while the ranges of {table.name} were changed; nothing was"
+                    " changed",
+                    member=member,
+                )
             raise failure
 
     async def _end(self, op: str, change: dict[str, Any], hosted: Mapping[str, Sequence[int]]) -> None:
-        outcomes = await asyncio.gather(*(self._members.call(member, op, change) for member in hosted), return_exceptions=True)
+        outcomes = await asyncio.gather(
+            *(self._members.call(member, op, change) for member in hosted), return_exceptions=True
+        )
         for outcome in outcomes:
-            if isinstance(outcome, LoadFailedError) or (isinstance(outcome, BaseException) and not isinstance(outcome, OperationalError)):
+            if isinstance(outcome, LoadFailedError) or (
+                isinstance(outcome, BaseException) and not isinstance(outcome, OperationalError)
+            ):
                 raise outcome

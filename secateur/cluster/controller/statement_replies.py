@@ -1,4 +1,6 @@
-"""Statements at the controller: from a text to what the client is told to do, and the plans that members will ask for."""
+"""Statements at the controller: from a text to what the client is told to do, and the plans that members will ask
+for.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,9 @@ class PlanningView:
 
 
 class StatementReplies:
-    """Plans statements and puts them into the form that clients read (:mod:`secateur.client.execution.statement`). Thread-safe.
+    """Plans statements and puts them into the form that clients read (:mod:`secateur.client.execution.statement`).
+
+    Thread-safe.
 
     Args:
         plans_max: Plans kept for members to ask for.
@@ -108,14 +112,18 @@ class StatementReplies:
         """
         plan = self._plans.get(plan_id)
         if plan is None:
-            raise TopologyChangedError(f"plan {plan_id} is not known any more: prepare the statement again", plan=plan_id)
+            raise TopologyChangedError(
+                f"plan {plan_id} is not known any more: prepare the statement again", plan=plan_id
+            )
         return plan
 
     def text(self, plan_id: str) -> str | None:
         """The statement for which a plan was made; None when it is not known any more."""
         return self._texts.get(plan_id)
 
-    def prepare(self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> tuple[Statement, Reply]:
+    def prepare(
+        self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView
+    ) -> tuple[Statement, Reply]:
         """Plan a statement; returns it with the reply to give once DDL in it has been carried out.
 
         Raises:
@@ -131,10 +139,21 @@ class StatementReplies:
         """How a statement would run: ``text`` and ``json`` in the header."""
         with bounded_depth():
             statement = self._planner.prepare(sql, params, view, settings)
-        explained = explain(statement.target if isinstance(statement, ExplainStatement) else statement, params, view, settings)
+        explained = explain(
+            statement.target if isinstance(statement, ExplainStatement) else statement, params, view, settings
+        )
         return Reply({"text": explained.text, "json": explained.json})
 
-    def _reply(self, statement: Statement, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView, *, planned_s: float) -> Reply:
+    def _reply(
+        self,
+        statement: Statement,
+        sql: str,
+        params: Params,
+        settings: Mapping[str, Any],
+        view: PlanningView,
+        *,
+        planned_s: float,
+    ) -> Reply:
         match statement:
             case SelectStatement():
                 return _statement("select", self._keep(statement, sql))
@@ -142,9 +161,14 @@ class StatementReplies:
                 return _statement("ddl", {"message": "table created"})
             case CreateTableAs(table, create=create, select=select):
                 source = None if select is None else self._keep(select, sql)
-                return _statement("create_table_as", {"table": table.to_wire(), "create": create, "source_select": source})
+                return _statement(
+                    "create_table_as", {"table": table.to_wire(), "create": create, "source_select": source}
+                )
             case CopyFrom(table, columns, options):
-                return _statement("copy_from", {"table": table.to_wire(by_reference=True), "columns": list(columns), "options": options.to_wire()})
+                return _statement(
+                    "copy_from",
+                    {"table": table.to_wire(by_reference=True), "columns": list(columns), "options": options.to_wire()},
+                )
             case CopyTo(select, options):
                 return _statement("copy_to", {"source_select": self._keep(select, sql), "options": options.to_wire()})
             case CreateIndex():
@@ -161,14 +185,30 @@ class StatementReplies:
                 return _statement("ddl", {"message": "view dropped"})
             case InsertRows(table, rows, mode, shape):
                 template = None if shape is None else _template(shape, rows, view.version)
-                return _statement("insert", {"table": table.to_wire(by_reference=True), "mode": mode.value, "template": template}, rows)
+                return _statement(
+                    "insert",
+                    {"table": table.to_wire(by_reference=True), "mode": mode.value, "template": template},
+                    rows,
+                )
             case InsertSelect(table, columns, select, mode):
                 return _statement(
                     "insert",
-                    {"table": table.to_wire(by_reference=True), "mode": mode.value, "columns": list(columns), "source_select": self._keep(select, sql)},
+                    {
+                        "table": table.to_wire(by_reference=True),
+                        "mode": mode.value,
+                        "columns": list(columns),
+                        "source_select": self._keep(select, sql),
+                    },
                 )
             case ChangeStatement(table, kind, select):
-                return _statement("change", {"table": table.to_wire(by_reference=True), "operation": kind.value, "source_select": self._keep(select, sql)})
+                return _statement(
+                    "change",
+                    {
+                        "table": table.to_wire(by_reference=True),
+                        "operation": kind.value,
+                        "source_select": self._keep(select, sql),
+                    },
+                )
             case WholeChange():
                 return _statement("whole_change", self._whole_change(statement, sql))
             case SetOption(name, value):
@@ -211,30 +251,47 @@ class StatementReplies:
         known = {**plan.to_client(), "lists": statement.lists, "estimated": plan.is_estimated}
         if statement.materialized is None:
             return known
-        steps = [{"select": self._keep(step.query, sql), "use": step.use.value, "values_max": step.values_max} for step in statement.materialized.steps]
+        steps = [
+            {"select": self._keep(step.query, sql), "use": step.use.value, "values_max": step.values_max}
+            for step in statement.materialized.steps
+        ]
         watched = statement.materialized.watched
-        return {**known, "materialized": {"steps": steps, "outer": self._keep(statement.materialized.outer, sql), "watched": watched}}
+        return {
+            **known,
+            "materialized": {
+                "steps": steps,
+                "outer": self._keep(statement.materialized.outer, sql),
+                "watched": watched,
+            },
+        }
 
 
 @contextmanager
 def bounded_depth() -> Iterator[None]:
-    """Room for the parser, which takes some 25 frames for a pair of parentheses, and what it means when that is not enough.
+    """Room for the parser, which takes some 25 frames for a pair of parentheses, and what it means when that is not
+    enough.
 
-    The interpreter's bound on frames is one for all threads, and code in other threads, such as :mod:`ast`, fails when it changes meanwhile: it is raised
-    once, and stays.
+    The interpreter's bound on frames is one for all threads, and code in other threads, such as :mod:`ast`, fails when
+    it changes meanwhile: it is raised once, and stays.
     """
     if sys.getrecursionlimit() < _FRAMES_MAX:
         sys.setrecursionlimit(_FRAMES_MAX)
     try:
         yield
     except RecursionError:
-        raise LimitExceededError("the statement is nested too deeply to be read: write it flatter, or pass long lists as parameters", limit="nesting") from None
+        raise LimitExceededError(
+            "the statement is nested too deeply to be read: write it flatter, or pass long lists as parameters",
+            limit="nesting",
+        ) from None
 
 
 def _template(shape: InsertShape, rows: pa.Table, catalog_version: int) -> dict[str, Any]:
     """The shape of an INSERT with its literals, as the columns have them."""
     cells = [
-        [[rows.column(name)[position].as_py()] if index is None else index for name, index in zip(shape.columns, row, strict=True)]
+        [
+            [rows.column(name)[position].as_py()] if index is None else index
+            for name, index in zip(shape.columns, row, strict=True)
+        ]
         for position, row in enumerate(shape.cells)
     ]
     return {

@@ -1,8 +1,9 @@
 """The statistics of all tables, kept by the controller, so that the planner has them at hand.
 
-Members look at their rows in the background: after loads, and when the rows written since the last look are more than a fifth of the table. A member is
-asked about one table at a time, and about the same table again only after ten times as long as the last answer took, so that statistics cost a member at most a
-tenth of its time, however often its tables change.
+Members look at their rows in the background: after loads, and when the rows written since the last look are more than a
+fifth of the table. A member is asked about one table at a time, and about the same table again only after ten times as
+long as the last answer took, so that statistics cost a member at most a tenth of its time, however often its tables
+change.
 """
 
 from __future__ import annotations
@@ -39,10 +40,15 @@ class StatisticsCache:
 
     Args:
         members: How to reach them.
-        served: The table of an id, and the partitions of which each member is the primary, each row once; None when there is no such table any more.
+        served: The table of an id, and the partitions of which each member is the primary, each row once; None when
+            there is no such table any more.
     """
 
-    def __init__(self, members: StatisticsMemberCaller, served: Callable[[int], tuple[TableDef, Mapping[str, Sequence[int]]] | None]) -> None:
+    def __init__(
+        self,
+        members: StatisticsMemberCaller,
+        served: Callable[[int], tuple[TableDef, Mapping[str, Sequence[int]]] | None],
+    ) -> None:
         self._members = members
         self._served = served
         self._statistics_snapshot = StatisticsSnapshot()
@@ -67,7 +73,9 @@ class StatisticsCache:
         self._work_soon()
 
     def counted(self, member_id: str, written: Mapping[int, int]) -> None:
-        """A member tells how many rows were written to it, of each table, one by one and not by a load, since it is there."""
+        """A member tells how many rows were written to it, of each table, one by one and not by a load, since it is
+        there.
+        """
         for table_id, rows in written.items():
             served = self._served(table_id)
             before = self._counted.get((member_id, table_id), 0)
@@ -131,7 +139,10 @@ class StatisticsCache:
             self._working = asyncio.get_running_loop().create_task(self._work())
 
     async def _work(self) -> None:
-        """Look at the tables that are due, one after the other. One that cannot be looked at has its turn when its members are heard of again."""
+        """Look at the tables that are due, one after the other.
+
+        One that cannot be looked at has its turn when its members are heard of again.
+        """
         while due := self._due():
             now_s = time.monotonic()
             table_id = min(due, key=lambda due_id: self._rest_until_s.get(due_id, 0.0))

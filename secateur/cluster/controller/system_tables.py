@@ -1,4 +1,5 @@
-"""The rows of the system tables (:mod:`secateur.planner.system.tables`), made by the controller for a statement that is about to run.
+"""The rows of the system tables (:mod:`secateur.planner.system.tables`), made by the controller for a statement that is
+about to run.
 
 Each is a snapshot; two of them in one statement are two moments close together. What members alone know they are
 asked for. A member that does not answer soon is left out, and the controller's watch will find out whether it is lost.
@@ -42,7 +43,14 @@ class SystemTables:
         text_of: The text of a statement by the id of its plan, as long as it is known.
     """
 
-    def __init__(self, state: ClusterState, peers: Peers, members: MemberList, jobs: ControllerJobs, text_of: Callable[[str], str | None]) -> None:
+    def __init__(
+        self,
+        state: ClusterState,
+        peers: Peers,
+        members: MemberList,
+        jobs: ControllerJobs,
+        text_of: Callable[[str], str | None],
+    ) -> None:
         self._state = state
         self._peers = peers
         self._members = members
@@ -87,7 +95,10 @@ class SystemTables:
                 }
             )
         views = self._state.catalog.views.values()
-        rows.extend({"table_name": view.name, "table_type": _KIND_VIEW, "table_id": view.view_id, "sql": view.sql} for view in views)
+        rows.extend(
+            {"table_name": view.name, "table_type": _KIND_VIEW, "table_id": view.view_id, "sql": view.sql}
+            for view in views
+        )
         return sorted(rows, key=lambda row: str(row["table_name"]))
 
     async def _columns(self) -> list[Row]:
@@ -109,7 +120,15 @@ class SystemTables:
                 )
         for view in self._state.catalog.views.values():
             for position, (name, kind) in enumerate(view.columns, 1):
-                rows.append({"table_name": view.name, "position": position, "column_name": name, "data_type": kind, "is_nullable": True})
+                rows.append(
+                    {
+                        "table_name": view.name,
+                        "position": position,
+                        "column_name": name,
+                        "data_type": kind,
+                        "is_nullable": True,
+                    }
+                )
         return sorted(rows, key=lambda row: (row["table_name"], row["position"]))
 
     async def _partitions(self) -> list[Row]:
@@ -120,7 +139,12 @@ class SystemTables:
         for table in self._state.catalog.tables():
             counts, _ = stored.get(table.table_id, ({}, 0))
             if table.replicated:
-                row = {"table_name": table.name, "partition_id": 0, "backup_members": list(topology.member_ids), "copies_missing": 0}
+                row = {
+                    "table_name": table.name,
+                    "partition_id": 0,
+                    "backup_members": list(topology.member_ids),
+                    "copies_missing": 0,
+                }
                 rows.append({**row, "rows": counts.get(0, 0)})
                 continue
             ownership = topology.ownership(table.scheme.affinity_group())
@@ -157,7 +181,12 @@ class SystemTables:
 
     async def _statements(self) -> list[Row]:
         return [
-            {**entry, "member": member_id, "statement": self._text_of(entry["plan_id"]), "started": _moment(entry["started"])}
+            {
+                **entry,
+                "member": member_id,
+                "statement": self._text_of(entry["plan_id"]),
+                "started": _moment(entry["started"]),
+            }
             for member_id, answer in await self._asked("statements")
             for entry in answer["statements"]
         ]
@@ -175,7 +204,10 @@ class SystemTables:
 
     async def _asked(self, op: str) -> Sequence[tuple[str, Mapping[str, Any]]]:
         members = self._state.topology.member_ids
-        answers = await asyncio.gather(*(asyncio.wait_for(self._peers.call(member_id, op, {}), ANSWER_WAIT_S) for member_id in members), return_exceptions=True)
+        answers = await asyncio.gather(
+            *(asyncio.wait_for(self._peers.call(member_id, op, {}), ANSWER_WAIT_S) for member_id in members),
+            return_exceptions=True,
+        )
         found: list[tuple[str, Mapping[str, Any]]] = []
         for member_id, answer in zip(members, answers, strict=True):
             if isinstance(answer, (*GONE, TimeoutError)):
@@ -195,7 +227,9 @@ def _ranges(table: TableDef) -> dict[int, str]:
     component = table.scheme.range
     if component is None:
         return {}
-    written = [(part.ordinal, range_sql(part, is_catch_all=part is component.catch_all)) for part in component.partitions]
+    written = [
+        (part.ordinal, range_sql(part, is_catch_all=part is component.catch_all)) for part in component.partitions
+    ]
     return {partition: text for ordinal, text in written for partition in table.scheme.block(ordinal)}
 
 

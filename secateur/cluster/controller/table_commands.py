@@ -1,7 +1,8 @@
 """CREATE, DROP and ALTER TABLE at the controller: owners first, then every member, and only then the catalog.
 
-A table, or a range, counts only once every member has it: nothing is left of a command that fails, and nobody can write to what some member does not know. A
-member that turns out to be lost on the way is left out, and the survivors are asked anew.
+A table, or a range, counts only once every member has it: nothing is left of a command that fails, and nobody can write
+to what some member does not know. A member that turns out to be lost on the way is left out, and the survivors are
+asked anew.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ from typing import Any, Final
 from secateur.cluster.controller.cluster_state import GONE, ClusterState
 from secateur.cluster.controller.holders import copies_of
 from secateur.cluster.controller.loads import LoadPublisher
-from secateur.cluster.controller.membership import OwnersForgotten, RangesChanged, TableCreated, advance, group_after, group_of_new
+from secateur.cluster.controller.membership import (
+    OwnersForgotten,
+    RangesChanged,
+    TableCreated,
+    advance,
+    group_after,
+    group_of_new,
+)
 from secateur.cluster.controller.range_change import RangeChanger
 from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError
@@ -42,7 +50,9 @@ class TableCommands:
         executor: Where large schemes are computed.
     """
 
-    def __init__(self, state: ClusterState, loads: LoadPublisher, statistics: StatisticsCache, executor: Executor) -> None:
+    def __init__(
+        self, state: ClusterState, loads: LoadPublisher, statistics: StatisticsCache, executor: Executor
+    ) -> None:
         self._state = state
         self._loads = loads
         self._statistics = statistics
@@ -50,7 +60,8 @@ class TableCommands:
         self._ranges = RangeChanger(state)
 
     async def create(self, table: TableDef, *, if_not_exists: bool, or_replace: bool = False) -> None:
-        """Give a table its id and owners, and tell the members; a table in whose place it comes goes when the new one is there.
+        """Give a table its id and owners, and tell the members; a table in whose place it comes goes when the new one
+        is there.
 
         Raises:
             TableExistsError: The name is taken.
@@ -78,7 +89,11 @@ class TableCommands:
             UnknownTableError: There is no such table; or it is a view.
         """
         async with self._state.changing:
-            if if_exists and self._state.catalog.find(name) is None and name.casefold() not in self._state.catalog.views:
+            if (
+                if_exists
+                and self._state.catalog.find(name) is None
+                and name.casefold() not in self._state.catalog.views
+            ):
                 return
             self._state.catalog, table = self._state.catalog.without_table(name)
             await self._forget(table)
@@ -94,7 +109,9 @@ class TableCommands:
             if if_not_exists and self._state.catalog.index_holder(index.name) is not None:
                 return
             if self._state.catalog.table(table.name).table_id != table.table_id:
-                raise TopologyChangedError(f"table {table.name} was dropped and created again meanwhile: try again", table=table.name)
+                raise TopologyChangedError(
+                    f"table {table.name} was dropped and created again meanwhile: try again", table=table.name
+                )
             self._state.catalog = self._state.catalog.with_index(table.name, index)
 
     async def drop_index(self, name: str, *, if_exists: bool) -> None:
@@ -112,18 +129,23 @@ class TableCommands:
 
         Raises:
             UnknownTableError: There is no such table.
-            SchemeError: The changes do not fit its ranges as they are now, or a range is to be added whose rows the catch-all has.
+            SchemeError: The changes do not fit its ranges as they are now, or a range is to be added whose rows the
+                catch-all has.
             PartitionLostError: No member is left.
         """
         table = self._state.catalog.table(name)
         async with self._loads.exclusive(table.table_id), self._state.changing:
             before = self._state.catalog.table(name)
             types = {column.name: column.type for column in before.columns}
-            change = partial(alter_ranges, before.scheme, changes, types=types, primary_key=before.primary_key, table=before.name)
+            change = partial(
+                alter_ranges, before.scheme, changes, types=types, primary_key=before.primary_key, table=before.name
+            )
             return await self._change_ranges(before, change)
 
     async def make_ranges(self, name: str, table_id: int, cells: Sequence[Any]) -> None:
-        """Make the ranges that rows need, which are on their way to a table with EVERY. They take nothing from anybody, so loads need not wait.
+        """Make the ranges that rows need, which are on their way to a table with EVERY.
+
+        They take nothing from anybody, so loads need not wait.
 
         Args:
             name: Of the table.
@@ -138,7 +160,10 @@ class TableCommands:
         async with self._state.changing:
             table = self._state.catalog.table(name)
             if table.table_id != table_id:
-                raise TopologyChangedError(f"table {table.name} was dropped and created again while rows were on their way to it", table=table.name)
+                raise TopologyChangedError(
+                    f"table {table.name} was dropped and created again while rows were on their way to it",
+                    table=table.name,
+                )
             if not all(type(cell) is int for cell in cells):
                 raise ProtocolError("make_ranges: cells are numbers")
             await self._change_ranges(table, partial(with_cells, table.scheme, cells, table=table.name))
@@ -153,8 +178,8 @@ class TableCommands:
     async def _create_at_members(self, table: TableDef, *, is_last: bool) -> bool:
         """Give a table owners and tell the members; False when one of them was out of reach, or lost meanwhile.
 
-        Then the id is spent, and those that are left are to be asked anew. The owners count only once every member has the table,
-        so that nothing is left of a table that could not be created.
+        Then the id is spent, and those that are left are to be asked anew. The owners count only once every member has
+        the table, so that nothing is left of a table that could not be created.
 
         Raises:
             Error: A member refuses the table; or it is out of reach, with ``is_last``.
@@ -165,7 +190,11 @@ class TableCommands:
         self._state.catalog = replace(self._state.catalog, last_table_id=table.table_id)
         outcomes = await asyncio.gather(
             *(
-                self._state.call(member_id, "create_table", {"table": table.to_wire(), "partitions": copies_of(topology, table, member_id)})
+                self._state.call(
+                    member_id,
+                    "create_table",
+                    {"table": table.to_wire(), "partitions": copies_of(topology, table, member_id)},
+                )
                 for member_id in asked
             ),
             return_exceptions=True,
@@ -208,13 +237,23 @@ class TableCommands:
         Raises:
             Error: A member refuses the change; or it is out of reach, with ``is_last``.
         """
-        taken = {other.scheme.affinity_group() for other in self._state.catalog.tables() if not other.replicated and other.table_id != before.table_id}
+        taken = {
+            other.scheme.affinity_group()
+            for other in self._state.catalog.tables()
+            if not other.replicated and other.table_id != before.table_id
+        }
         unique = f"{before.table_id}.{before.version + 1}"
         scheme = scheme.in_group(group_after(self._state.topology, before.scheme, scheme, taken, unique))
         catalog, after = self._state.catalog.with_scheme(before.name, scheme)
         await self._state.advance(RangesChanged(before.scheme, scheme))
         try:
-            await self._ranges.change(after, {member_id: copies_of(self._state.topology, after, member_id) for member_id in self._state.topology.member_ids})
+            await self._ranges.change(
+                after,
+                {
+                    member_id: copies_of(self._state.topology, after, member_id)
+                    for member_id in self._state.topology.member_ids
+                },
+            )
         except MemberLostError as lost:
             await self._state.still_there(lost.details["member"])
             await self._forget_owners(scheme.affinity_group())
@@ -239,11 +278,19 @@ class TableCommands:
             await self._state.advance(OwnersForgotten(group))
 
     async def _drop_at_members(self, table: TableDef) -> None:
-        """Have every member that stays forget a table. Once that has returned, one that does not stay answers for it no more either: its lease has ended."""
+        """Have every member that stays forget a table.
+
+        Once that has returned, one that does not stay answers for it no more either: its lease has ended.
+        """
         drop = {"table_id": table.table_id}
-        await asyncio.gather(*(self._state.call(member_id, "drop_table", drop) for member_id in self._state.topology.member_ids), return_exceptions=True)
+        await asyncio.gather(
+            *(self._state.call(member_id, "drop_table", drop) for member_id in self._state.topology.member_ids),
+            return_exceptions=True,
+        )
         await self._state.all_reached()
 
 
 def _unsettled(what: str) -> TopologyChangedError:
-    return TopologyChangedError(f"{what}: members were lost again and again while it was carried out; nothing was changed, try again")
+    return TopologyChangedError(
+        f"{what}: members were lost again and again while it was carried out; nothing was changed, try again"
+    )

@@ -43,12 +43,16 @@ class TopologyDelivery:
             self._tasks.pop(member).cancel()
         for member in members:
             if member not in self._tasks or self._tasks[member].done():
-                self._tasks[member] = task = asyncio.get_running_loop().create_task(self._take(member), name=f"topology to {member}")
+                self._tasks[member] = task = asyncio.get_running_loop().create_task(
+                    self._take(member), name=f"topology to {member}"
+                )
                 task.add_done_callback(partial(self._ended, member))
         self._stir()
 
     async def reached(self, members: Iterable[str] | None = None) -> None:
-        """Wait until members act on the topology of this moment, or on a later one, or have left; all members, unless some are named."""
+        """Wait until members act on the topology of this moment, or on a later one, or have left; all members, unless
+        some are named.
+        """
         version = self._topology.version
         wanted = set(self._topology.member_ids if members is None else members)
         while any(self._reached.get(member, 0) < version for member in wanted.intersection(self._topology.member_ids)):

@@ -39,17 +39,24 @@ class ViewCommands:
             UnknownTableError: There is no such view; or it is a table.
         """
         async with self._state.changing:
-            if if_exists and name.casefold() not in self._state.catalog.views and self._state.catalog.find(name) is None:
+            if (
+                if_exists
+                and name.casefold() not in self._state.catalog.views
+                and self._state.catalog.find(name) is None
+            ):
                 return
             await self._adopt(self._state.catalog.without_view(name)[0])
 
     async def _adopt(self, catalog: Catalog) -> None:
         """Take over other views.
 
-        **Invariant**: once the catalog has changed, no member runs a plan that was made of a view as it was before: every member that stays hears of the change
-        first, and the lease of one that does not stay has ended.
+        **Invariant**: once the catalog has changed, no member runs a plan that was made of a view as it was before:
+        every member that stays hears of the change first, and the lease of one that does not stay has ended.
         """
         known = {"catalog_version": catalog.version, "views": [view.view_id for view in catalog.views.values()]}
-        await asyncio.gather(*(self._state.call(member_id, "views", known) for member_id in self._state.topology.member_ids), return_exceptions=True)
+        await asyncio.gather(
+            *(self._state.call(member_id, "views", known) for member_id in self._state.topology.member_ids),
+            return_exceptions=True,
+        )
         await self._state.all_reached()
         self._state.catalog = catalog

@@ -1,4 +1,6 @@
-"""A member's half of the jobs that the controller has on record: it coordinates an attempt, tells the controller how it ended, and keeps the rows."""
+"""A member's half of the jobs that the controller has on record: it coordinates an attempt, tells the controller how it
+ended, and keeps the rows.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ class MemberAttempts:
         allow_code: Whether DAGs may carry functions.
     """
 
-    def __init__(self, runtime: JobRuntime, controller: Peer, topology: Callable[[], Topology], *, allow_code: bool) -> None:
+    def __init__(
+        self, runtime: JobRuntime, controller: Peer, topology: Callable[[], Topology], *, allow_code: bool
+    ) -> None:
         self._runtime = runtime
         self._controller = controller
         self._topology = topology
@@ -45,7 +49,9 @@ class MemberAttempts:
         self._results = KeptResults()
 
     async def run(self, request: Request) -> Reply:
-        """Start an attempt; answers with its plan when it runs. Its end is told by ``job_ended``, which may overtake the answer.
+        """Start an attempt; answers with its plan when it runs.
+
+        Its end is told by ``job_ended``, which may overtake the answer.
 
         Raises:
             Error: Why it could not start; nothing runs then.
@@ -90,7 +96,11 @@ class MemberAttempts:
 
     def running(self, job_id: str) -> RunningJob | None:
         """The newest attempt of a job that this member coordinates now."""
-        return max(((attempt, job) for (known, attempt), job in self._running.items() if known == job_id), default=(0, None), key=lambda found: found[0])[1]
+        return max(
+            ((attempt, job) for (known, attempt), job in self._running.items() if known == job_id),
+            default=(0, None),
+            key=lambda found: found[0],
+        )[1]
 
     async def close(self) -> None:
         """Give up what is followed, without a word: the controller notices by itself that this member is gone."""
@@ -99,7 +109,14 @@ class MemberAttempts:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _follow(self, key: tuple[str, int], job: RunningJob) -> None:
-        report: dict[str, Any] = {"job": key[0], "attempt": key[1], "member": self._runtime.member_id, "failure": None, "members": [], "metrics": []}
+        report: dict[str, Any] = {
+            "job": key[0],
+            "attempt": key[1],
+            "member": self._runtime.member_id,
+            "failure": None,
+            "members": [],
+            "metrics": [],
+        }
         try:
             result = await job.result()
         except Error as error:

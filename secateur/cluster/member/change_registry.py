@@ -1,8 +1,10 @@
-"""Changes that a member has made lately, by the id that the client gave each: a change that is asked for again is not made again.
+"""Changes that a member has made lately, by the id that the client gave each: a change that is asked for again is not
+made again.
 
-A client whose connection breaks cannot know whether its ``UPDATE t SET v = v + 1`` was carried out. It asks again under the same id, and whoever holds the
-partition then knows: the primary made the change or did not, and a backup that took its place has the id with the copy of the rows. To know a change
-is not enough to acknowledge it: whoever asks again waits, as whoever asked first did, until all copies have it.
+A client whose connection breaks cannot know whether its ``UPDATE t SET v = v + 1`` was carried out. It asks again under
+the same id, and whoever holds the partition then knows: the primary made the change or did not, and a backup that took
+its place has the id with the copy of the rows. To know a change is not enough to acknowledge it: whoever asks again
+waits, as whoever asked first did, until all copies have it.
 """
 
 from __future__ import annotations

@@ -1,12 +1,15 @@
 """UPDATE and DELETE on a member: find the rows where they are, write what becomes of them, send that to the backups.
 
-What travels to the backups are rows and keys, never the statement: they hold what the primary holds, whatever the statement calls (``random()``, ``now()``).
+What travels to the backups are rows and keys, never the statement: they hold what the primary holds, whatever the
+statement calls (``random()``, ``now()``).
 
-**One partition.** The primary finds the rows and writes them with nothing in between, so that no other write is lost: changes of one partition take turns, and
-rows that were found while something else wrote to the partition are found again.
+**One partition.** The primary finds the rows and writes them with nothing in between, so that no other write is lost:
+changes of one partition take turns, and rows that were found while something else wrote to the partition are found
+again.
 
-**Several partitions.** The changed rows are staged as a load that the controller publishes: all of it becomes visible at once, or nothing. From the moment that
-a member looks for rows until the publication, its latch is closed, so that no other write comes in between.
+**Several partitions.** The changed rows are staged as a load that the controller publishes: all of it becomes visible
+at once, or nothing. From the moment that a member looks for rows until the publication, its latch is closed, so that no
+other write comes in between.
 """
 
 from __future__ import annotations
@@ -59,7 +62,9 @@ class _Finding(Enum):
     KEYS = "delete"
     """Keys of rows that go."""
     EFFECTS = "effects"
-    """What becomes of the rows of one partition, as :class:`~secateur.engine.sql.row_changes.RowChanges` reads it; none of them goes."""
+    """What becomes of the rows of one partition, as :class:`~secateur.engine.sql.row_changes.RowChanges` reads it; none
+    of them goes.
+    """
 
     @property
     def word(self) -> str:
@@ -108,13 +113,15 @@ class MemberChanges:
         """Change rows of a single partition, visible at once.
 
         Args:
-            request: ``plan`` (id), ``params``, ``pruning``, ``operation``, ``change_id``; ``profile`` (bool, may be missing): whether to say what it took.
+            request: ``plan`` (id), ``params``, ``pruning``, ``operation``, ``change_id``; ``profile`` (bool, may be
+                missing): whether to say what it took.
 
         Raises:
             TopologyChangedError: This member is not the primary; nothing was changed.
             ProtocolError: The statement concerns another number of partitions.
             MemberLostError: The rows are changed here, but a backup that the cluster counts on has not confirmed them.
-            Error: What the statement gives on these rows, such as a value that its column cannot hold; nothing was changed.
+            Error: What the statement gives on these rows, such as a value that its column cannot hold; nothing was
+                changed.
         """
         args = request.args
         plan = await self._statements.plan(args["plan"])
@@ -123,20 +130,42 @@ class MemberChanges:
         partitions = bound_partitions(plan, params, pruning=pruning)
         table_id = plan.scans[0].table_id
         if plan.scans[0].replicated or len(partitions[0]) != 1:
-            raise ProtocolError(f"change is for one partition, the statement concerns {len(partitions[0])} of them: the controller publishes it")
+            raise ProtocolError(
+                f"change is for one partition, the statement concerns {len(partitions[0])} of them: the controller"
+                " publishes it"
+            )
         partition = partitions[0][0]
         backups = self._places.backups(table_id, [partition])
         work: list[dict[str, Any]] | None = [] if args.get("profile") else None
-        make = partial(self._change_partition, plan, params, partitions, finding, args["change_id"], request.peer, pruning=pruning, work=work)
+        make = partial(
+            self._change_partition,
+            plan,
+            params,
+            partitions,
+            finding,
+            args["change_id"],
+            request.peer,
+            pruning=pruning,
+            work=work,
+        )
         rows = await self._writes.write_once(table_id, partition, args["change_id"], make)
         answer = {"rows": rows, "members_touched": 1 + len(backups)}
         if work is None:
             return Reply(answer)
         copied = f"copy {self._places.table(table_id).name}"
-        return Reply({**answer, "work": [*work, *(work_of(copied, member, partitions=1, rows_in=rows, rows_out=rows) for member in backups)]})
+        return Reply(
+            {
+                **answer,
+                "work": [
+                    *work,
+                    *(work_of(copied, member, partitions=1, rows_in=rows, rows_out=rows) for member in backups),
+                ],
+            }
+        )
 
     async def stage(self, request: Request) -> Reply:
-        """Find the rows of some partitions and stage what becomes of them, here and on the backups; no other write comes in between from now on.
+        """Find the rows of some partitions and stage what becomes of them, here and on the backups; no other write
+        comes in between from now on.
 
         Raises:
             TopologyChangedError: This member is not the primary of a partition; nothing was staged.
@@ -146,7 +175,9 @@ class MemberChanges:
         plan = await self._statements.plan(args["plan"])
         params, pruning, finding = args["params"], args["pruning"], _finding(args["operation"])
         if finding is _Finding.EFFECTS:
-            raise ProtocolError("effects on several partitions are worked out by one member for all of them, with change_whole")
+            raise ProtocolError(
+                "effects on several partitions are worked out by one member for all of them, with change_whole"
+            )
         check_versions(self._store, plan)
         wanted: Sequence[int] = args["partitions"]
         partitions = [wanted, *bound_partitions(plan, params, pruning=pruning)[1:]]
@@ -158,9 +189,17 @@ class MemberChanges:
             found = await in_thread(self._executor, _call(call, params))
             kernel_s = time.perf_counter() - started_s
             rows = self._shaped(found, table_id, finding)
-            pieces = split(rows, self._places.table(table_id)) if not plan.scans[0].replicated else {0: rows} if rows.num_rows else {}
+            pieces = (
+                split(rows, self._places.table(table_id))
+                if not plan.scans[0].replicated
+                else {0: rows}
+                if rows.num_rows
+                else {}
+            )
             copies = self._places.other_copies(table_id, wanted)
-            sent_bytes = await self._loads.stage_pieces(load_id, table_id, ATTEMPT, pieces, copies, keys=finding is _Finding.KEYS)
+            sent_bytes = await self._loads.stage_pieces(
+                load_id, table_id, ATTEMPT, pieces, copies, keys=finding is _Finding.KEYS
+            )
         answer = {"parts": list(pieces)}
         if not args.get("profile"):
             return Reply(answer)
@@ -192,7 +231,13 @@ class MemberChanges:
             return made
 
     async def _find(
-        self, plan: SelectPlan, params: Sequence[Any], partitions: Sequence[Sequence[int]], peer: PeerInfo, *, pruning: bool
+        self,
+        plan: SelectPlan,
+        params: Sequence[Any],
+        partitions: Sequence[Sequence[int]],
+        peer: PeerInfo,
+        *,
+        pruning: bool,
     ) -> tuple[LocalExecution, pa.Table]:
         """What was asked, and the rows, as of now. It is given up with the connection over which it was asked."""
         hosted = self._store.partition(plan.scans[0].table_id, partitions[0][0])
@@ -208,7 +253,14 @@ class MemberChanges:
         return call, run(call.fragment, call.relations, params)
 
     def _work(
-        self, finding: _Finding, table_id: int, partitions: int, call: LocalExecution, rows: pa.Table, sent_bytes: int, kernel_s: float
+        self,
+        finding: _Finding,
+        table_id: int,
+        partitions: int,
+        call: LocalExecution,
+        rows: pa.Table,
+        sent_bytes: int,
+        kernel_s: float,
     ) -> dict[str, Any]:
         """What this member did to find rows and set them aside or write them, for EXPLAIN ANALYZE."""
         return work_of(
@@ -243,4 +295,6 @@ def _finding(text: str) -> _Finding:
     try:
         return _Finding(text)
     except ValueError:
-        raise ProtocolError(f"operation {text!r} is none of {', '.join(repr(finding.value) for finding in _Finding)}") from None
+        raise ProtocolError(
+            f"operation {text!r} is none of {', '.join(repr(finding.value) for finding in _Finding)}"
+        ) from None

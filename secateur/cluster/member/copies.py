@@ -34,7 +34,11 @@ class MemberCopies:
         """
         table = self._store.table(request.args["table_id"])
         header = {"published": self._store.data_version(table.table_id).published}
-        return Reply(header, encode_table(self._store.relation(table.table_id, [_REPLICATED]))) if table.replicated else Reply(header)
+        return (
+            Reply(header, encode_table(self._store.relation(table.table_id, [_REPLICATED])))
+            if table.replicated
+            else Reply(header)
+        )
 
     async def catch_up(self, table: TableDef, source: str | None) -> None:
         """Have a table as another member has it: its rows if it is replicated, else none of its partitions.

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from secateur.client.jobs.resolved_plan import PARTITIONS_LISTED_MAX, EdgeTarget, PlacedVertex, ResolvedEdge, ResolvedPlan, ResolvedVertex
+from secateur.client.jobs.resolved_plan import (
+    PARTITIONS_LISTED_MAX,
+    EdgeTarget,
+    PlacedVertex,
+    ResolvedEdge,
+    ResolvedPlan,
+    ResolvedVertex,
+)
 from secateur.dag.edge import Edge
 from secateur.dag.placement import OnPartitions
 from secateur.dag.render import edge_words, routing_name
@@ -53,5 +60,8 @@ def _edge(edge: Edge, running: EdgePlan | None) -> ResolvedEdge:
         distributed=edge.is_distributed,
         priority=edge.priority,
         origins=() if running is None else running.origins,
-        targets=tuple(EdgeTarget(target.member, target.consumers, assigned[index] if assigned else None) for index, target in enumerate(targets)),
+        targets=tuple(
+            EdgeTarget(target.member, target.consumers, assigned[index] if assigned else None)
+            for index, target in enumerate(targets)
+        ),
     )

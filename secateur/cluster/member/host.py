@@ -1,7 +1,8 @@
 """The place where a member lives: a process of the Ray runtime, or a part of this one.
 
-A member that was given up but lives finds out from the first answer it hears. What it has may be out of date, so it ends, and a
-new one comes in its place: with an id of its own, without partitions, able to own those of tables that are created from then on.
+A member that was given up but lives finds out from the first answer it hears. What it has may be out of date, so it
+ends, and a new one comes in its place: with an id of its own, without partitions, able to own those of tables that are
+created from then on.
 """
 
 from __future__ import annotations
@@ -63,17 +64,26 @@ class MemberHost:
 
     def _given_up(self) -> None:
         if not self._is_ending and (self._coming_back is None or self._coming_back.done()):
-            self._coming_back = asyncio.get_running_loop().create_task(self._come_back(), name=f"{self.member_id} comes back")
+            self._coming_back = asyncio.get_running_loop().create_task(
+                self._come_back(), name=f"{self.member_id} comes back"
+            )
 
     async def _come_back(self) -> None:
-        """End the member that was given up, and bring a new one into the cluster, as soon as the controller takes it."""
+        """End the member that was given up, and bring a new one into the cluster, as soon as the controller takes
+        it.
+        """
         given_up = self.member_id
         await self.member.stop()
         while not self._is_ending:
             self._starting = asyncio.get_running_loop().create_task(self._start_another())
             (outcome,) = await asyncio.gather(self._starting, return_exceptions=True)
             if outcome is None:
-                _log.warning("member %s was given up by the cluster although it lives: it has dropped its rows, and is back as %s", given_up, self.member_id)
+                _log.warning(
+                    "member %s was given up by the cluster although it lives: it has dropped its rows, and is back"
+                    " as %s",
+                    given_up,
+                    self.member_id,
+                )
                 return
             _log.warning("member %s was given up, and cannot come back yet: %s", given_up, outcome)
             await self.member.stop()
@@ -87,7 +97,9 @@ class MemberHost:
         host, _, port = self._controller_address.rpartition(":")
         controller = peer_at(host, int(port), self._settings, name="a member that comes back", role=Role.MEMBER)
         try:
-            new_id: str = (await controller.request("new_member", {"cluster": self._settings.cluster_id})).header["member"]
+            new_id: str = (await controller.request("new_member", {"cluster": self._settings.cluster_id})).header[
+                "member"
+            ]
             return new_id
         finally:
             await controller.close()

@@ -20,11 +20,15 @@ from secateur.wire import Peer, encode_table
 __all__ = ["JobWrites"]
 
 _AT_ONCE: Final = 8
-"""Writes of one call that are on their way together: enough to hide the way to another member, few enough to leave its loop to others."""
+"""Writes of one call that are on their way together: enough to hide the way to another member, few enough to leave its
+loop to others.
+"""
 
 
 class JobWrites:
-    """The member's :class:`~secateur.engine.runtime.services.RowsWriter`. Made on the event loop of the member, called from other threads.
+    """The member's :class:`~secateur.engine.runtime.services.RowsWriter`.
+
+    Made on the event loop of the member, called from other threads.
 
     Args:
         member_id: This member.
@@ -36,7 +40,13 @@ class JobWrites:
     """
 
     def __init__(
-        self, member_id: str, writes: MemberWrites, peers: Peers, controller: Peer, table: Callable[[str], TableDef], topology: Callable[[], Topology]
+        self,
+        member_id: str,
+        writes: MemberWrites,
+        peers: Peers,
+        controller: Peer,
+        table: Callable[[str], TableDef],
+        topology: Callable[[], Topology],
     ) -> None:
         self._member_id = member_id
         self._writes = writes
@@ -49,14 +59,18 @@ class JobWrites:
     def __call__(self, table: TableDef, rows: pa.Table, mode: str, change_id: str) -> int:
         """See :class:`~secateur.engine.runtime.services.RowsWriter`."""
         table = self._with_ranges_for(self._table(table.name), rows)
-        return asyncio.run_coroutine_threadsafe(self._write_all(table, split(rows, table), mode, change_id), self._loop).result()
+        return asyncio.run_coroutine_threadsafe(
+            self._write_all(table, split(rows, table), mode, change_id), self._loop
+        ).result()
 
     def _with_ranges_for(self, table: TableDef, rows: pa.Table) -> TableDef:
         """The table once it has the ranges that the rows need; every member has them by then, this one too."""
         cells = table.scheme.missing_cells(rows)
         if not cells:
             return table
-        request = self._controller.request("make_ranges", {"table": table.name, "table_id": table.table_id, "cells": sorted(cells)})
+        request = self._controller.request(
+            "make_ranges", {"table": table.name, "table_id": table.table_id, "cells": sorted(cells)}
+        )
         asyncio.run_coroutine_threadsafe(request, self._loop).result()
         return self._table(table.name)
 
@@ -67,7 +81,9 @@ class JobWrites:
             async with slots:
                 return await self._write(table, partition, rows, mode, f"{change_id}/{partition}")
 
-        outcomes = await asyncio.gather(*(write(partition, rows) for partition, rows in parts.items()), return_exceptions=True)
+        outcomes = await asyncio.gather(
+            *(write(partition, rows) for partition, rows in parts.items()), return_exceptions=True
+        )
         written = 0
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
@@ -84,7 +100,13 @@ class JobWrites:
                 return self._writes.apply(table.table_id, partition, operation, rows, change_id)[0]
 
             return await self._writes.write_once(table.table_id, partition, change_id, make)
-        args = {"table_id": table.table_id, "partition": partition, "mode": mode, "topology_version": topology.version, "change_id": change_id}
+        args = {
+            "table_id": table.table_id,
+            "partition": partition,
+            "mode": mode,
+            "topology_version": topology.version,
+            "change_id": change_id,
+        }
         answer = await self._peers.call(primary, "write", args, encode_table(rows))
         written: int = answer["rows"]
         return written

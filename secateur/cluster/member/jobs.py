@@ -46,12 +46,18 @@ class MemberJobs:
         dag = decode_dag(unpack(request.payload), allow_code=self._allow_code and request.peer.authenticated)
         if client_job in self._stopped:
             raise JobCancelledError(f"job {client_job} was cancelled before it began", job=client_job)
-        job = self._running[client_job] = await self._runtime.start_job(dag, config, request.args["params"], self._topology())
+        job = self._running[client_job] = await self._runtime.start_job(
+            dag, config, request.args["params"], self._topology()
+        )
         try:
             result = await job.result()
         finally:
             del self._running[client_job]
-        header = {"sinks": list(result.tables), "members": list(result.members_touched), "metrics": [asdict(entry) for entry in result.metrics]}
+        header = {
+            "sinks": list(result.tables),
+            "members": list(result.members_touched),
+            "metrics": [asdict(entry) for entry in result.metrics],
+        }
         if not result.tables:
             yield Reply(header)
         for table in result.tables.values():
@@ -64,7 +70,9 @@ class MemberJobs:
             Error: Why it could not start.
         """
         dag = decode_dag(unpack(request.payload), allow_code=self._allow_code and request.peer.authenticated)
-        plan = await self._runtime.resolve(dag, JobConfig.from_wire(request.args["config"]), request.args["params"], self._topology())
+        plan = await self._runtime.resolve(
+            dag, JobConfig.from_wire(request.args["config"]), request.args["params"], self._topology()
+        )
         return Reply({"plan": describe_job(plan).to_wire()})
 
     def running(self, job_id: str) -> RunningJob | None:

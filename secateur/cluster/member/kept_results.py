@@ -1,4 +1,6 @@
-"""The rows of jobs that have ended, kept at the member that coordinated them until somebody fetches them or there are too many."""
+"""The rows of jobs that have ended, kept at the member that coordinated them until somebody fetches them or there are
+too many.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ _BYTES_MAX: Final = 256 << 20
 
 
 class KeptResults:
-    """The newest results, bounded by number and bytes; the newest one is kept whatever its size, which ``JobConfig.result_bytes_max`` bounds."""
+    """The newest results, bounded by number and bytes; the newest one is kept whatever its size, which
+    ``JobConfig.result_bytes_max`` bounds.
+    """
 
     def __init__(self, count_max: int = _COUNT_MAX, bytes_max: int = _BYTES_MAX) -> None:
         self._count_max = count_max
@@ -42,8 +46,8 @@ class KeptResults:
         found = self._results.get(job_id)
         if found is None:
             raise LimitExceededError(
-                f"the result of job {job_id} was dropped: a member keeps the newest {self._count_max} results, up to {self._bytes_max:,} bytes; "
-                "fetch it sooner, or write it to a sink"
+                f"the result of job {job_id} was dropped: a member keeps the newest {self._count_max} results, up to"
+                f" {self._bytes_max:,} bytes; fetch it sooner, or write it to a sink"
             )
         return found
 

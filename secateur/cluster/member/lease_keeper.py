@@ -1,4 +1,6 @@
-"""Renewing the lease of a member, in a thread of its own: long work on the member's event loop, or a function that holds it, does not silence the member."""
+"""Renewing the lease of a member, in a thread of its own: long work on the member's event loop, or a function that
+holds it, does not silence the member.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ _log = logging.getLogger(__name__)
 
 
 class LeaseKeeper:
-    """Keeps one member's lease; carries out what its :class:`~secateur.cluster.lease.LeaseHolder` decides. Made and used on the member's event loop.
+    """Keeps one member's lease; carries out what its :class:`~secateur.cluster.lease.LeaseHolder` decides.
+
+    Made and used on the member's event loop.
 
     Args:
         member_id: The member.
@@ -33,7 +37,14 @@ class LeaseKeeper:
         on_given_up: Called on the member's event loop when the cluster has gone on without this member.
     """
 
-    def __init__(self, member_id: str, settings: ClusterSettings, controller_address: str, lease: ReadLease, on_given_up: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        member_id: str,
+        settings: ClusterSettings,
+        controller_address: str,
+        lease: ReadLease,
+        on_given_up: Callable[[], None],
+    ) -> None:
         self._member_id = member_id
         self._settings = settings
         self._times = settings.lease_times
@@ -82,7 +93,10 @@ class LeaseKeeper:
         while not self._lease.is_valid:
             await self._renew()
             if lease_clock_s() > deadline_s:
-                raise DeadlineError(f"member {self._member_id} got no lease from the controller within {self._settings.start_timeout_s:g} s")
+                raise DeadlineError(
+                    f"member {self._member_id} got no lease from the controller within"
+                    f" {self._settings.start_timeout_s:g} s"
+                )
 
     async def _keep(self) -> None:
         while not self._is_over:
@@ -122,7 +136,9 @@ class LeaseKeeper:
             self._asking = asyncio.get_running_loop().create_task(self._controller_round(asked_s, topology))
         done, _ = await asyncio.wait([self._asking], timeout=self._times.patience_s)
         if not done:
-            await self._carry_out(self._holder.controller_answered(asked_s, LeaseOutcome.SILENT, lease_clock_s()), topology)
+            await self._carry_out(
+                self._holder.controller_answered(asked_s, LeaseOutcome.SILENT, lease_clock_s()), topology
+            )
 
     async def _controller_round(self, asked_s: float, topology: Topology) -> None:
         args = {
@@ -153,7 +169,9 @@ class LeaseKeeper:
             self._loop.call_soon_threadsafe(self._on_given_up)
 
     def _peer(self, host: str, port: int) -> Peer:
-        return peer_at(host, port, self._settings, name=self._member_id, role=Role.MEMBER, timeout_s=self._times.silence_s)
+        return peer_at(
+            host, port, self._settings, name=self._member_id, role=Role.MEMBER, timeout_s=self._times.silence_s
+        )
 
 
 async def _verdict(ask: Callable[[], Awaitable[Any]]) -> LeaseOutcome:

@@ -28,14 +28,22 @@ class LiveMetrics:
         self._peers = peers
 
     async def of(self, job: RunningJob) -> list[dict[str, Any]]:
-        """One entry for each vertex and member. A participant that cannot be asked has none: it is about to fail the job.
+        """One entry for each vertex and member.
+
+        A participant that cannot be asked has none: it is about to fail the job.
 
         Costs one round trip to each participant that still runs, all at once.
         """
         live = await asyncio.gather(*(self._counters_of(member, job.job_id) for member in job.running_members))
         ended = job.metrics  # read last: who ended meanwhile is in it
         known = {(entry.vertex, entry.member) for entry in ended}
-        return [asdict(entry) for entry in (*ended, *(entry for entries in live for entry in entries if (entry.vertex, entry.member) not in known))]
+        return [
+            asdict(entry)
+            for entry in (
+                *ended,
+                *(entry for entries in live for entry in entries if (entry.vertex, entry.member) not in known),
+            )
+        ]
 
     def counters(self, request: Request) -> Reply:
         """What a job has done on this member so far; nothing when it does not run here."""

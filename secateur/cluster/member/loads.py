@@ -1,4 +1,6 @@
-"""Loads on a member: rows are staged, here and on the backups, then prepared and published in two phases that the controller runs on all members."""
+"""Loads on a member: rows are staged, here and on the backups, then prepared and published in two phases that the
+controller runs on all members.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,15 @@ class MemberLoads:
         executor: Threads for sorting and merging.
     """
 
-    def __init__(self, store: MemberStore, places: TableDirectory, peers: Peers, replication: Replication, leases: LoadLeases, executor: Executor) -> None:
+    def __init__(
+        self,
+        store: MemberStore,
+        places: TableDirectory,
+        peers: Peers,
+        replication: Replication,
+        leases: LoadLeases,
+        executor: Executor,
+    ) -> None:
         self._store = store
         self._places = places
         self._peers = peers
@@ -53,28 +63,46 @@ class MemberLoads:
         """
         args = request.args
         parts = read_parts(request.op, args["parts"])
-        self._places.backups(args["table_id"], [partition for partition, _ in parts])  # nobody else's rows are worth unpacking
+        self._places.backups(
+            args["table_id"], [partition for partition, _ in parts]
+        )  # nobody else's rows are worth unpacking
         return await self._stage(args, parts, await received_rows(request.payload), is_copy=False)
 
     async def stage_copy(self, request: Request) -> Reply:
         """Keep aside here what another member keeps aside, which has it from a client or has found it."""
-        return await self._stage(request.args, read_parts(request.op, request.args["parts"]), await received_rows(request.payload), is_copy=True)
+        return await self._stage(
+            request.args,
+            read_parts(request.op, request.args["parts"]),
+            await received_rows(request.payload),
+            is_copy=True,
+        )
 
     async def stage_rows(self, args: Mapping[str, Any], rows: pa.Table) -> Reply:
         """As :meth:`stage`, for rows that are here already."""
         return await self._stage(args, args["parts"], rows, is_copy=False)
 
-    async def _stage(self, args: Mapping[str, Any], parts: Sequence[Sequence[int]], rows: pa.Table, *, is_copy: bool) -> Reply:
+    async def _stage(
+        self, args: Mapping[str, Any], parts: Sequence[Sequence[int]], rows: pa.Table, *, is_copy: bool
+    ) -> Reply:
         table_id = args["table_id"]
         if sum(count for _, count in parts) != rows.num_rows:
-            raise ProtocolError(f"stage: the parts name {sum(count for _, count in parts)} rows, the payload has {rows.num_rows}")
+            raise ProtocolError(
+                f"stage: the parts name {sum(count for _, count in parts)} rows, the payload has {rows.num_rows}"
+            )
         pieces = dict(_pieces(parts, rows))
         copies = {} if is_copy else self._places.backups(table_id, pieces)
         await self.stage_pieces(args["load_id"], table_id, args["attempt"], pieces, copies, keys=bool(args.get("keys")))
         return Reply({"rows": rows.num_rows})
 
     async def stage_pieces(
-        self, load_id: str, table_id: int, attempt: int, pieces: Mapping[int, pa.Table], copies: Mapping[str, Sequence[int]], *, keys: bool
+        self,
+        load_id: str,
+        table_id: int,
+        attempt: int,
+        pieces: Mapping[int, pa.Table],
+        copies: Mapping[str, Sequence[int]],
+        *,
+        keys: bool,
     ) -> int:
         """Keep rows of a load aside by partition, here and on other members.
 
@@ -108,7 +136,9 @@ class MemberLoads:
 
     @asynccontextmanager
     async def closed_unless_failed(self, load_id: str, table_id: int, peer: PeerInfo) -> AsyncIterator[None]:
-        """Around the staging of what was read from this member's partitions: other writes wait until the load is published or aborted, or this fails."""
+        """Around the staging of what was read from this member's partitions: other writes wait until the load is
+        published or aborted, or this fails.
+        """
         self._places.place(table_id)
         try:
             await self._leases.close(load_id, table_id, self._places.latch(table_id), peer.connection_id)
@@ -119,9 +149,12 @@ class MemberLoads:
             raise
 
     async def prepare(self, request: Request) -> Reply:
-        """First phase of publishing a load; see :mod:`secateur.cluster.controller.loads`. Sorting and merging happen in a thread.
+        """First phase of publishing a load; see :mod:`secateur.cluster.controller.loads`.
 
-        Writes go on while it is computed. Only when it is there they are held up; where they have changed a partition meanwhile, it is computed again.
+        Sorting and merging happen in a thread.
+
+        Writes go on while it is computed. Only when it is there they are held up; where they have changed a partition
+        meanwhile, it is computed again.
         """
         args = request.args
         load_id, table_id = args["load_id"], args["table_id"]
@@ -133,10 +166,18 @@ class MemberLoads:
         prepared = preparation.prepared or []
         primaries = self._places.primaries(table_id)
         rows_primary = sum(part.rows.rows for part in prepared if part.partition in primaries)
-        return Reply({"rows": rows, "rows_primary": rows_primary, "rows_removed": sum(part.removed.rows for part in prepared if part.removed is not None)})
+        return Reply(
+            {
+                "rows": rows,
+                "rows_primary": rows_primary,
+                "rows_removed": sum(part.removed.rows for part in prepared if part.removed is not None),
+            }
+        )
 
     async def _computed(self, args: Mapping[str, Any]) -> Preparation:
-        preparation = self._store.loads.begin_prepare(args["load_id"], args["table_id"], args["mode"], dict(args["parts"]))
+        preparation = self._store.loads.begin_prepare(
+            args["load_id"], args["table_id"], args["mode"], dict(args["parts"])
+        )
         await asyncio.get_running_loop().run_in_executor(self._executor, preparation.run)
         return preparation
 
@@ -146,7 +187,9 @@ class MemberLoads:
         try:
             rows = self._store.loads.publish(request.args["load_id"], request.args["number"])
         finally:
-            self._leases.release(request.args["load_id"])  # also when the table was dropped meanwhile: its writes wait here, and shall learn of it
+            self._leases.release(
+                request.args["load_id"]
+            )  # also when the table was dropped meanwhile: its writes wait here, and shall learn of it
         return Reply({"rows": rows})
 
     async def abort(self, request: Request) -> Reply:

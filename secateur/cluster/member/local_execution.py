@@ -15,7 +15,9 @@ from secateur.storage.member_store import MemberStore
 __all__ = ["LocalExecution", "bound_partitions", "check_versions", "local_execution"]
 
 _INLINE_ROWS_MAX: Final = 20_000
-"""Up to here the arrow kernel is done before a thread would have woken up; the event loop is held for less than a millisecond."""
+"""Up to here the arrow kernel is done before a thread would have woken up; the event loop is held for less than a
+millisecond.
+"""
 _REPLICATED_PARTITIONS: Final = (0,)
 
 
@@ -40,16 +42,21 @@ class LocalExecution(NamedTuple):
     @property
     def is_long_row_by_row(self) -> bool:
         """Whether it reads many rows of one relation and may answer them part by part."""
-        return self.fragment.is_row_by_row and all(relation.num_rows > _INLINE_ROWS_MAX for relation in self.relations.values())
+        return self.fragment.is_row_by_row and all(
+            relation.num_rows > _INLINE_ROWS_MAX for relation in self.relations.values()
+        )
 
     @property
     def is_empty(self) -> bool:
-        """Whether it reads no row, so that the answer over no rows, if the plan has it, is the answer: the keys that were asked for are not there."""
+        """Whether it reads no row, so that the answer over no rows, if the plan has it, is the answer: the keys that
+        were asked for are not there.
+        """
         return not any(relation.num_rows for relation in self.relations.values())
 
 
 def check_versions(store: MemberStore, plan: SelectPlan) -> None:
-    """Refuse a plan whose tables have other ranges here than when it was made, or that was made of views which are no more.
+    """Refuse a plan whose tables have other ranges here than when it was made, or that was made of views which are no
+    more.
 
     Raises:
         TopologyChangedError: So it is; nothing was done.
@@ -57,10 +64,16 @@ def check_versions(store: MemberStore, plan: SelectPlan) -> None:
     """
     for view_id in plan.views:
         if view_id not in store.views:
-            raise TopologyChangedError("a view that the statement reads was replaced or dropped since it was planned: plan it again", view=view_id)
+            raise TopologyChangedError(
+                "a view that the statement reads was replaced or dropped since it was planned: plan it again",
+                view=view_id,
+            )
     for scan in plan.scans:
         if scan.system is None and store.table(scan.table_id).version != scan.table_version:
-            raise TopologyChangedError(f"the ranges of {scan.table} have changed since the statement was planned: plan it again", table=scan.table)
+            raise TopologyChangedError(
+                f"the ranges of {scan.table} have changed since the statement was planned: plan it again",
+                table=scan.table,
+            )
 
 
 def bound_partitions(plan: SelectPlan, params: Sequence[Any], *, pruning: bool) -> list[Sequence[int]]:
@@ -70,11 +83,17 @@ def bound_partitions(plan: SelectPlan, params: Sequence[Any], *, pruning: bool) 
         ParameterError: Another number of parameters than the statement has.
     """
     if len(params) != plan.parameter_count:
-        raise ParameterError(f"the statement has {plan.parameter_count} parameters, {len(params)} were given", expected=plan.parameter_count, given=len(params))
+        raise ParameterError(
+            f"the statement has {plan.parameter_count} parameters, {len(params)} were given",
+            expected=plan.parameter_count,
+            given=len(params),
+        )
     return [_partitions(scan, params, pruning=pruning) for scan in plan.scans]
 
 
-def local_execution(store: MemberStore, plan: SelectPlan, params: Sequence[Any], partitions: Sequence[Sequence[int]], *, pruning: bool) -> LocalExecution:
+def local_execution(
+    store: MemberStore, plan: SelectPlan, params: Sequence[Any], partitions: Sequence[Sequence[int]], *, pruning: bool
+) -> LocalExecution:
     """Read the partitions of each scan, and choose the fragment.
 
     Raises:

@@ -84,10 +84,14 @@ _HOUSEKEEPING: Final = frozenset(
         "statistics",
     }
 )
-"""Requests of the controller and of other members that are part of no execution, and so do not count as frames received."""
+"""Requests of the controller and of other members that are part of no execution, and so do not count as frames
+received.
+"""
 
 _ABANDONABLE = frozenset({"execute", "profile", "result_next", "change_stage", "change_work_out", "statistics"})
-"""Requests that end where they are when nobody waits for their answer any more; what a change has staged, whoever asked for it aborts."""
+"""Requests that end where they are when nobody waits for their answer any more; what a change has staged, whoever asked
+for it aborts.
+"""
 
 _QUICK_THREADS_MAX: Final = 16
 _CHANGING_THREADS_MAX: Final = 8
@@ -103,10 +107,13 @@ class Member:
         member_id: Its id.
         settings: Of the cluster.
         controller_address: ``host:port`` of the controller, which it joins at :meth:`start`.
-        on_given_up: Called on the event loop when the cluster has gone on without this member: it answers nothing any more, and has to be stopped.
+        on_given_up: Called on the event loop when the cluster has gone on without this member: it answers nothing any
+            more, and has to be stopped.
     """
 
-    def __init__(self, member_id: str, settings: ClusterSettings, controller_address: str, on_given_up: Callable[[], None]) -> None:
+    def __init__(
+        self, member_id: str, settings: ClusterSettings, controller_address: str, on_given_up: Callable[[], None]
+    ) -> None:
         host, _, port = controller_address.rpartition(":")
         self.member_id = member_id
         self._settings = settings
@@ -114,10 +121,13 @@ class Member:
         self._controller = peer_at(host, int(port), settings, name=member_id, role=Role.MEMBER)
         self._results = OpenResults(settings.result_bytes_max)
         self._server = listening(self, settings, on_gone=self._gone, abandonable_ops=_ABANDONABLE)
-        # Long kernel calls wait for each other. Short ones, and what loads and changes do while writes wait for them, have threads of their own.
+        # Long kernel calls wait for each other. Short ones, and what loads and changes do while writes wait for them,
+        # have threads of their own.
         self._executor = ThreadPoolExecutor(settings.kernel_threads, thread_name_prefix=f"secateur-{member_id}-kernel")
         self._quick = ElasticThreads(f"secateur-{member_id}-kernel-quick", settings.kernel_threads, _QUICK_THREADS_MAX)
-        self._changing = ElasticThreads(f"secateur-{member_id}-kernel-change", settings.kernel_threads, _CHANGING_THREADS_MAX)
+        self._changing = ElasticThreads(
+            f"secateur-{member_id}-kernel-change", settings.kernel_threads, _CHANGING_THREADS_MAX
+        )
         self._store = MemberStore()
         self._statement_log = StatementLog(member_id)
         self._tables: dict[str, TableDef] = {}
@@ -132,16 +142,22 @@ class Member:
         self._places = TableDirectory(member_id, self._store.lease)
         self._copies = MemberCopies(self._store, self._peers)
         written = ChangeRegistry()
-        self._replication = Replication(member_id, self._store, self._places, self._peers, written, self._report_out_of_sync)
+        self._replication = Replication(
+            member_id, self._store, self._places, self._peers, written, self._report_out_of_sync
+        )
         self._writes = MemberWrites(self._store, self._places, self._replication, written)
         self._leases = LoadLeases(member_id, self._store.loads, self._peers, self._places.member_ids)
-        self._loads = MemberLoads(self._store, self._places, self._peers, self._replication, self._leases, self._changing)
+        self._loads = MemberLoads(
+            self._store, self._places, self._peers, self._replication, self._leases, self._changing
+        )
         range_changes = RangeChanges(self._store, self._adopt_table)
         self._range_leases = LoadLeases(member_id, range_changes, self._peers, self._places.member_ids, kind="alter")
         self._ranges = MemberRanges(self._store, self._places.latch, self._changing, range_changes, self._range_leases)
         self._topology = Topology(0, (), {})
         self._promises = Promises(settings.lease_times)
-        self._plan_source = PlanSource(member_id, self._controller, self._peers, self._places.member_ids, settings.member_silence_s)
+        self._plan_source = PlanSource(
+            member_id, self._controller, self._peers, self._places.member_ids, settings.member_silence_s
+        )
         self._controller_address = controller_address
         self._lease: LeaseKeeper | None = None
         self._turning: asyncio.Task[None] | None = None
@@ -213,7 +229,9 @@ class Member:
             from secateur.engine.kernels.duckdb.kernel import configure
 
             configure(memory_limit_bytes=self._settings.kernel_memory_bytes_max, spill_directory=spill_directory)
-        write_rows = JobWrites(self.member_id, self._writes, self._peers, self._controller, self._table, lambda: self._topology)
+        write_rows = JobWrites(
+            self.member_id, self._writes, self._peers, self._controller, self._table, lambda: self._topology
+        )
         services = MemberServices(
             self._store,
             run,
@@ -228,16 +246,33 @@ class Member:
         self._jobs = JobRuntime(self.member_id, services, self._peers)
         self._client_jobs = MemberJobs(self._jobs, lambda: self._topology, allow_code=self._settings.accepts_code)
         self._live_metrics = LiveMetrics(self._jobs, self._peers)
-        self._attempts = MemberAttempts(self._jobs, self._controller, lambda: self._topology, allow_code=self._settings.accepts_code)
+        self._attempts = MemberAttempts(
+            self._jobs, self._controller, lambda: self._topology, allow_code=self._settings.accepts_code
+        )
         threads = StatementThreads(self._executor, self._quick, self._changing)
         self._statements = StatementRunner(
-            self.member_id, self._store, self._jobs, threads, self._plan_source.fetch, self._fetch_system_table, self._results, self._settings.plan_cache_max
+            self.member_id,
+            self._store,
+            self._jobs,
+            threads,
+            self._plan_source.fetch,
+            self._fetch_system_table,
+            self._results,
+            self._settings.plan_cache_max,
         )
-        self._changes = MemberChanges(self._store, self._statements, self._places, self._writes, self._loads, self._results, self._changing)
-        self._whole_changes = MemberCoordinatedChanges(self.member_id, self._store, self._statements, self._places, self._loads, self._peers, self._changing)
+        self._changes = MemberChanges(
+            self._store, self._statements, self._places, self._writes, self._loads, self._results, self._changing
+        )
+        self._whole_changes = MemberCoordinatedChanges(
+            self.member_id, self._store, self._statements, self._places, self._loads, self._peers, self._changing
+        )
         await self._server.start()
-        self._lease = LeaseKeeper(self.member_id, self._settings, self._controller_address, self._store.lease, self._on_given_up)
-        joined = await self._controller.request("join", {"member": self.member_id, "host": self._server.host, "port": self._server.port})
+        self._lease = LeaseKeeper(
+            self.member_id, self._settings, self._controller_address, self._store.lease, self._on_given_up
+        )
+        joined = await self._controller.request(
+            "join", {"member": self.member_id, "host": self._server.host, "port": self._server.port}
+        )
         self._know_views(joined.header["catalog_version"], joined.header["views"])
         self._turning = asyncio.get_running_loop().create_task(self._turn(), name=f"member {self.member_id} turns")
         await self._lease.start()
@@ -263,7 +298,9 @@ class Member:
         """Answer a request; see :class:`secateur.wire.Handler`."""
         answer = self._ops.get(request.op)
         if answer is None:
-            raise ProtocolError(f"a member does not know the operation {request.op!r}; does the address belong to a controller?")
+            raise ProtocolError(
+                f"a member does not know the operation {request.op!r}; does the address belong to a controller?"
+            )
         check_caller(request, MEMBER_CALLERS)
         check_args(request, MEMBER_ARGS)
         if request.op not in _HOUSEKEEPING:
@@ -416,7 +453,12 @@ class Member:
 
     def _stats(self, _: Request) -> Reply:
         tables: list[dict[str, Any]] = [
-            {"table_id": stats.table_id, "rows": dict(stats.partition_rows), "bytes": stats.nbytes, "partitions": stats.partitions}
+            {
+                "table_id": stats.table_id,
+                "rows": dict(stats.partition_rows),
+                "bytes": stats.nbytes,
+                "partitions": stats.partitions,
+            }
             for stats in self._store.stats()
         ]
         return Reply(

@@ -1,10 +1,13 @@
-"""Results that clients are still reading: each belongs to the connection over which its statement came, and ends with it.
+"""Results that clients are still reading: each belongs to the connection over which its statement came, and ends with
+it.
 
-A client that wants rows in parts grants a number of bytes with its statement. What fits is the answer, as ever; of more it gets about as much, and asks for the
-next part with another grant when it has taken the first. In between the member makes no rows beyond what the engine's queues hold, so a client that reads
-slowly slows the statement down, and one that goes away ends it.
+A client that wants rows in parts grants a number of bytes with its statement. What fits is the answer, as ever; of more
+it gets about as much, and asks for the next part with another grant when it has taken the first. In between the member
+makes no rows beyond what the engine's queues hold, so a client that reads slowly slows the statement down, and one that
+goes away ends it.
 
-**Invariant**: a connection has at most one open result; the next one, an error, the end of the rows and the end of the connection close it.
+**Invariant**: a connection has at most one open result; the next one, an error, the end of the rows and the end of the
+connection close it.
 """
 
 from __future__ import annotations
@@ -32,7 +35,8 @@ class OpenResults:
     """Lives on the member's event loop.
 
     Args:
-        held_bytes_max: Bytes that all open results together may hold in memory; a result that is made whole counts with all that is left of it.
+        held_bytes_max: Bytes that all open results together may hold in memory; a result that is made whole counts with
+            all that is left of it.
     """
 
     def __init__(self, held_bytes_max: int) -> None:
@@ -89,7 +93,10 @@ class OpenResults:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             if task.cancelled():
-                raise MemberLostError("the connection over which a change was asked for has ended before its rows were found: nothing was changed") from None
+                raise MemberLostError(
+                    "the connection over which a change was asked for has ended before its rows were found: nothing was"
+                    " changed"
+                ) from None
             task.cancel()
             raise
         finally:
@@ -148,7 +155,10 @@ class OpenResults:
         assert grant is not None
         stream = self._streams.get(peer.connection_id)
         if stream is None:
-            raise ProtocolError("this connection has no result of which more could be read: it was read to its end, closed, or its statement was another one's")
+            raise ProtocolError(
+                "this connection has no result of which more could be read: it was read to its end, closed, or its"
+                " statement was another one's"
+            )
         with self.running(peer):
             try:
                 rows = await stream.take(grant)
@@ -175,8 +185,9 @@ class OpenResults:
     def _too_much(self, more_bytes: int) -> LimitExceededError:
         held = f", and results that are being read hold {self.held_bytes:,} bytes already" if self._streams else ""
         return LimitExceededError(
-            f"the result takes {more_bytes:,} bytes{held}; all of them may take {self.held_bytes_max:,}, the result_bytes_max of this member: ask for fewer "
-            "rows or columns, leave out ORDER BY so that rows can be read as they are made, or start the cluster with a larger result_bytes_max",
+            f"the result takes {more_bytes:,} bytes{held}; all of them may take {self.held_bytes_max:,}, the"
+            " result_bytes_max of this member: ask for fewer rows or columns, leave out ORDER BY so that rows can be"
+            " read as they are made, or start the cluster with a larger result_bytes_max",
             limit="result_bytes_max",
         )
 
@@ -191,5 +202,7 @@ def granted(request: Request) -> int | None:
     if grant is None:
         return None
     if type(grant) is not int:
-        raise ProtocolError(f"{request.op} needs the argument 'grant' as a number of bytes, and got {type(grant).__name__}")
+        raise ProtocolError(
+            f"{request.op} needs the argument 'grant' as a number of bytes, and got {type(grant).__name__}"
+        )
     return max(1, min(grant, GRANT_BYTES_MAX))

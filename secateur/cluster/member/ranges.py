@@ -1,8 +1,9 @@
 """ALTER TABLE on one member: the two phases that :mod:`secateur.cluster.controller.range_change` runs.
 
-Where ranges are cut out of the catch-all, rows of them may be in it, and may be on their way into it. So the writes of the table wait from the check until the
-member has taken the new ranges over; other changes stop nobody. The latch is held under a lease (:mod:`secateur.cluster.load_leases`): when the controller is
-gone, the members commit what one of them has committed, and give up everything else.
+Where ranges are cut out of the catch-all, rows of them may be in it, and may be on their way into it. So the writes of
+the table wait from the check until the member has taken the new ranges over; other changes stop nobody. The latch is
+held under a lease (:mod:`secateur.cluster.load_leases`): when the controller is gone, the members commit what one of
+them has committed, and give up everything else.
 """
 
 from __future__ import annotations
@@ -101,8 +102,8 @@ class RangeChanges:
     def given_up(table: TableDef) -> LoadFailedError:
         """The error for a change that has ended before the controller said so."""
         return LoadFailedError(
-            f"the change of the ranges of {table.name} was given up, since its members had not heard from the controller for too long: nothing was changed, "
-            "try again",
+            f"the change of the ranges of {table.name} was given up, since its members had not heard from the"
+            " controller for too long: nothing was changed, try again",
             table=table.name,
         )
 
@@ -123,7 +124,14 @@ class MemberRanges:
         leases: The latches that are closed.
     """
 
-    def __init__(self, store: MemberStore, latch: Callable[[int], WriteLatch], executor: Executor, changes: RangeChanges, leases: LoadLeases) -> None:
+    def __init__(
+        self,
+        store: MemberStore,
+        latch: Callable[[int], WriteLatch],
+        executor: Executor,
+        changes: RangeChanges,
+        leases: LoadLeases,
+    ) -> None:
         self._store = store
         self._latch = latch
         self._executor = executor
@@ -144,7 +152,11 @@ class MemberRanges:
         self._changes.begin(load_id, table, partitions)
         if cuts:
             await self._leases.close(load_id, table.table_id, self._latch(table.table_id), request.peer.connection_id)
-            rest = {number: self._store.partition(table.table_id, number).snapshot() for number in partitions if table.scheme.is_catch_all(number)}
+            rest = {
+                number: self._store.partition(table.table_id, number).snapshot()
+                for number in partitions
+                if table.scheme.is_catch_all(number)
+            }
             await asyncio.get_running_loop().run_in_executor(self._executor, check_catch_all, table, rest)
         self._changes.prepared(load_id, table)
         return Reply()
@@ -181,18 +193,27 @@ def _read(payload: bytes | memoryview) -> TableDef:
 def cuts_catch_all(before: TableDef, after: TableDef) -> bool:
     """Whether ranges are added that take keys from a catch-all which stays."""
     old, new = before.scheme.range, after.scheme.range
-    if old is None or new is None or old.catch_all is None or new.catch_all is None or old.catch_all.ordinal != new.catch_all.ordinal:
+    if (
+        old is None
+        or new is None
+        or old.catch_all is None
+        or new.catch_all is None
+        or old.catch_all.ordinal != new.catch_all.ordinal
+    ):
         return False
     return new.ordinals_used > old.ordinals_used
 
 
 def check_catch_all(table: TableDef, rest: Mapping[int, PartitionSnapshot]) -> None:
     """Refuse ranges whose rows the catch-all has. Costs the partition function of its rows."""
-    found = sum(int(np.count_nonzero(table.scheme.partitions_of(snapshot.table) != number)) for number, snapshot in rest.items())
+    found = sum(
+        int(np.count_nonzero(table.scheme.partitions_of(snapshot.table) != number)) for number, snapshot in rest.items()
+    )
     if found:
         raise SchemeError(
-            f"table {table.name}: the DEFAULT PARTITION has {found} row{'s' if found > 1 else ''} of the ranges to be added, and rows do not move by "
-            "themselves: nothing was changed. Read these rows, DELETE them, add the ranges, and load them again",
+            f"table {table.name}: the DEFAULT PARTITION has {found} row{'s' if found > 1 else ''} of the ranges to be"
+            " added, and rows do not move by themselves: nothing was changed. Read these rows, DELETE them, add the"
+            " ranges, and load them again",
             table=table.name,
             rows=found,
         )

@@ -1,7 +1,9 @@
-"""Statements whose keys of joins were found by a step before them: what the step remembers, and what has to be as it was.
+"""Statements whose keys of joins were found by a step before them: what the step remembers, and what has to be as it
+was.
 
-``mark`` in a request names a read of which the state is remembered: by every member that reads partitioned tables for it, and for replicated ones, which change
-by publications alone, as the number of the last one in the answer. ``since`` in a later request asks for the same state of some of its scans.
+``mark`` in a request names a read of which the state is remembered: by every member that reads partitioned tables for
+it, and for replicated ones, which change by publications alone, as the number of the last one in the answer. ``since``
+in a later request asks for the same state of some of its scans.
 """
 
 from __future__ import annotations
@@ -44,8 +46,8 @@ def check_state(store: MemberStore, plan: SelectPlan, args: Mapping[str, Any], t
 def marks_of(plan: SelectPlan, args: Mapping[str, Any]) -> dict[int, str]:
     """By index of a partitioned scan, the mark under which its rows were read before.
 
-    A scan that no stage reads was found to read the same rows as another one, whose rows stand for its own: that one is watched too, whichever of them
-    the plan has kept.
+    A scan that no stage reads was found to read the same rows as another one, whose rows stand for its own: that one is
+    watched too, whichever of them the plan has kept.
     """
     since = args.get("since")
     if since is None:
@@ -57,7 +59,9 @@ def marks_of(plan: SelectPlan, args: Mapping[str, Any]) -> dict[int, str]:
     return {number: since["mark"] for number in sorted(watched) if not plan.scans[number].replicated}
 
 
-def read_here(store: MemberStore, plan: SelectPlan, args: Mapping[str, Any], partitions: Sequence[Sequence[int]]) -> dict[str, Any]:
+def read_here(
+    store: MemberStore, plan: SelectPlan, args: Mapping[str, Any], partitions: Sequence[Sequence[int]]
+) -> dict[str, Any]:
     """Remember or check the state of what is about to be read, all of it here and in this turn of the loop.
 
     Returns:
@@ -68,7 +72,9 @@ def read_here(store: MemberStore, plan: SelectPlan, args: Mapping[str, Any], par
     """
     for number, read_before in marks_of(plan, args).items():
         scan = plan.scans[number]
-        if partitions[number] and not store.marks.is_unchanged(read_before, scan.table_id, store.data_version(scan.table_id).changes):
+        if partitions[number] and not store.marks.is_unchanged(
+            read_before, scan.table_id, store.data_version(scan.table_id).changes
+        ):
             raise KeysChangedError(f"{scan.table} has changed since its keys were found", table=scan.table)
     mark = args.get("mark")
     if mark is None:
@@ -76,4 +82,8 @@ def read_here(store: MemberStore, plan: SelectPlan, args: Mapping[str, Any], par
     for scan in plan.scans:
         if not scan.replicated:
             store.marks.note(mark, scan.table_id, store.data_version(scan.table_id).changes)
-    return {"published": [[scan.table_id, store.data_version(scan.table_id).published] for scan in plan.scans if scan.replicated]}
+    return {
+        "published": [
+            [scan.table_id, store.data_version(scan.table_id).published] for scan in plan.scans if scan.replicated
+        ]
+    }

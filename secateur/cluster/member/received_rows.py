@@ -34,6 +34,14 @@ def read_parts(op: str, parts: list[Any]) -> list[tuple[int, int]]:
         ProtocolError: They are no such pairs.
     """
     for part in parts:
-        if type(part) is not list or len(part) != 2 or type(part[0]) is not int or type(part[1]) is not int or part[1] < 0:
-            raise ProtocolError(f"{op}: parts are pairs of a partition and a number of rows, and one is {str(part)[:100]}")
+        if (
+            type(part) is not list
+            or len(part) != 2
+            or type(part[0]) is not int
+            or type(part[1]) is not int
+            or part[1] < 0
+        ):
+            raise ProtocolError(
+                f"{op}: parts are pairs of a partition and a number of rows, and one is {str(part)[:100]}"
+            )
     return [(partition, count) for partition, count in parts]

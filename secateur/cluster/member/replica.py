@@ -1,19 +1,21 @@
 """One copy of one partition, and what it knows of the others: a state machine without I/O.
 
-The changes of a partition carry a *sequence number*, given by its primary, and every copy makes them in that order without a gap. So what a
-copy has is said by one number, and of two copies one has everything that the other has. Each copy keeps its latest changes until
-the primary has said that all in-sync copies have them (*settled*).
+The changes of a partition carry a *sequence number*, given by its primary, and every copy makes them in that order
+without a gap. So what a copy has is said by one number, and of two copies one has everything that the other has. Each
+copy keeps its latest changes until the primary has said that all in-sync copies have them (*settled*).
 
-When a primary is lost, its successor takes over in a new *term*, the version of the topology that made it the primary. It asks every other copy for
-the changes that it has not got, makes them, and sends on to each what that one has not got; only then it takes writes. So a change that only some
-copies have is completed everywhere, since it may have been acknowledged, or will be asked for again, and the copies are equal even if
-nobody asks. A copy that has heard of a term takes nothing from primaries of earlier ones.
+When a primary is lost, its successor takes over in a new *term*, the version of the topology that made it the primary.
+It asks every other copy for the changes that it has not got, makes them, and sends on to each what that one has not
+got; only then it takes writes. So a change that only some copies have is completed everywhere, since it may have been
+acknowledged, or will be asked for again, and the copies are equal even if nobody asks. A copy that has heard of a term
+takes nothing from primaries of earlier ones.
 
-**Invariant**: a change is settled only if every copy that the cluster counts on has it. **Invariant**: changes that are not settled are
-kept by every copy that has them. So a copy that is behind can always be caught up; one for which that is not so is out of sync, and is
-taken out of the ownership.
+**Invariant**: a change is settled only if every copy that the cluster counts on has it. **Invariant**: changes that are
+not settled are kept by every copy that has them. So a copy that is behind can always be caught up; one for which that
+is not so is out of sync, and is taken out of the ownership.
 
-Source: the recovery of Viewstamped Replication (Liskov and Cowling, 2012), with the controller in the place of the view change.
+Source: the recovery of Viewstamped Replication (Liskov and Cowling, 2012), with the controller in the place of the view
+change.
 """
 
 from __future__ import annotations
@@ -60,7 +62,8 @@ class Replica:
         term: The newest term it has heard of.
         last: The sequence number of its last change; 0 before the first.
         settled: All copies have the changes up to this one, as far as this copy has heard.
-        is_superseded: Another copy has heard of a newer term: this one is no primary any more, though it may not have been told.
+        is_superseded: Another copy has heard of a newer term: this one is no primary any more, though it may not have
+            been told.
     """
 
     __slots__ = ("_asked", "_have", "_kept", "is_superseded", "last", "phase", "settled", "term")
@@ -127,7 +130,8 @@ class Replica:
         """A copy has said what it has; returns the changes to be made here, in order. They count as made.
 
         Raises:
-            LookupError: The copy is ahead, and does not have every change from there to here any more: this copy is out of sync.
+            LookupError: The copy is ahead, and does not have every change from there to here any more: this copy is out
+                of sync.
         """
         if member not in self._asked:
             return ()
@@ -155,7 +159,9 @@ class Replica:
         """
         have = self._have.get(member, self.last)
         if have < self.last and (not self._kept or self._kept[0].sequence > have + 1):
-            raise LookupError(f"a copy has {have} changes, those up to {self.last - len(self._kept)} are not kept any more")
+            raise LookupError(
+                f"a copy has {have} changes, those up to {self.last - len(self._kept)} are not kept any more"
+            )
         return tuple(change for change in self._kept if change.sequence > have)
 
     def confirmed(self, member: str, last: int, term: int) -> None:
@@ -182,7 +188,8 @@ class Replica:
     # -- events at a backup
 
     def take(self, term: int, settled: int, changes: Sequence[ReplicatedChange]) -> tuple[ReplicatedChange, ...]:
-        """The primary has sent changes; returns those to be made here, in order: none that are known, none behind a gap, none of a past term.
+        """The primary has sent changes; returns those to be made here, in order: none that are known, none behind a
+        gap, none of a past term.
 
         They count as made. The answer to the primary is :attr:`last` and :attr:`term`.
         """
@@ -194,7 +201,10 @@ class Replica:
         return new
 
     def tail(self, term: int, after: int) -> tuple[ReplicatedChange, ...] | None:
-        """A new primary asks for the changes behind one; None when its term is past. From now on no primary of an earlier term is listened to."""
+        """A new primary asks for the changes behind one; None when its term is past.
+
+        From now on no primary of an earlier term is listened to.
+        """
         return tuple(change for change in self._kept if change.sequence > after) if self._accepts(term) else None
 
     def could_not_make(self, change: ReplicatedChange) -> None:

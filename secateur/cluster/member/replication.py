@@ -1,8 +1,9 @@
-"""The copies of a member's partitions and those on other members: carries out what :class:`~secateur.cluster.member.replica.Replica` decides.
+"""The copies of a member's partitions and those on other members: carries out what
+:class:`~secateur.cluster.member.replica.Replica` decides.
 
-A change is sent to all other copies in the turn of the event loop in which the primary makes it, and connections keep their
-order, so copies mostly get changes in sequence. Where one does not (its connection broke, its member stood still), a repair sends
-it what it lacks until it has everything or does not count any more.
+A change is sent to all other copies in the turn of the event loop in which the primary makes it, and connections keep
+their order, so copies mostly get changes in sequence. Where one does not (its connection broke, its member stood
+still), a repair sends it what it lacks until it has everything or does not count any more.
 """
 
 from __future__ import annotations
@@ -21,7 +22,15 @@ from secateur.cluster.member.change_registry import ChangeRegistry, RecordedChan
 from secateur.cluster.member.replica import Replica, ReplicaPhase, ReplicatedChange
 from secateur.cluster.member.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
-from secateur.errors import DatabaseError, Error, InterfaceError, LoadFailedError, MemberLostError, OperationalError, TopologyChangedError
+from secateur.errors import (
+    DatabaseError,
+    Error,
+    InterfaceError,
+    LoadFailedError,
+    MemberLostError,
+    OperationalError,
+    TopologyChangedError,
+)
 from secateur.partitioning.topology.topology import Ownership, Topology
 from secateur.storage.change import ChangeOperation, load_mode
 from secateur.storage.member_store import MemberStore
@@ -32,12 +41,16 @@ __all__ = ["Replication"]
 _log = logging.getLogger(__name__)
 
 _CONFIRM_S: Final = 10.0
-"""How long an acknowledgement waits for a copy that is out of reach to come back, or to be counted out: as long as a client asks again."""
+"""How long an acknowledgement waits for a copy that is out of reach to come back, or to be counted out: as long as a
+client asks again.
+"""
 _TAKE_OVER_S: Final = 10.0
 _PAUSE_MIN_S: Final = 0.02
 _PAUSE_MAX_S: Final = 0.5
 _SETTLED_AFTER_S: Final = 1.0
-"""Copies are told at the latest so long after a write that all have it, so that they need not keep it; the next write tells them at once."""
+"""Copies are told at the latest so long after a write that all have it, so that they need not keep it; the next write
+tells them at once.
+"""
 _UNSETTLED_MAX: Final = 4096
 """Changes of one partition that some copy has not confirmed; each is kept in memory for it."""
 
@@ -54,7 +67,8 @@ class Replication:
         places: Who keeps copies of them, and the latches of their writes.
         peers: The other members.
         change_registry: Learns which changes this member has made as copies.
-        out_of_sync: Has the cluster count a member out as a holder of a partition, by affinity group, partition and member.
+        out_of_sync: Has the cluster count a member out as a holder of a partition, by affinity group, partition and
+            member.
     """
 
     def __init__(
@@ -89,8 +103,10 @@ class Replication:
         Whoever calls it has just found that this member owns the partition; that is looked at again after every wait.
 
         Raises:
-            TopologyChangedError: It is not the primary, or cannot find out what the other copies have; nothing was written.
-            LoadFailedError: A load or change has kept writes waiting for too long, or copies do not confirm theirs; nothing was written.
+            TopologyChangedError: It is not the primary, or cannot find out what the other copies have; nothing was
+                written.
+            LoadFailedError: A load or change has kept writes waiting for too long, or copies do not confirm theirs;
+                nothing was written.
         """
         key, latch = (table_id, partition), self._places.latch(table_id)
         replica = self._replicas.get(key)
@@ -109,7 +125,8 @@ class Replication:
                 raise self._superseded(key, replica, "nothing was written")
             elif replica.unsettled >= _UNSETTLED_MAX:
                 raise LoadFailedError(
-                    f"{self._name(key)}: {replica.unsettled} changes are not confirmed by all of {', '.join(replica.others)}; nothing was written, try again",
+                    f"{self._name(key)}: {replica.unsettled} changes are not confirmed by all of"
+                    f" {', '.join(replica.others)}; nothing was written, try again",
                     table_id=table_id,
                 )
             else:
@@ -131,7 +148,9 @@ class Replication:
         replica = self._replicas.get((table_id, partition))
         return replica is not None and bool(replica.others)
 
-    def made(self, table_id: int, partition: int, operation: ChangeOperation, change_id: str, rows: bytes | memoryview) -> tuple[int, int]:
+    def made(
+        self, table_id: int, partition: int, operation: ChangeOperation, change_id: str, rows: bytes | memoryview
+    ) -> tuple[int, int]:
         """The primary has made a change in this turn of the loop: send it to the other copies.
 
         Returns:
@@ -182,13 +201,19 @@ class Replication:
         """Make a change that the primary has made.
 
         Returns:
-            ``last`` and ``term`` of this copy: it has the change if ``last`` is not less than its number, and takes nothing from a primary of an earlier term.
+            ``last`` and ``term`` of this copy: it has the change if ``last`` is not less than its number, and takes
+            nothing from a primary of an earlier term.
         """
         args = request.args
         key = (args["table_id"], args["partition"])
         self._places.place(key[0])
         self._store.partition(*key)
-        change = ReplicatedChange(args["sequence"], args["change_id"], args["mode"], bytes(request.payload) if len(request.payload) < 4096 else request.payload)
+        change = ReplicatedChange(
+            args["sequence"],
+            args["change_id"],
+            args["mode"],
+            bytes(request.payload) if len(request.payload) < 4096 else request.payload,
+        )
         replica = self._replica(key)
         was_open = replica.is_open
         for taken in replica.take(args["term"], args["settled"], (change,)):
@@ -198,7 +223,9 @@ class Replication:
         return Reply({"last": replica.last, "term": replica.term})
 
     def tails(self, request: Request) -> Reply:
-        """A new primary asks for what it does not have: of each partition the number of its last change, and the changes behind."""
+        """A new primary asks for what it does not have: of each partition the number of its last change, and the
+        changes behind.
+        """
         args = request.args
         table_id, term = args["table_id"], args["term"]
         self._places.place(table_id)
@@ -212,11 +239,21 @@ class Replication:
                 self._stepped_down(key, replica)
             if changes is None:
                 raise TopologyChangedError(
-                    f"{self._name(key)}: {self._member_id} follows the primary of topology version {replica.term}, not that of {term}",
+                    f"{self._name(key)}: {self._member_id} follows the primary of topology version {replica.term}, not"
+                    f" that of {term}",
                     topology_version=replica.term,
                 )
             if replica.last != after:
-                tails.append([partition, replica.last, [[change.sequence, change.change_id, change.operation, bytes(change.rows)] for change in changes]])
+                tails.append(
+                    [
+                        partition,
+                        replica.last,
+                        [
+                            [change.sequence, change.change_id, change.operation, bytes(change.rows)]
+                            for change in changes
+                        ],
+                    ]
+                )
         return Reply({}, pack(tails))
 
     def copies_settled(self, request: Request) -> Reply:
@@ -230,10 +267,20 @@ class Replication:
     # -- members and tables come and go
 
     def update(self, topology: Topology) -> None:
-        """Take over a newer topology: copies of members that have left are not waited for, and those of partitions that are this member's now are asked."""
+        """Take over a newer topology: copies of members that have left are not waited for, and those of partitions that
+        are this member's now are asked.
+        """
         before, self._topology = self._topology, topology
-        changed = {group for group, owners in topology.owners.items() if group in before.owners and before.owners[group] != owners}
-        if set(before.member_ids) <= set(topology.member_ids) and not changed and topology.version == before.version + 1:
+        changed = {
+            group
+            for group, owners in topology.owners.items()
+            if group in before.owners and before.owners[group] != owners
+        }
+        if (
+            set(before.member_ids) <= set(topology.member_ids)
+            and not changed
+            and topology.version == before.version + 1
+        ):
             return
         for key, replica in list(self._replicas.items()):
             if replica.phase is ReplicaPhase.BACKUP:
@@ -253,7 +300,9 @@ class Replication:
 
     def forget(self, table_id: int) -> None:
         """A table was dropped."""
-        dropped = TopologyChangedError(f"table {table_id} was dropped while a write to it waited for its copies", table_id=table_id)
+        dropped = TopologyChangedError(
+            f"table {table_id} was dropped while a write to it waited for its copies", table_id=table_id
+        )
         for key in [key for key in self._replicas if key[0] == table_id]:
             del self._replicas[key]
             self._fail(key, dropped)
@@ -283,7 +332,12 @@ class Replication:
         if self._replicas.get(key) is not replica or replica.has_confirmed(member, change.sequence):
             return
         if replica.is_superseded:
-            self._fail(key, self._superseded(key, replica, f"the rows are visible on {self._member_id}, but {member} refused their copy"))
+            self._fail(
+                key,
+                self._superseded(
+                    key, replica, f"the rows are visible on {self._member_id}, but {member} refused their copy"
+                ),
+            )
             return
         self._repair(key, replica, member)
         self._give_up_later(key, change.sequence)
@@ -340,7 +394,9 @@ class Replication:
     # -- taking over
 
     def _taken(self, before: Topology, group: str) -> list[int]:
-        """The partitions of an affinity group of which this member is the primary now, and was not as far as it knew."""
+        """The partitions of an affinity group of which this member is the primary now, and was not as far as it
+        knew.
+        """
         now, then = self._topology.owners.get(group), before.owners.get(group)
         if now is None or not before.version or (then is None and self._topology.version == before.version + 1):
             return []  # the group is new, and its partitions are empty
@@ -369,13 +425,24 @@ class Replication:
         """Ask a copy what it has, until it says so or does not count any more."""
         pause_s = _PAUSE_MIN_S
         while True:
-            asked = {partition: replica for partition in partitions if (replica := self._asked(table_id, partition, term, member)) is not None}
+            asked = {
+                partition: replica
+                for partition in partitions
+                if (replica := self._asked(table_id, partition, term, member)) is not None
+            }
             if not asked:
                 return
-            args: dict[str, Any] = {"table_id": table_id, "term": term, "partitions": [[partition, replica.last] for partition, replica in asked.items()]}
+            args: dict[str, Any] = {
+                "table_id": table_id,
+                "term": term,
+                "partitions": [[partition, replica.last] for partition, replica in asked.items()],
+            }
             try:
                 answer = await self._peers.ask(member, "copies_tails", args)
-                tails = {partition: (last, [ReplicatedChange(*change) for change in changes]) for partition, last, changes in _tails(answer.payload)}
+                tails = {
+                    partition: (last, [ReplicatedChange(*change) for change in changes])
+                    for partition, last, changes in _tails(answer.payload)
+                }
             except (OperationalError, InterfaceError):
                 await asyncio.sleep(pause_s)
                 pause_s = min(pause_s * 2, _PAUSE_MAX_S)
@@ -386,7 +453,9 @@ class Replication:
                     await self._told((table_id, partition), asked[partition], member, last, changes)
             return
 
-    async def _told(self, key: Key, replica: Replica, member: str, last: int, changes: Sequence[ReplicatedChange]) -> None:
+    async def _told(
+        self, key: Key, replica: Replica, member: str, last: int, changes: Sequence[ReplicatedChange]
+    ) -> None:
         try:
             for change in replica.told(member, last, changes):
                 self._make(key, replica, change)
@@ -412,18 +481,22 @@ class Replication:
             replica = self._replicas.get(key)
             waits_for = " and ".join(replica.others) if replica is not None else "nobody"
             raise TopologyChangedError(
-                f"{self._name(key)}: {self._member_id} takes over as the primary and has not heard from {waits_for} for {_TAKE_OVER_S:g} s; "
-                "nothing was written, try again",
+                f"{self._name(key)}: {self._member_id} takes over as the primary and has not heard from {waits_for} for"
+                f" {_TAKE_OVER_S:g} s; nothing was written, try again",
                 topology_version=self._topology.version,
             ) from error
 
     # --
 
     def _replica(self, key: Key) -> Replica:
-        """The copy here; that of the first primary when this member is the primary, and nobody has ever been another."""
+        """The copy here; that of the first primary when this member is the primary, and nobody has ever been
+        another.
+        """
         replica = self._replicas.get(key)
         if replica is None:
-            replica = self._replicas[key] = Replica.first_primary(self._others(key)) if self._is_primary(key) else Replica()
+            replica = self._replicas[key] = (
+                Replica.first_primary(self._others(key)) if self._is_primary(key) else Replica()
+            )
         return replica
 
     def _holders(self, key: Key) -> tuple[str, ...]:
@@ -440,7 +513,9 @@ class Replication:
 
     def _make(self, key: Key, replica: Replica, change: ReplicatedChange) -> None:
         """Make a change that another member has made."""
-        operation = ChangeOperation.DELETE if change.operation == ChangeOperation.DELETE else load_mode(change.operation)
+        operation = (
+            ChangeOperation.DELETE if change.operation == ChangeOperation.DELETE else load_mode(change.operation)
+        )
         try:
             rows: pa.Table = decode_table(change.rows)
             written = self._store.apply(key[0], key[1], operation, rows, is_copy=True)
@@ -470,7 +545,9 @@ class Replication:
                 del self._waiting[key]
 
     def _stepped_down(self, key: Key, replica: Replica) -> None:
-        self._fail(key, self._superseded(key, replica, f"the rows are visible on {self._member_id}, but may have no copies"))
+        self._fail(
+            key, self._superseded(key, replica, f"the rows are visible on {self._member_id}, but may have no copies")
+        )
         if event := self._takeovers.pop(key, None):
             event.set()
 
@@ -488,8 +565,8 @@ class Replication:
             return
         late = [member for member in replica.others if not replica.has_confirmed(member, sequence)]
         error = MemberLostError(
-            f"{self._name(key)}: the rows are visible on {self._member_id}, but their backup on {' and '.join(late)} was not confirmed "
-            f"within {_CONFIRM_S:g} s: look whether they are there",
+            f"{self._name(key)}: the rows are visible on {self._member_id}, but their backup on {' and '.join(late)}"
+            f" was not confirmed within {_CONFIRM_S:g} s: look whether they are there",
             member=late[0] if late else self._member_id,
         )
         waiting = self._waiting.get(key, [])

@@ -1,8 +1,11 @@
-"""The statements that a member was asked to execute: those that run, and the newest of those that have ended. ``secateur.statements`` shows them.
+"""The statements that a member was asked to execute: those that run, and the newest of those that have ended.
+``secateur.statements`` shows them.
 
-A statement whose rows come in parts runs until the last of them was asked for, or its reader wants no more; its rows are those that were sent.
+A statement whose rows come in parts runs until the last of them was asked for, or its reader wants no more; its rows
+are those that were sent.
 
-It must cost next to nothing beside a statement of 100 microseconds: an entry is a tuple, and what it says in words is worked out when somebody asks.
+It must cost next to nothing beside a statement of 100 microseconds: an entry is a tuple, and what it says in words is
+worked out when somebody asks.
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ _FIELDS: Final = ("execution", "members", "partitions_read", "rows")
 _ROWS: Final = _FIELDS.index("rows")
 
 _Ended = tuple[int, str, float, float, tuple[Any, ...] | None, str | None]
-"""Number, id of the plan, seconds since the epoch, seconds that it took, ``_FIELDS`` of the answer's header, and what went wrong."""
+"""Number, id of the plan, seconds since the epoch, seconds that it took, ``_FIELDS`` of the answer's header, and what
+went wrong.
+"""
 
 
 @dataclass(slots=True)
@@ -61,14 +66,20 @@ class StatementLog:
         try:
             reply = run(request)
         except Exception as error:
-            self._ended.append((number, plan_id, started_s, time.perf_counter() - begun, None, f"{type(error).__name__}: {error}"))
+            self._ended.append(
+                (number, plan_id, started_s, time.perf_counter() - begun, None, f"{type(error).__name__}: {error}")
+            )
             raise
         if not isinstance(reply, Reply):
             return self._awaited(number, plan_id, started_s, reply, request.peer)
-        self._ended.append((number, plan_id, started_s, time.perf_counter() - begun, tuple(map(reply.header.get, _FIELDS)), None))
+        self._ended.append(
+            (number, plan_id, started_s, time.perf_counter() - begun, tuple(map(reply.header.get, _FIELDS)), None)
+        )
         return reply
 
-    async def _awaited(self, number: int, plan_id: str, started_s: float, reply: Awaitable[Reply], peer: PeerInfo) -> Reply:
+    async def _awaited(
+        self, number: int, plan_id: str, started_s: float, reply: Awaitable[Reply], peer: PeerInfo
+    ) -> Reply:
         begun = time.perf_counter()
         self._running[number] = plan_id, started_s
         said, failure, has_more = None, None, False
@@ -109,13 +120,21 @@ class StatementLog:
         reading = self._reading.pop(peer.connection_id, None)
         if reading is not None:
             said = None if failure is not None else (*reading.said[:_ROWS], reading.rows, *reading.said[_ROWS + 1 :])
-            self._ended.append((reading.number, reading.plan_id, reading.started_s, time.perf_counter() - reading.begun, said, failure))
+            self._ended.append(
+                (reading.number, reading.plan_id, reading.started_s, time.perf_counter() - reading.begun, said, failure)
+            )
 
     def send(self, _: Request) -> Reply:
         """Answer ``statements``: the running ones, then the ended ones from new to old."""
         now_s = time.time()
         running = [
-            {"number": number, "plan_id": plan_id, "state": "running", "started": started_s, "elapsed_ms": 1000 * (now_s - started_s)}
+            {
+                "number": number,
+                "plan_id": plan_id,
+                "state": "running",
+                "started": started_s,
+                "elapsed_ms": 1000 * (now_s - started_s),
+            }
             for number, (plan_id, started_s) in self._running.items()
         ]
         reading = [

@@ -1,7 +1,7 @@
 """Running a planned SELECT on a member: the execution modes *local* and *distributed*.
 
-The member binds the plan's partition trees itself, whatever the client computed: a client with an old topology may ask the wrong member, but never
-gets a wrong answer.
+The member binds the plan's partition trees itself, whatever the client computed: a client with an old topology may ask
+the wrong member, but never gets a wrong answer.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _LOAD_PAUSE_S: Final = 0.002
 _BYTES_BEFORE_FIRST: Final = 16 << 20
 """Bytes of a placed statement's result that are made before the first are sent."""
 _LATE: Final = (
-    "rows of the result had been read when this came up, too late to run the statement in a form that evaluates nothing else than it asks for: if a filter or "
-    "a join leaves the value out, use TRY_CAST or CASE where it is evaluated"
+    "rows of the result had been read when this came up, too late to run the statement in a form that evaluates nothing"
+    " else than it asks for: if a filter or a join leaves the value out, use TRY_CAST or CASE where it is evaluated"
 )
 _ITSELF: Final = PeerInfo(0, "", "this member", True)
 _NONE: Final[frozenset[int]] = frozenset()
@@ -123,20 +123,23 @@ class StatementRunner:
 
     def update(self, topology: Topology) -> None:
         """Take over a newer topology."""
-        mine = {group: frozenset(ownership.partitions_of(self._member_id)) for group, ownership in topology.owners.items()}
+        mine = {
+            group: frozenset(ownership.partitions_of(self._member_id)) for group, ownership in topology.owners.items()
+        }
         self._view = _View(topology, mine)
 
     def execute(self, request: Request) -> Reply | Awaitable[Reply]:
         """Answer one execution of a plan.
 
         Args:
-            request: ``plan`` (id), ``params`` (values in order), ``pruning`` (bool), ``grant`` (bytes): what the client has room for, when it takes the rows in
-                parts; see :mod:`secateur.cluster.member.open_results`. ``mark`` and ``since`` where it is run in steps; see :mod:`secateur.cluster.member.read_state`.
-                ``as_written`` (bool, may be missing): run the user's own text, undivided.
+            request: ``plan`` (id), ``params`` (values in order), ``pruning`` (bool), ``grant`` (bytes): what the client
+                has room for, when it takes the rows in parts; see :mod:`secateur.cluster.member.open_results`. ``mark``
+                and ``since`` where it is run in steps; see :mod:`secateur.cluster.member.read_state`. ``as_written``
+                (bool, may be missing): run the user's own text, undivided.
 
         Raises:
-            TopologyChangedError: A required partition has no owner here or elsewhere as far as this member knows, or a table has other ranges by now; nothing
-                was done.
+            TopologyChangedError: A required partition has no owner here or elsewhere as far as this member knows, or a
+                table has other ranges by now; nothing was done.
             KeysChangedError: Rows have changed since keys were found in them; nothing was done.
             LimitExceededError: The result would take more memory than results may.
         """
@@ -161,7 +164,8 @@ class StatementRunner:
         """A plan, fetched unless it is kept here.
 
         Raises:
-            TopologyChangedError: The controller does not keep it any more; the client has to prepare its statement again.
+            TopologyChangedError: The controller does not keep it any more; the client has to prepare its statement
+                again.
             UnreachableError: The controller does not answer, and no other member has it.
         """
         plan = self._plans.get(plan_id)
@@ -171,7 +175,9 @@ class StatementRunner:
                 self._plans.popitem(last=False)
         return plan
 
-    async def rows(self, plan: SelectPlan, params: Sequence[Any], *, pruning: bool, profiled: bool) -> tuple[pa.Table, list[dict[str, Any]]]:
+    async def rows(
+        self, plan: SelectPlan, params: Sequence[Any], *, pruning: bool, profiled: bool
+    ) -> tuple[pa.Table, list[dict[str, Any]]]:
         """The rows of a query, for whoever needs them on this member, and what the run did, if that is wanted.
 
         Raises:
@@ -188,7 +194,12 @@ class StatementRunner:
         if values is None:
             payload = reply.payload
             return decode_tables([payload] if isinstance(payload, (bytes, memoryview)) else payload), work
-        return ShortTable(values, reply.header["rows"]).to_table([(name, parse_type(text)) for name, text in plan.columns]), work
+        return (
+            ShortTable(values, reply.header["rows"]).to_table(
+                [(name, parse_type(text)) for name, text in plan.columns]
+            ),
+            work,
+        )
 
     async def _pinned(self, plan_id: str) -> SelectPlan:
         """A plan with the rows of the system tables that it reads, as they are now."""
@@ -216,16 +227,23 @@ class StatementRunner:
         check_versions(self._store, plan)
         check_state(self._store, plan, args, view.topology)
         partitions = bound_partitions(plan, args["params"], pruning=args["pruning"])
-        if all(scan.replicated or view.mine.get(scan.group, _NONE).issuperset(ids) for scan, ids in zip(plan.scans, partitions, strict=True)):
+        if all(
+            scan.replicated or view.mine.get(scan.group, _NONE).issuperset(ids)
+            for scan, ids in zip(plan.scans, partitions, strict=True)
+        ):
             return partitions, view.topology, True
         for scan, ids in zip(plan.scans, partitions, strict=True):
             if not scan.replicated:
                 if scan.group not in view.topology.owners:
-                    raise TopologyChangedError(f"member {self._member_id} has not heard of the owners of {scan.group} yet; try again")
+                    raise TopologyChangedError(
+                        f"member {self._member_id} has not heard of the owners of {scan.group} yet; try again"
+                    )
                 view.topology.check_live(view.topology.primaries(scan.group, ids))
         return partitions, view.topology, False
 
-    def _run_local(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology) -> Reply | Awaitable[Reply]:
+    def _run_local(
+        self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology
+    ) -> Reply | Awaitable[Reply]:
         params = request.args["params"]
         header = self._header_here(plan, request, partitions, topology)
         call = local_execution(self._store, plan, params, partitions, pruning=request.args["pruning"])
@@ -235,48 +253,72 @@ class StatementRunner:
             return _reply(header, decode_table(plan.empty, ranges=False))
         return self._run_in_thread(call, request, header)
 
-    def _header_here(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology) -> dict[str, Any]:
+    def _header_here(
+        self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology
+    ) -> dict[str, Any]:
         """The header of an answer that is about to be read here."""
         header = _header(plan, partitions, topology, "local")
-        return {**header, **read_here(self._store, plan, request.args, partitions)} if "mark" in request.args or "since" in request.args else header
+        return (
+            {**header, **read_here(self._store, plan, request.args, partitions)}
+            if "mark" in request.args or "since" in request.args
+            else header
+        )
 
     async def _run_in_thread(self, call: LocalExecution, request: Request, header: dict[str, Any]) -> Reply:
         params, grant = request.args["params"], granted(request)
         with self._results.running(request.peer):
             if grant is None:
-                return _reply(header, self._results.checked(await in_thread(self._threads.of(call, request), _whole(call, params))))
+                return _reply(
+                    header,
+                    self._results.checked(await in_thread(self._threads.of(call, request), _whole(call, params))),
+                )
             return await self._results.open(request.peer, self._rows_of(call, request), grant, header)
 
     def _rows_of(self, call: LocalExecution, request: Request) -> RowStream:
         """The rows of a call, made as they are taken."""
         params, threads = request.args["params"], self._threads.of(call, request)
         if not call.is_long_row_by_row:
-            return LocalRowStream(lambda stop: open_answer(call.fragment, call.relations, params, cancellation=stop), threads)
+            return LocalRowStream(
+                lambda stop: open_answer(call.fragment, call.relations, params, cancellation=stop), threads
+            )
         ((name, relation),) = call.relations.items()
-        return FragmentRowStream(relation, lambda piece, stop: run(call.fragment, {name: piece}, params, cancellation=stop), threads)
+        return FragmentRowStream(
+            relation, lambda piece, stop: run(call.fragment, {name: piece}, params, cancellation=stop), threads
+        )
 
-    async def _run_distributed(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology) -> Reply:
+    async def _run_distributed(
+        self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology
+    ) -> Reply:
         grant = granted(request)
         header = _header(plan, partitions, topology, "distributed")
         if grant is None:
             with self._results.running(request.peer):
-                _, result = await self._result_of(plan, request, partitions, topology, lambda: ResultCollector(self._results.held_bytes_max))
+                _, result = await self._result_of(
+                    plan, request, partitions, topology, lambda: ResultCollector(self._results.held_bytes_max)
+                )
             return _reply({**header, "members": self._touched(result)}, result.table())
 
         async def first_rows(plan: SelectPlan) -> Reply:
-            # Where another form of the statement may be needed, the first part waits for more: the form can be chosen until it is sent. That a member finds
-            # keys changed is heard long before.
+            # Where another form of the statement may be needed, the first part waits for more: the form can be chosen
+            # until it is sent. That a member finds keys changed is heard long before.
             before, when_late = (_BYTES_BEFORE_FIRST, _LATE) if plan.gathered else (0, "")
             queue = ResultQueue(max(2 * grant, before))
             job = await self._start(plan, request, partitions, topology, queue)
             rows = JobRowStream(job, queue, lambda: plan.stages[-1].fragment.schema, before, when_late)
-            return await self._results.open(request.peer, rows, grant, {**header, "members": sorted({self._member_id, *job.plan.job.participants})})
+            return await self._results.open(
+                request.peer, rows, grant, {**header, "members": sorted({self._member_id, *job.plan.job.participants})}
+            )
 
         with self._results.running(request.peer):
             return await _in_some_form(plan, first_rows)
 
     async def _result_of(
-        self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology, collector: Callable[[], ResultCollector]
+        self,
+        plan: SelectPlan,
+        request: Request,
+        partitions: list[Sequence[int]],
+        topology: Topology,
+        collector: Callable[[], ResultCollector],
     ) -> tuple[SelectPlan, JobResult]:
         """Run the stages, in the form that has an answer; returns that and the result."""
 
@@ -285,17 +327,36 @@ class StatementRunner:
 
         return await _in_some_form(plan, run)
 
-    async def _start(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology, result: ResultCollector) -> RunningJob:
+    async def _start(
+        self,
+        plan: SelectPlan,
+        request: Request,
+        partitions: list[Sequence[int]],
+        topology: Topology,
+        result: ResultCollector,
+    ) -> RunningJob:
         args = request.args
-        published = {scan.table_id: self._store.data_version(scan.table_id).published for scan in plan.scans if scan.system is None}
-        dag, config = select_dag(plan, partitions, published=published, search_keys=args["pruning"], mark=args.get("mark"), since=marks_of(plan, args))
+        published = {
+            scan.table_id: self._store.data_version(scan.table_id).published
+            for scan in plan.scans
+            if scan.system is None
+        }
+        dag, config = select_dag(
+            plan,
+            partitions,
+            published=published,
+            search_keys=args["pruning"],
+            mark=args.get("mark"),
+            since=marks_of(plan, args),
+        )
         return await self._jobs.start_job(dag, config, plan.stage_params(args["params"]), topology, result=result)
 
     def _touched(self, result: JobResult) -> list[str]:
         return sorted({self._member_id, *result.members_touched})
 
     async def profile(self, request: Request) -> Reply:
-        """Answer one execution of a plan as :meth:`execute` does, and say what it took: ``profile`` in the header, see :mod:`~secateur.client.execution.run_profile`.
+        """Answer one execution of a plan as :meth:`execute` does, and say what it took: ``profile`` in the header, see
+        :mod:`~secateur.client.execution.run_profile`.
 
         Args:
             request: As for :meth:`execute`, and ``rows`` (bool): whether the rows are wanted too, or counted only.
@@ -315,11 +376,19 @@ class StatementRunner:
         header = {**_header(plan, partitions, topology, "distributed"), "members": self._touched(result)}
         work = job_work(run, partitions, topology, result.metrics)
         if not args["rows"]:
-            return Reply({**header, "rows": counted.rows, "profile": {"rows": counted.rows, "bytes": counted.bytes, "work": work}})
+            return Reply(
+                {
+                    **header,
+                    "rows": counted.rows,
+                    "profile": {"rows": counted.rows, "bytes": counted.bytes, "work": work},
+                }
+            )
         table = result.table()
         return _reply({**header, "profile": {"rows": table.num_rows, "bytes": table.nbytes, "work": work}}, table)
 
-    async def _profile_local(self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology) -> Reply:
+    async def _profile_local(
+        self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology
+    ) -> Reply:
         params = request.args["params"]
         header = self._header_here(plan, request, partitions, topology)
         call = local_execution(self._store, plan, params, partitions, pruning=request.args["pruning"])
@@ -339,7 +408,9 @@ class StatementRunner:
 
 
 async def _in_some_form(plan: SelectPlan, run: Callable[[SelectPlan], Awaitable[T]]) -> T:
-    """Run the stages of a plan; where an error in the data need not be one of the statement, once more in other stages, of which it would be."""
+    """Run the stages of a plan; where an error in the data need not be one of the statement, once more in other stages,
+    of which it would be.
+    """
     try:
         return await _while_loads_end(lambda: run(plan))
     except DataError:
@@ -349,7 +420,9 @@ async def _in_some_form(plan: SelectPlan, run: Callable[[SelectPlan], Awaitable[
 
 
 async def _while_loads_end(run: Callable[[], Awaitable[T]]) -> T:
-    """Run, and run again when a load is being published: this member has it and another has not yet, or the other way round, for about a round trip."""
+    """Run, and run again when a load is being published: this member has it and another has not yet, or the other way
+    round, for about a round trip.
+    """
     loop = asyncio.get_running_loop()
     deadline_s = loop.time() + _LOAD_WAIT_S
     while True:

@@ -22,7 +22,9 @@ class MemberStatistics:
         self._store = store
 
     async def summary(self, request: Request) -> Reply:
-        """The summary of some partitions of a table, as they are now. Looks at the rows in a thread that no kernel call waits for.
+        """The summary of some partitions of a table, as they are now.
+
+        Looks at the rows in a thread that no kernel call waits for.
 
         Raises:
             UnknownTableError: The table is not here.

@@ -1,4 +1,6 @@
-"""Where the tables of a member stand: their definitions, the topology, the latches of their writes, and who keeps copies of their partitions."""
+"""Where the tables of a member stand: their definitions, the topology, the latches of their writes, and who keeps
+copies of their partitions.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,10 @@ class TableDirectory:
             TopologyChangedError: The table is not here.
         """
         if self._topology is None or table_id not in self._tables:
-            raise TopologyChangedError(f"member {self.member_id} does not know table {table_id}: dropped, or this member has just joined", table_id=table_id)
+            raise TopologyChangedError(
+                f"member {self.member_id} does not know table {table_id}: dropped, or this member has just joined",
+                table_id=table_id,
+            )
         return self._topology, self._tables[table_id]
 
     def primaries(self, table_id: int) -> frozenset[int]:
@@ -90,7 +95,8 @@ class TableDirectory:
         return frozenset(topology.ownership(table.scheme.affinity_group()).partitions_of(self.member_id))
 
     def other_copies(self, table_id: int, partitions: Iterable[int]) -> dict[str, list[int]]:
-        """The partitions by the other members that keep a copy of them: all members for a replicated table, else the backups.
+        """The partitions by the other members that keep a copy of them: all members for a replicated table, else the
+        backups.
 
         Raises:
             TopologyChangedError: As :meth:`backups`.
@@ -115,12 +121,14 @@ class TableDirectory:
         backups: defaultdict[str, list[int]] = defaultdict(list)
         for partition in partitions:
             if not 0 <= partition < count:
-                raise ProtocolError(f"{table.name} has the partitions 0 to {count - 1}, not {partition}", table=table.name)
+                raise ProtocolError(
+                    f"{table.name} has the partitions 0 to {count - 1}, not {partition}", table=table.name
+                )
             primary, *others = ownership.holders(partition)
             if primary != self.member_id:
                 raise TopologyChangedError(
-                    f"partition {partition} of {table.name} belongs to {primary} at topology version {topology.version}, not to {self.member_id}; "
-                    "nothing was written",
+                    f"partition {partition} of {table.name} belongs to {primary} at topology version"
+                    f" {topology.version}, not to {self.member_id}; nothing was written",
                     topology_version=topology.version,
                 )
             for member in others:

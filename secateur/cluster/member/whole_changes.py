@@ -1,8 +1,10 @@
-"""Changes that one member works out for all partitions: MERGE, UPDATE ... FROM, and whatever else has to look beyond the partition of its row.
+"""Changes that one member works out for all partitions: MERGE, UPDATE ...
 
-The controller has every owner close its latch, so that no other write comes in between. Then one member, the coordinator of the change, runs the query for its
-effects over the cluster like any other query, and stages what is to be written at the owners, as a load that the controller publishes: all of it becomes
-visible at once, or nothing.
+FROM, and whatever else has to look beyond the partition of its row.
+
+The controller has every owner close its latch, so that no other write comes in between. Then one member, the
+coordinator of the change, runs the query for its effects over the cluster like any other query, and stages what is to
+be written at the owners, as a load that the controller publishes: all of it becomes visible at once, or nothing.
 """
 
 from __future__ import annotations
@@ -82,11 +84,12 @@ class MemberCoordinatedChanges:
         """Run the query for the effects and stage what is to be written, here and at the other owners.
 
         Returns:
-            ``rows`` concerned and the staged ``parts``; or ``missing_cells``, ranges that have to be made before the rows can be written: then nothing was
-            staged.
+            ``rows`` concerned and the staged ``parts``; or ``missing_cells``, ranges that have to be made before the
+            rows can be written: then nothing was staged.
 
         Raises:
-            TopologyChangedError: A partition has its primary elsewhere than this member knows; the load has to be aborted, as after every other error.
+            TopologyChangedError: A partition has its primary elsewhere than this member knows; the load has to be
+                aborted, as after every other error.
             Error: What the statement gives on these rows.
         """
         args = request.args
@@ -108,7 +111,9 @@ class MemberCoordinatedChanges:
                 raise
             cells = set(table.scheme.missing_cells(effects.added)) | set(table.scheme.missing_cells(effects.replaced))
             return Reply({"missing_cells": sorted(cells)})
-        return Reply({"rows": len(effects.actions), "parts": parts, **({"work": [*work, *staged]} if is_profiled else {})})
+        return Reply(
+            {"rows": len(effects.actions), "parts": parts, **({"work": [*work, *staged]} if is_profiled else {})}
+        )
 
     def returned(self, request: Request) -> Reply:
         """The rows that a change returns, at its coordinator.
@@ -119,14 +124,20 @@ class MemberCoordinatedChanges:
         rows = self._returned.tables(request.args["load_id"])[_RETURNED]
         return Reply({"rows": rows.num_rows}, encode_table(rows))
 
-    async def _stage(self, load_id: str, topology: Topology, table: TableDef, effects: RowChanges) -> tuple[dict[int, list[int]], list[dict[str, Any]]]:
+    async def _stage(
+        self, load_id: str, topology: Topology, table: TableDef, effects: RowChanges
+    ) -> tuple[dict[int, list[int]], list[dict[str, Any]]]:
         """Take rows and keys to their owners; returns the attempts by partition, and what each owner got.
 
         Raises:
             NoRangeError: No range holds one of the rows; nothing was staged.
         """
         sharing = OwnerRouting.of(table, topology)
-        kinds = ((MixedAttempt.REMOVED, effects.removed), (MixedAttempt.ADDED, effects.added), (MixedAttempt.REPLACED, effects.replaced))
+        kinds = (
+            (MixedAttempt.REMOVED, effects.removed),
+            (MixedAttempt.ADDED, effects.added),
+            (MixedAttempt.REPLACED, effects.replaced),
+        )
         shares = [(attempt, share) for attempt, rows in kinds if rows.num_rows for share in sharing.shares(rows)]
         await asyncio.gather(*(self._send(load_id, table, attempt, share) for attempt, share in shares))
         parts: defaultdict[int, set[int]] = defaultdict(set)
@@ -149,7 +160,13 @@ class MemberCoordinatedChanges:
         return {partition: sorted(attempts) for partition, attempts in parts.items()}, staged
 
     async def _send(self, load_id: str, table: TableDef, attempt: MixedAttempt, share: RoutedBatch) -> None:
-        args = {"load_id": load_id, "table_id": table.table_id, "attempt": int(attempt), "parts": share.parts, "keys": attempt is MixedAttempt.REMOVED}
+        args = {
+            "load_id": load_id,
+            "table_id": table.table_id,
+            "attempt": int(attempt),
+            "parts": share.parts,
+            "keys": attempt is MixedAttempt.REMOVED,
+        }
         if share.member == self._member_id:
             await self._loads.stage_rows(args, share.rows)
         else:
@@ -163,11 +180,16 @@ def _duplicate_match(text: str) -> DuplicateMatchPolicy:
     try:
         return DuplicateMatchPolicy(text)
     except ValueError:
-        raise ProtocolError(f"meeting {text!r} is none of {', '.join(repr(duplicate_match.value) for duplicate_match in DuplicateMatchPolicy)}") from None
+        raise ProtocolError(
+            f"meeting {text!r} is none of"
+            f" {', '.join(repr(duplicate_match.value) for duplicate_match in DuplicateMatchPolicy)}"
+        ) from None
 
 
 def _returned(plan: SelectPlan, effects: RowChanges, params: Sequence[Any], names_action: bool) -> pa.Table:
-    """What RETURNING wants, one line for each row concerned; with ``names_action`` grouped by the action, which is a parameter then."""
+    """What RETURNING wants, one line for each row concerned; with ``names_action`` grouped by the action, which is a
+    parameter then.
+    """
     (scan,) = plan.scans
     rows = effects.rows.select(list(scan.columns))
     if not names_action:
@@ -177,5 +199,8 @@ def _returned(plan: SelectPlan, effects: RowChanges, params: Sequence[Any], name
         found = [run(plan.local, {scan.relation: group}, [*params, action.value]) for action, group in groups]
     together = pa.concat_tables(found)
     if together.num_rows != rows.num_rows:
-        raise ProgrammingError(f"RETURNING gives {together.num_rows} rows for the {rows.num_rows} that are changed: it takes values of the changed row alone")
+        raise ProgrammingError(
+            f"RETURNING gives {together.num_rows} rows for the {rows.num_rows} that are changed: it takes values of the"
+            " changed row alone"
+        )
     return together

@@ -1,7 +1,7 @@
 """Direct writes on a member, and the copies on the backups.
 
-A write goes to the primary of its partition; the primary applies it and sends it to the backups of that partition; it is acknowledged when all have it
-(:mod:`secateur.cluster.member.replication`).
+A write goes to the primary of its partition; the primary applies it and sends it to the backups of that partition; it
+is acknowledged when all have it (:mod:`secateur.cluster.member.replication`).
 """
 
 from __future__ import annotations
@@ -33,14 +33,18 @@ class MemberWrites:
         change_registry: What was written lately.
     """
 
-    def __init__(self, store: MemberStore, places: TableDirectory, replication: Replication, change_registry: ChangeRegistry) -> None:
+    def __init__(
+        self, store: MemberStore, places: TableDirectory, replication: Replication, change_registry: ChangeRegistry
+    ) -> None:
         self._store = store
         self._places = places
         self._replication = replication
         self._change_registry = change_registry
 
     async def write(self, request: Request) -> Reply:
-        """Write rows of one partition, visible at once. Under a ``change_id`` that was used before nothing is written again.
+        """Write rows of one partition, visible at once.
+
+        Under a ``change_id`` that was used before nothing is written again.
 
         Raises:
             TopologyChangedError: This member is not the primary; nothing was written.
@@ -53,18 +57,25 @@ class MemberWrites:
         rows = await received_rows(request.payload)
         operation = load_mode(args["mode"])
         if self._places.table(table_id).replicated:
-            raise ProtocolError(f"{self._places.table(table_id).name} is replicated: its rows are staged and published on all members at once")
+            raise ProtocolError(
+                f"{self._places.table(table_id).name} is replicated: its rows are staged and published on all members"
+                " at once"
+            )
 
         async def make() -> RecordedChange:
             return self.apply(table_id, partition, operation, rows, change_id, request.payload)[0]
 
         return Reply({"rows": await self.write_once(table_id, partition, change_id, make)})
 
-    async def write_once(self, table_id: int, partition: int, change_id: str, make: Callable[[], Awaitable[RecordedChange]]) -> int:
-        """Make a change to this primary while no load is being published, unless it was made before; returns the rows it concerned, once all copies have it.
+    async def write_once(
+        self, table_id: int, partition: int, change_id: str, make: Callable[[], Awaitable[RecordedChange]]
+    ) -> int:
+        """Make a change to this primary while no load is being published, unless it was made before; returns the rows
+        it concerned, once all copies have it.
 
         Raises:
-            TopologyChangedError: This member is not the primary, or has not yet taken over from the one before; nothing was written.
+            TopologyChangedError: This member is not the primary, or has not yet taken over from the one before; nothing
+                was written.
             LoadFailedError: A load has been between prepare and publish for too long; nothing was written.
             MemberLostError: The rows are visible here, but a backup that the cluster counts on has not confirmed them.
             Error: As ``make``; nothing was written.
@@ -86,9 +97,16 @@ class MemberWrites:
         return made.rows
 
     def apply(
-        self, table_id: int, partition: int, operation: ChangeOperation, rows: pa.Table, change_id: str, payload: bytes | memoryview | None = None
+        self,
+        table_id: int,
+        partition: int,
+        operation: ChangeOperation,
+        rows: pa.Table,
+        change_id: str,
+        payload: bytes | memoryview | None = None,
     ) -> tuple[RecordedChange, int]:
-        """Change a partition of which this member is the primary, inside :meth:`write_once`, and have the backups do the same.
+        """Change a partition of which this member is the primary, inside :meth:`write_once`, and have the backups do
+        the same.
 
         Args:
             table_id: The table.
@@ -102,7 +120,8 @@ class MemberWrites:
             What was made, and the bytes that are sent to other copies.
 
         Raises:
-            TopologyChangedError: This member is not the primary; nothing was written. The owners may have changed since somebody looked.
+            TopologyChangedError: This member is not the primary; nothing was written. The owners may have changed since
+                somebody looked.
             Error: As ``Partition.apply``; nothing was written.
         """
         self._places.backups(table_id, (partition,))

@@ -1,6 +1,7 @@
 """The embedded runtime: controller and members in this process, on one event loop thread, behind real sockets.
 
-The same code as in the Ray runtime runs here, only closer together: for tests, notebooks and small services. It starts in milliseconds.
+The same code as in the Ray runtime runs here, only closer together: for tests, notebooks and small services. It starts
+in milliseconds.
 """
 
 from __future__ import annotations
@@ -65,6 +66,8 @@ class EmbeddedRuntime:
             try:
                 self._loop.run(part.stop(), _STOP_S)
             except DeadlineError:
-                _log.warning("%s did not stop within %g s; what it does is left to the process", type(part).__name__, _STOP_S)
+                _log.warning(
+                    "%s did not stop within %g s; what it does is left to the process", type(part).__name__, _STOP_S
+                )
         self._hosts.clear()
         self._loop.stop()

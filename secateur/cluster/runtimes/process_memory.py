@@ -18,10 +18,12 @@ _FREE_BYTES_MAX: Final = 64 << 20
 
 
 def keep_freed_memory() -> None:
-    """Keep up to 64 MB of what was freed, for the next arrays of up to 32 MB, instead of giving each back to the operating system.
+    """Keep up to 64 MB of what was freed, for the next arrays of up to 32 MB, instead of giving each back to the
+    operating system.
 
-    Kernels make arrays of a megabyte for every block of rows, and to be given fresh pages for each takes longer than what is computed in them. For a process
-    that is a member's own; Arrow's buffers and DuckDB's have allocators of their own. Does nothing where the C library is not glibc.
+    Kernels make arrays of a megabyte for every block of rows, and to be given fresh pages for each takes longer than
+    what is computed in them. For a process that is a member's own; Arrow's buffers and DuckDB's have allocators of
+    their own. Does nothing where the C library is not glibc.
     """
     if sys.platform != "linux":
         return

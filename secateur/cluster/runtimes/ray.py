@@ -1,7 +1,8 @@
 """The Ray runtime: the controller and each member are Ray actors.
 
-Ray places the processes (spread over the nodes), names them, and ends them with the driver; it carries no query (DESIGN section 3): each actor opens
-a socket of its own, served by an event loop in a thread of its own, and everything else goes over that.
+Ray places the processes (spread over the nodes), names them, and ends them with the driver; it carries no query (DESIGN
+section 3): each actor opens a socket of its own, served by an event loop in a thread of its own, and everything else
+goes over that.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ class _MemberActor:
 
     def start(self) -> None:
         self._loop.run(self._host.start(), self._start_timeout_s)
-        # What is loaded by now stays: the collector need not look at it again in the middle of a statement, nor come by every few statements.
+        # What is loaded by now stays: the collector need not look at it again in the middle of a statement, nor come by
+        # every few statements.
         gc.freeze()
         gc.set_threshold(_GC_THRESHOLD)
 
@@ -77,9 +79,10 @@ class _MemberActor:
 class _Session:
     """The connection of this process to Ray, which all of its clusters share: there can be one at a time.
 
-    A Ray that the process had connected to before is its own business. Any other is started here, private to this process, or connected to by the address
-    that the user gave; it is left, or ended, with the last cluster that needs it. What an environment variable or the files of an earlier Ray say of other
-    Rays on this machine is not followed: nobody asked to join those.
+    A Ray that the process had connected to before is its own business. Any other is started here, private to this
+    process, or connected to by the address that the user gave; it is left, or ended, with the last cluster that needs
+    it. What an environment variable or the files of an earlier Ray say of other Rays on this machine is not followed:
+    nobody asked to join those.
     """
 
     def __init__(self) -> None:
@@ -105,7 +108,8 @@ class _Session:
                 used = ray.get_runtime_context().gcs_address
                 if address not in (None, used):
                     raise ProgrammingError(
-                        f"ray_address={address!r}: this process is connected to the Ray at {used}, and can be to one only; ray.shutdown() ends that"
+                        f"ray_address={address!r}: this process is connected to the Ray at {used}, and can be to one"
+                        " only; ray.shutdown() ends that"
                     )
             else:
                 self._users = 0
@@ -134,7 +138,10 @@ class _Session:
     def _connect(self, address: str | None, timeout_s: float) -> None:
         """Connect in a thread that can be given up: Ray's own time-outs are longer, and end the process."""
         if self._attempt is not None and not self._attempt.has_ended(timeout_s):
-            raise OperationalError("an attempt to connect to Ray that was given up still goes on in this process: start the cluster from another one")
+            raise OperationalError(
+                "an attempt to connect to Ray that was given up still goes on in this process: start the cluster from"
+                " another one"
+            )
         self._release()
         attempt = self._attempt = _Connecting(address, self._new_directory() if address is None else None)
         threading.Thread(target=attempt.run, name="secateur-ray", daemon=True).start()
@@ -152,7 +159,9 @@ class _Session:
             self._attempt.release()
 
     def _new_directory(self) -> str:
-        """A directory of its own for the files of a private Ray: several on one machine would meet in the common one."""
+        """A directory of its own for the files of a private Ray: several on one machine would meet in the common
+        one.
+        """
         wanted = os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()
         # The paths of Ray's sockets have to fit into the 107 bytes that the operating system has for them.
         base = wanted if len(wanted) <= _DIRECTORY_CHARS_MAX else "/tmp"
@@ -166,7 +175,8 @@ class _Session:
 
 
 class _Connecting:
-    """One attempt to connect, in a thread of its own, which lives for as long as Ray is needed: the processes of a Ray end with the thread that started them.
+    """One attempt to connect, in a thread of its own, which lives for as long as Ray is needed: the processes of a Ray
+    end with the thread that started them.
 
     Args:
         address: Of a Ray that runs; None to start one.
@@ -222,7 +232,8 @@ _session = _Session()
 
 
 class RayRuntime:
-    """Runs a cluster on Ray: on the one that this process is connected to, on that of ``ray_address``, else on a private one.
+    """Runs a cluster on Ray: on the one that this process is connected to, on that of ``ray_address``, else on a
+    private one.
 
     Args:
         settings: What the cluster is started with.
@@ -246,7 +257,10 @@ class RayRuntime:
         # The controller belongs beside the driver: clients dial it first, and it lives and ends with the driver.
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
         actor = ray.remote(_ControllerActor).options(
-            name=f"secateur-{self._settings.cluster_id}-controller", namespace=_NAMESPACE, num_cpus=0, scheduling_strategy=here
+            name=f"secateur-{self._settings.cluster_id}-controller",
+            namespace=_NAMESPACE,
+            num_cpus=0,
+            scheduling_strategy=here,
         )
         self._controller = actor.remote(self._settings)
         self._address = self._get("the controller", [self._controller.start.remote()])[0]
@@ -256,7 +270,10 @@ class RayRuntime:
         starting = []
         for member_id in member_ids:
             actor = ray.remote(_MemberActor).options(
-                name=f"secateur-{self._settings.cluster_id}-{member_id}", namespace=_NAMESPACE, num_cpus=0, scheduling_strategy="SPREAD"
+                name=f"secateur-{self._settings.cluster_id}-{member_id}",
+                namespace=_NAMESPACE,
+                num_cpus=0,
+                scheduling_strategy="SPREAD",
             )
             self._members[member_id] = handle = actor.remote(member_id, self._settings, self._address)
             starting.append(handle.start.remote())
@@ -285,7 +302,9 @@ class RayRuntime:
     def _name_members_again(self) -> None:
         """Find out under which ids members have come back. An actor that does not answer keeps the one that it had."""
         asked = [(handle.member_id.remote(), member_id) for member_id, handle in self._members.items()]
-        answered, _ = ray.wait([call for call, _ in asked], num_returns=len(asked), timeout=self._settings.member_silence_s)
+        answered, _ = ray.wait(
+            [call for call, _ in asked], num_returns=len(asked), timeout=self._settings.member_silence_s
+        )
         for call, before in asked:
             if call in answered:
                 with contextlib.suppress(RayError):  # its actor is dead
@@ -296,4 +315,6 @@ class RayRuntime:
             return list(ray.get(calls, timeout=max(self._end_s - time.monotonic(), 0.001)))
         except RayError as error:
             cause = error.__cause__ or error
-            raise OperationalError(f"Ray could not start {who} within start_timeout_s = {self._settings.start_timeout_s:g} s: {cause}") from error
+            raise OperationalError(
+                f"Ray could not start {who} within start_timeout_s = {self._settings.start_timeout_s:g} s: {cause}"
+            ) from error

@@ -1,4 +1,7 @@
-"""Spark writes DataFrames straight into the members that own their rows. Users see this package as ``secateur.spark``."""
+"""Spark writes DataFrames straight into the members that own their rows.
+
+Users see this package as ``secateur.spark``.
+"""
 
 from __future__ import annotations
 

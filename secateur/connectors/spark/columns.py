@@ -1,18 +1,19 @@
-"""The partition function as a Spark column: the third way, beside one Python value and an Arrow batch, to compute the same id.
+"""The partition function as a Spark column: the third way, beside one Python value and an Arrow batch, to compute the
+same id.
 
-Built from Spark's built-ins only, so it runs inside Spark's generated code and needs neither a UDF nor a Python process. How each column type is brought into
-the form that ``xxhash64`` hashes as DESIGN section 6 asks:
+Built from Spark's built-ins only, so it runs inside Spark's generated code and needs neither a UDF nor a Python
+process. How each column type is brought into the form that ``xxhash64`` hashes as DESIGN section 6 asks:
 
 ==========================  ==========================================================================================================
 type                        in Spark
 ==========================  ==========================================================================================================
-integers to 8 bytes         ``CAST(c AS BIGINT)``: Spark hashes an INT as 4 bytes, the partition function every integer as 8
-UBIGINT                     Spark has no unsigned type: ``CAST(c AS DECIMAL(20,0))``, less 2^64 where it passes the BIGINT range, as BIGINT
-VARCHAR, BOOLEAN, BLOB      ``CAST(c AS STRING | BOOLEAN | BINARY)``
+integers to 8 bytes         ``CAST(c AS BIGINT)``: Spark hashes an INT as 4 bytes, the partition function every integer
+as 8 UBIGINT                     Spark has no unsigned type: ``CAST(c AS DECIMAL(20,0))``, less 2^64 where it passes the
+BIGINT range, as BIGINT VARCHAR, BOOLEAN, BLOB      ``CAST(c AS STRING | BOOLEAN | BINARY)``
 DATE                        ``CAST(c AS DATE)``
-TIMESTAMP, TIMESTAMPTZ      as it is: TIMESTAMP and TIMESTAMP_NTZ both hash as their microseconds. A cast would move the value by the session's time zone
-DECIMAL(p, s)               ``CAST(c AS DECIMAL(p, s))``: the hash is that of the unscaled integer at the column's own scale
-UUID                        ``LOWER(CAST(c AS STRING))``
+TIMESTAMP, TIMESTAMPTZ      as it is: TIMESTAMP and TIMESTAMP_NTZ both hash as their microseconds. A cast would move the
+value by the session's time zone DECIMAL(p, s)               ``CAST(c AS DECIMAL(p, s))``: the hash is that of the
+unscaled integer at the column's own scale UUID                        ``LOWER(CAST(c AS STRING))``
 ==========================  ==========================================================================================================
 
 Source: Apache Spark ``XxHash64`` and ``HashExpression``.
@@ -45,11 +46,12 @@ def partition_id(scheme: PartitionScheme) -> Column:
     """The partition of each row of a DataFrame whose columns carry the names of the scheme.
 
     Args:
-        scheme: The table's scheme. Its columns must have the Spark types that the table's columns are written from: see the module's table. UUIDs are text of
-            8-4-4-4-12 hexadecimal digits.
+        scheme: The table's scheme. Its columns must have the Spark types that the table's columns are written from: see
+            the module's table. UUIDs are text of 8-4-4-4-12 hexadecimal digits.
 
     Returns:
-        An INT column. NULL where no range covers the row, or a range column is NULL. A NULL in a hash column leaves the hash unchanged.
+        An INT column. NULL where no range covers the row, or a range column is NULL. A NULL in a hash column leaves the
+        hash unchanged.
         Cost: one ``xxhash64`` for each hash component and, for n ranges, log2(n) comparisons.
     """
     types = dict(scheme.types)
@@ -57,10 +59,16 @@ def partition_id(scheme: PartitionScheme) -> Column:
         return _bucket(scheme.hashes, types).cast("int")
     keys = [(F.col(_quoted(name)), types[name]) for name in scheme.range.columns]
     if any(partition.hashes is not None for partition in scheme.ranges()):
-        found = _search(scheme.ranges(), keys, lambda partition: _base(scheme, partition) + _bucket(scheme.hashes_of(partition.ordinal), types))
+        found = _search(
+            scheme.ranges(),
+            keys,
+            lambda partition: _base(scheme, partition) + _bucket(scheme.hashes_of(partition.ordinal), types),
+        )
     else:
         # The hash is the same in every range: outside the search it is generated, and computed, once.
-        found = _search(scheme.ranges(), keys, lambda partition: _base(scheme, partition)) + _bucket(scheme.hashes, types)
+        found = _search(scheme.ranges(), keys, lambda partition: _base(scheme, partition)) + _bucket(
+            scheme.hashes, types
+        )
     complete = reduce(and_, (column.isNotNull() for column, _ in keys))
     return F.when(complete, found).cast("int")
 
@@ -75,7 +83,9 @@ def _bucket(hashes: Sequence[HashComponent], types: dict[str, SqlType]) -> Colum
     for component in hashes:
         seed = [F.lit(component.seed).cast("bigint")] if component.seed else []
         state = F.xxhash64(*seed, *(_canonical(F.col(_quoted(name)), types[name]) for name in component.columns))
-        result = result * F.lit(component.partitions).cast("bigint") + F.pmod(state, F.lit(component.partitions).cast("bigint"))
+        result = result * F.lit(component.partitions).cast("bigint") + F.pmod(
+            state, F.lit(component.partitions).cast("bigint")
+        )
     return result
 
 
@@ -113,18 +123,27 @@ def _comparable(column: Column, type_: SqlType) -> Column:
         case _ if type_.is_integer:
             return column.cast("decimal(20,0)" if type_.kind is TypeKind.UBIGINT else "bigint")
         case _:
-            raise InternalError(f"a column of type {type_} was about to partition a table; its scheme should have been refused")
+            raise InternalError(
+                f"a column of type {type_} was about to partition a table; its scheme should have been refused"
+            )
 
 
-def _search(ranges: Sequence[RangePartition], keys: Sequence[tuple[Column, SqlType]], found: Callable[[RangePartition], Column]) -> Column:
-    """A balanced tree of comparisons with the lower bounds, as nested CASE expressions; each leaf checks what the path to it has not."""
+def _search(
+    ranges: Sequence[RangePartition], keys: Sequence[tuple[Column, SqlType]], found: Callable[[RangePartition], Column]
+) -> Column:
+    """A balanced tree of comparisons with the lower bounds, as nested CASE expressions; each leaf checks what the path
+    to it has not.
+    """
 
     def subtree(start: int, stop: int) -> Column:
         if stop - start > 1:
             middle = (start + stop) // 2
-            return F.when(_less(keys, ranges[middle].lower or ()), subtree(start, middle)).otherwise(subtree(middle, stop))
+            return F.when(_less(keys, ranges[middle].lower or ()), subtree(start, middle)).otherwise(
+                subtree(middle, stop)
+            )
         partition = ranges[start]
-        # The path has compared with the lower bound of this range, unless it is the first, and with that of the next, unless it is the last.
+        # The path has compared with the lower bound of this range, unless it is the first, and with that of the next,
+        # unless it is the last.
         touches_next = start + 1 < len(ranges) and partition.upper == ranges[start + 1].lower
         result = found(partition)
         if partition.upper is not None and not touches_next:
@@ -152,17 +171,22 @@ def _compare(column: Column, operator: str, value: Any, type_: SqlType) -> Colum
 
     if type_.kind not in (TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ):
         return apply(_literal(value, type_))
-    # A column of either timestamp type may come, and comparing one with the other would move it by the session's time zone. ``typeof`` is known at planning:
-    # the branch that does not apply never runs.
+    # A column of either timestamp type may come, and comparing one with the other would move it by the session's time
+    # zone. ``typeof`` is known at planning: the branch that does not apply never runs.
     aware = value.replace(tzinfo=UTC)
     since = aware - _EPOCH
     micros = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
     zoneless = apply(f"TIMESTAMP_NTZ'{aware.replace(tzinfo=None).isoformat(sep=' ')}'")
-    return F.when(F.typeof(column) == "timestamp_ntz", zoneless).otherwise(apply(f"TIMESTAMP_MICROS(CAST('{micros}' AS BIGINT))"))
+    return F.when(F.typeof(column) == "timestamp_ntz", zoneless).otherwise(
+        apply(f"TIMESTAMP_MICROS(CAST('{micros}' AS BIGINT))")
+    )
 
 
 def _literal(value: Any, type_: SqlType) -> str:
-    """SQL text of a canonical value. Nothing goes through Python's or Java's calendars, quoting or default time zones."""
+    """SQL text of a canonical value.
+
+    Nothing goes through Python's or Java's calendars, quoting or default time zones.
+    """
     match type_.kind:
         case TypeKind.VARCHAR:
             return f"CAST(X'{value.encode().hex()}' AS STRING)"
@@ -179,7 +203,9 @@ def _literal(value: Any, type_: SqlType) -> str:
         case _ if type_.is_integer:
             return f"CAST('{value}' AS {'DECIMAL(20,0)' if type_.kind is TypeKind.UBIGINT else 'BIGINT'})"
         case _:
-            raise InternalError(f"a column of type {type_} was about to partition a table by range; its scheme should have been refused")
+            raise InternalError(
+                f"a column of type {type_} was about to partition a table by range; its scheme should have been refused"
+            )
 
 
 def _quoted(name: str) -> str:

@@ -1,7 +1,9 @@
-"""What has to be right around a data source of ours: the Python that runs Spark's workers, and the session that Spark looks the source up in.
+"""What has to be right around a data source of ours: the Python that runs Spark's workers, and the session that Spark
+looks the source up in.
 
-PySpark starts its workers with ``PYSPARK_PYTHON``, or whatever ``python3`` is first in the path: often not the interpreter of the process that called it.
-Where Spark runs on this machine we know the right one; on a cluster only its owner does, and :mod:`~secateur.connectors.spark.failures` explains the mistake.
+PySpark starts its workers with ``PYSPARK_PYTHON``, or whatever ``python3`` is first in the path: often not the
+interpreter of the process that called it. Where Spark runs on this machine we know the right one; on a cluster only its
+owner does, and :mod:`~secateur.connectors.spark.failures` explains the mistake.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ _SESSION_CLASS: Final = "org.apache.spark.sql.classic.SparkSession"
 
 @contextmanager
 def this_environment(spark: SparkSession) -> Iterator[None]:
-    """While open, what is registered with a local Spark runs in this interpreter, with this secateur. Functions that the user registers are not affected.
+    """While open, what is registered with a local Spark runs in this interpreter, with this secateur.
+
+    Functions that the user registers are not affected.
 
     Does nothing when Spark does not run on this machine, and for Spark Connect, whose server is elsewhere.
     """
@@ -37,7 +41,8 @@ def this_environment(spark: SparkSession) -> Iterator[None]:
     context.pythonExec = sys.executable
     root = str(Path(secateur.__file__).parent.parent)
     if root not in site.getsitepackages():
-        # a worker finds an installed secateur by itself, but not one that this process has through its working directory
+        # a worker finds an installed secateur by itself, but not one that this process has through its working
+        # directory
         context.environment["PYTHONPATH"] = os.pathsep.join(filter(None, (root, environment.get("PYTHONPATH"))))
     try:
         yield
@@ -50,8 +55,8 @@ def this_environment(spark: SparkSession) -> Iterator[None]:
 def activate(spark: SparkSession) -> None:
     """Make a session the active one of this thread, as ``createDataFrame`` does too.
 
-    Spark looks data sources up in the active session, not in that of the DataFrame: a thread that Spark did not start has none, and of several sessions another
-    may be active. Spark Connect has no such state.
+    Spark looks data sources up in the active session, not in that of the DataFrame: a thread that Spark did not start
+    has none, and of several sessions another may be active. Spark Connect has no such state.
     """
     if runs_beside_us(spark):
         getattr(spark._jvm, _SESSION_CLASS).setActiveSession(spark._jsparkSession)

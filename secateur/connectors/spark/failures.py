@@ -1,7 +1,8 @@
 """Our errors across Spark: raised in a Python worker, raised again as the same class in the user's process.
 
-Spark carries only the text of a worker's exception. The worker therefore adds a note with the error's plain form; Python prints notes below the message,
-so the note is in the text that the user's process gets, and a reader of Spark's logs understands it too::
+Spark carries only the text of a worker's exception. The worker therefore adds a note with the error's plain form;
+Python prints notes below the message, so the note is in the text that the user's process gets, and a reader of Spark's
+logs understands it too::
 
     secateur.errors.NullKeyError: flights.tailnum is NOT NULL, but 1 of 10 rows have NULL there
     secateur-error: {"error": "NullKeyError", "message": "flights.tailnum is ...", "details": {"table": "flights", "column": "tailnum"}}
@@ -23,7 +24,13 @@ __all__ = ["error_behind", "noted_errors"]
 
 _NOTE: Final = "secateur-error: "
 _NOTE_LINE: Final = re.compile(re.escape(_NOTE) + r"(\{.*\})")
-_OTHER_ENVIRONMENT: Final = ("PYTHON_VERSION_MISMATCH", "No module named 'secateur", "No module named 'pyarrow", "No module named 'numpy", "Cannot run program")
+_OTHER_ENVIRONMENT: Final = (
+    "PYTHON_VERSION_MISMATCH",
+    "No module named 'secateur",
+    "No module named 'pyarrow",
+    "No module named 'numpy",
+    "Cannot run program",
+)
 _SUMMARY_CHARACTERS_MAX: Final = 500
 
 
@@ -46,8 +53,9 @@ def error_behind(failure: BaseException, *, table: str) -> Error:
         table: The table that was written, for messages.
 
     Returns:
-        The error that a worker raised, as it was; an :class:`~secateur.errors.OperationalError` when Spark's workers are not in this Python environment; else a
-        :class:`~secateur.errors.LoadFailedError` that starts with what Spark said. The caller raises it from ``failure``.
+        The error that a worker raised, as it was; an :class:`~secateur.errors.OperationalError` when Spark's workers
+        are not in this Python environment; else a :class:`~secateur.errors.LoadFailedError` that starts with what Spark
+        said. The caller raises it from ``failure``.
     """
     text = str(failure)
     noted = _NOTE_LINE.search(text)
@@ -55,8 +63,9 @@ def error_behind(failure: BaseException, *, table: str) -> Error:
         return from_wire(json.loads(noted[1]))
     if any(sign in text for sign in _OTHER_ENVIRONMENT):
         return OperationalError(
-            f"Spark's Python workers do not run in this environment ({sys.executable}, Python {platform.python_version()}): install secateur with the same "
-            f"Python on every executor and point PYSPARK_PYTHON or spark.pyspark.python at it. Spark said: {_summary(text)}",
+            f"Spark's Python workers do not run in this environment ({sys.executable}, Python"
+            f" {platform.python_version()}): install secateur with the same Python on every executor and point"
+            f" PYSPARK_PYTHON or spark.pyspark.python at it. Spark said: {_summary(text)}",
             table=table,
         )
     return LoadFailedError(f"Spark could not write to {table}, which is as it was: {_summary(text)}", table=table)

@@ -48,7 +48,10 @@ class LoadReport:
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format ``secateur`` known to a Spark session; :func:`write` does so by itself. A second call for a session does nothing."""
+    """Make the format ``secateur`` known to a Spark session; :func:`write` does so by itself.
+
+    A second call for a session does nothing.
+    """
     activate(spark)
     if spark not in _registered:  # Spark logs a warning for a format that replaces one of the same name
         with this_environment(spark):
@@ -56,20 +59,33 @@ def register(spark: SparkSession) -> None:
         _registered.add(spark)
 
 
-def write(df: DataFrame, table: str, *, mode: str = "append", address: str | None = None, token: str | None = None, tasks: int | None = None) -> LoadReport:
+def write(
+    df: DataFrame,
+    table: str,
+    *,
+    mode: str = "append",
+    address: str | None = None,
+    token: str | None = None,
+    tasks: int | None = None,
+) -> LoadReport:
     """Write a DataFrame into a table: published at once when all of it has arrived, or not at all.
 
-    Every task sends its rows straight to the members that own them, over sockets and as Arrow, where they are staged until the last task has ended.
+    Every task sends its rows straight to the members that own them, over sockets and as Arrow, where they are staged
+    until the last task has ended.
 
     Args:
-        df: Its columns match the table's by name without regard to case, in any order; nullable ones may be missing. Types convert where that loses nothing.
+        df: Its columns match the table's by name without regard to case, in any order; nullable ones may be missing.
+            Types convert where that loses nothing.
         table: The table; it has to exist.
-        mode: ``append`` adds rows, whose keys have to be new; ``overwrite`` replaces all rows of the table; ``upsert`` adds rows and replaces those with equal
-            keys; of several rows with one key, the last in the order of the DataFrame stays.
-        address: ``cluster.address``; left out, the Spark setting ``spark.secateur.address`` or the variable ``SECATEUR_ADDRESS`` says it.
+        mode: ``append`` adds rows, whose keys have to be new; ``overwrite`` replaces all rows of the table; ``upsert``
+            adds rows and replaces those with equal keys; of several rows with one key, the last in the order of the
+            DataFrame stays.
+        address: ``cluster.address``; left out, the Spark setting ``spark.secateur.address`` or the variable
+            ``SECATEUR_ADDRESS`` says it.
         token: The secret of the cluster, if it has one; left out, ``spark.secateur.token`` or ``SECATEUR_TOKEN``.
-        tasks: Bring the rows of each partition together in one of so many tasks before they are sent. That shuffle costs more than it saves, unless the
-            DataFrame has so many tasks, and the table so many partitions, that a task has only a few rows for each.
+        tasks: Bring the rows of each partition together in one of so many tasks before they are sent. That shuffle
+            costs more than it saves, unless the DataFrame has so many tasks, and the table so many partitions, that a
+            task has only a few rows for each.
 
     Returns:
         What was published.
@@ -83,7 +99,8 @@ def write(df: DataFrame, table: str, *, mode: str = "append", address: str | Non
         DuplicateKeyError: An appended key is there already, or twice in the DataFrame.
         LoadFailedError: Spark or a member failed on the way. Safe to repeat.
         OperationalError: Spark's workers run in another Python environment, or the cluster does not answer.
-        ProgrammingError: There is no such mode. InterfaceError: The address is none, or missing. NotSupportedError: The session is one of Spark Connect.
+        ProgrammingError: There is no such mode. InterfaceError: The address is none, or missing. NotSupportedError: The
+            session is one of Spark Connect.
 
     The table is as it was after each of these. The exception of Spark is the ``__cause__``.
     """
@@ -92,8 +109,8 @@ def write(df: DataFrame, table: str, *, mode: str = "append", address: str | Non
     spark = df.sparkSession
     if not runs_beside_us(spark):
         raise NotSupportedError(
-            "secateur.spark.write does not work over Spark Connect, whose driver is elsewhere: register secateur.spark.SecateurDataSource with the session and "
-            'use df.write.format("secateur")'
+            "secateur.spark.write does not work over Spark Connect, whose driver is elsewhere: register"
+            ' secateur.spark.SecateurDataSource with the session and use df.write.format("secateur")'
         )
     endpoint = Endpoint.of(spark, address, token)
     load_id = uuid4().hex
@@ -102,10 +119,20 @@ def write(df: DataFrame, table: str, *, mode: str = "append", address: str | Non
         df = _gathered(df, endpoint, table, tasks)
     with TemporaryDirectory(prefix="secateur-load-") as folder:
         report = Path(folder, "report.json")
-        options = {"address": endpoint.address, "table": table, "mode": load_mode.value, "load_id": load_id, "report": str(report)}
+        options = {
+            "address": endpoint.address,
+            "table": table,
+            "mode": load_mode.value,
+            "load_id": load_id,
+            "report": str(report),
+        }
         if endpoint.token is not None:
             options["token"] = endpoint.token
-        writer = df.write.format(SecateurDataSource.name()).mode("overwrite" if load_mode is LoadMode.OVERWRITE else "append").options(**options)
+        writer = (
+            df.write.format(SecateurDataSource.name())
+            .mode("overwrite" if load_mode is LoadMode.OVERWRITE else "append")
+            .options(**options)
+        )
         try:
             with batches_bounded_in_rows(df):
                 writer.save()
@@ -123,7 +150,9 @@ def _gathered(df: DataFrame, endpoint: Endpoint, table: str, tasks: int) -> Data
     """The rows in so many tasks, all rows of a partition in the same one."""
     with endpoint.session() as session:
         definition = session.table(table)
-    check_columns(df.schema, definition)  # names every column at fault, where Spark would say that it cannot resolve one
+    check_columns(
+        df.schema, definition
+    )  # names every column at fault, where Spark would say that it cannot resolve one
     # Rows without a range have no id: EVERY makes them one when they are sent, or they are refused then.
     return df.repartitionById(tasks, F.pmod(F.coalesce(partition_id(definition.scheme), F.lit(0)), F.lit(tasks)))
 

@@ -53,7 +53,8 @@ _PLAIN: dict[type[DataType], pa.DataType] = {
 
 
 def check_columns(schema: StructType, table: TableDef) -> None:
-    """Check that rows of a DataFrame can become rows of a table: the same rules, and messages, as for any Arrow data that is loaded.
+    """Check that rows of a DataFrame can become rows of a table: the same rules, and messages, as for any Arrow data
+    that is loaded.
 
     Values are looked at later, in the tasks: a number too large for its column is found there.
 
@@ -72,7 +73,8 @@ def check_columns(schema: StructType, table: TableDef) -> None:
     missing = [column.name for column in table.columns if not column.nullable and column.name.casefold() not in given]
     if missing:
         raise NullKeyError(
-            f"table {table.name}: the DataFrame lacks {', '.join(missing)}, which must not be NULL; it has {', '.join(schema.fieldNames()) or 'no columns'}",
+            f"table {table.name}: the DataFrame lacks {', '.join(missing)}, which must not be NULL; it has"
+            f" {', '.join(schema.fieldNames()) or 'no columns'}",
             table=table.name,
             column=missing[0],
         )
@@ -81,7 +83,8 @@ def check_columns(schema: StructType, table: TableDef) -> None:
 def arrow_type(spark_type: DataType, *, column: str) -> pa.DataType:
     """The Arrow type in which Spark hands values of a type to Python.
 
-    A TIMESTAMP of Spark is an instant: it arrives in UTC, whatever the time zone of the session, and so that is what a column without time zone gets.
+    A TIMESTAMP of Spark is an instant: it arrives in UTC, whatever the time zone of the session, and so that is what a
+    column without time zone gets.
 
     Args:
         spark_type: The type.
@@ -101,6 +104,7 @@ def arrow_type(spark_type: DataType, *, column: str) -> pa.DataType:
             return _PLAIN[type(spark_type)]
         case _:
             raise DataError(
-                f"column {column}: a table column cannot hold {spark_type.simpleString()}; select its parts as columns of their own, or cast it to a string",
+                f"column {column}: a table column cannot hold {spark_type.simpleString()}; select its parts as columns"
+                " of their own, or cast it to a string",
                 column=column,
             )

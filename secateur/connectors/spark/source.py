@@ -5,7 +5,8 @@
     spark.dataSource.register(SecateurDataSource)
     df.write.format("secateur").mode("append").options(address=cluster.address, table="flights").save()
 
-Spark takes the modes ``append`` and ``overwrite`` for such a source; it refuses the others, among them the one that it has when no mode is set.
+Spark takes the modes ``append`` and ``overwrite`` for such a source; it refuses the others, among them the one that it
+has when no mode is set.
 """
 
 from __future__ import annotations
@@ -58,14 +59,24 @@ class SecateurDataSource(DataSource):
         with noted_errors():
             unknown = sorted(set(self.options) - set(_OPTIONS))
             if unknown:
-                raise ProgrammingError(f"format secateur has no option {', '.join(unknown)}; it has {', '.join(_OPTIONS)}")
+                raise ProgrammingError(
+                    f"format secateur has no option {', '.join(unknown)}; it has {', '.join(_OPTIONS)}"
+                )
             mode = _mode(self.options.get("mode"), overwrite=overwrite)
             chunk_bytes = _positive("chunk_bytes", self.options.get("chunk_bytes", str(CHUNK_BYTES)))
             endpoint = Endpoint(self._required("address"), self.options.get("token"))
             with endpoint.session() as session:
                 table, topology = session.table(self._required("table")), session.topology
             check_columns(schema, table)
-            return LoadWriter(table, topology, endpoint, self.options.get("load_id", uuid4().hex), mode, chunk_bytes, self.options.get("report"))
+            return LoadWriter(
+                table,
+                topology,
+                endpoint,
+                self.options.get("load_id", uuid4().hex),
+                mode,
+                chunk_bytes,
+                self.options.get("report"),
+            )
 
     def _required(self, option: str) -> str:
         value: str | None = self.options.get(option)
@@ -85,5 +96,8 @@ def _mode(option: str | None, *, overwrite: bool) -> LoadMode:
     saved = LoadMode.OVERWRITE if overwrite else LoadMode.APPEND
     mode = saved if option is None else LoadMode.of(option)
     if (mode is LoadMode.OVERWRITE) is not overwrite:
-        raise ProgrammingError(f'option mode={mode.value!r} contradicts .mode("{saved}"): upsert goes with .mode("append"), the others with themselves')
+        raise ProgrammingError(
+            f'option mode={mode.value!r} contradicts .mode("{saved}"): upsert goes with .mode("append"), the others'
+            " with themselves"
+        )
     return mode

@@ -1,4 +1,6 @@
-"""The rows of one Spark task on their way to the members: gathered into chunks, grouped by owner and partition, sent as ``stage`` frames."""
+"""The rows of one Spark task on their way to the members: gathered into chunks, grouped by owner and partition, sent as
+``stage`` frames.
+"""
 
 from __future__ import annotations
 
@@ -18,22 +20,31 @@ from secateur.wire import Channel, encode_table
 __all__ = ["CHUNK_BYTES", "Stager"]
 
 CHUNK_BYTES: Final = 32 << 20
-"""Arrow bytes to gather before sending: enough that a frame costs little beside its rows, few enough for the memory of a task."""
+"""Arrow bytes to gather before sending: enough that a frame costs little beside its rows, few enough for the memory of
+a task.
+"""
 _STAGE_TIMEOUT_S: Final = 300.0
-"""A member that takes rows from hundreds of tasks at once answers late; giving up would cost the work of the whole job."""
+"""A member that takes rows from hundreds of tasks at once answers late; giving up would cost the work of the whole
+job.
+"""
 
 
 class Stager:
-    """Sends rows of one load to the owners of their partitions, where they wait for publication. A context manager that closes its connections.
+    """Sends rows of one load to the owners of their partitions, where they wait for publication.
+
+    A context manager that closes its connections.
 
     Args:
         table: The table that is loaded.
-        topology: Its owners. A partition that has moved since is refused by the member, with an error that is safe to retry.
+        topology: Its owners. A partition that has moved since is refused by the member, with an error that is safe to
+            retry.
         load_id: The load.
-        attempt: Tells the rows of this task from those of a task that failed before it: only attempts that the publication names count.
+        attempt: Tells the rows of this task from those of a task that failed before it: only attempts that the
+            publication names count.
         token: The secret of the cluster, if it has one.
         chunk_bytes: Arrow bytes to gather before sending.
-        make_ranges: Has the ranges made that rows of a table with EVERY need; returns the table with them, and the owners. None for a table without EVERY.
+        make_ranges: Has the ranges made that rows of a table with EVERY need; returns the table with them, and the
+            owners. None for a table without EVERY.
     """
 
     def __init__(
@@ -49,28 +60,40 @@ class Stager:
     ) -> None:
         self._table = table
         self._make_ranges = make_ranges
-        self._args = {"load_id": load_id, "table_id": table.table_id, "attempt": attempt, "topology_version": topology.version}
+        self._args = {
+            "load_id": load_id,
+            "table_id": table.table_id,
+            "attempt": attempt,
+            "topology_version": topology.version,
+        }
         self._chunk_bytes = chunk_bytes
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0
         self._staged: Counter[int] = Counter()
         self._channels = {
-            member.id: Channel(member.host, member.port, token=token, client=f"load {load_id}", timeout_s=_STAGE_TIMEOUT_S) for member in topology.members
+            member.id: Channel(
+                member.host, member.port, token=token, client=f"load {load_id}", timeout_s=_STAGE_TIMEOUT_S
+            )
+            for member in topology.members
         }
         self._sharing = OwnerRouting.of(table, topology)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         for channel in self._channels.values():
             channel.close()
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Take rows with the table's columns, in any order and of any types that convert to the table's; they are sent when a chunk is full.
+        """Take rows with the table's columns, in any order and of any types that convert to the table's; they are sent
+        when a chunk is full.
 
         Raises:
-            Error: What ``conform`` or the partition function says of bad rows, what a member answered, or that it is out of reach. The attempt is over then.
+            Error: What ``conform`` or the partition function says of bad rows, what a member answered, or that it is
+                out of reach. The attempt is over then.
         """
         if rows.num_rows:
             self._pending.append(rows)
@@ -96,5 +119,9 @@ class Stager:
             self._sharing = OwnerRouting.of(self._table, topology)
         shares = list(self._sharing.shares(rows))
         for share in shares:
-            self._channels[share.member].request("stage", {**self._args, "parts": share.parts}, encode_table(share.rows))
-        self._staged.update({partition: count for share in shares for partition, count in share.parts})  # a replicated row is one row
+            self._channels[share.member].request(
+                "stage", {**self._args, "parts": share.parts}, encode_table(share.rows)
+            )
+        self._staged.update(
+            {partition: count for share in shares for partition, count in share.parts}
+        )  # a replicated row is one row

@@ -1,10 +1,11 @@
 """The writing half of the data source: what Spark's tasks do with their rows, and how a load ends.
 
-One object, made while Spark plans the write, travels: to every task, where :meth:`LoadWriter.write` stages rows at the members; and when all tasks have ended
-to one more process beside the driver, where :meth:`LoadWriter.commit` has the load published or :meth:`LoadWriter.abort` has it dropped.
+One object, made while Spark plans the write, travels: to every task, where :meth:`LoadWriter.write` stages rows at the
+members; and when all tasks have ended to one more process beside the driver, where :meth:`LoadWriter.commit` has the
+load published or :meth:`LoadWriter.abort` has it dropped.
 
-**Invariant**: a row counts only under the attempt of a task whose message reached ``commit``. A task that failed, was retried or ran twice at once leaves
-rows under another attempt, which nobody publishes.
+**Invariant**: a row counts only under the attempt of a task whose message reached ``commit``. A task that failed, was
+retried or ran twice at once leaves rows under another attempt, which nobody publishes.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ from secateur.partitioning.topology.topology import Topology
 __all__ = ["LoadWriter", "StagedTask"]
 
 _PUBLISH_TIMEOUT_S: Final = 3600.0
-"""Sorting and merging a large load takes minutes; giving up on a publication that goes on would leave the user in doubt."""
+"""Sorting and merging a large load takes minutes; giving up on a publication that goes on would leave the user in
+doubt.
+"""
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,8 @@ class LoadWriter(DataSourceArrowWriter):
         load_id: The load.
         mode: What becomes of the rows that are there.
         chunk_bytes: Arrow bytes that a task gathers before it sends.
-        report: A file for what was published, as JSON; None for none. ``commit`` cannot return anything to who waits for it.
+        report: A file for what was published, as JSON; None for none. ``commit`` cannot return anything to who waits
+            for it.
     """
 
     table: TableDef
@@ -94,15 +98,27 @@ class LoadWriter(DataSourceArrowWriter):
             return with_ranges_for(session, table, rows), session.topology
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Publish what the tasks have staged, in the order of Spark's partitions: of several rows with one key, an upsert keeps the last."""
+        """Publish what the tasks have staged, in the order of Spark's partitions: of several rows with one key, an
+        upsert keeps the last.
+        """
         tasks = [message for message in messages if isinstance(message, StagedTask)]
         attempts: defaultdict[int, list[int]] = defaultdict(list)
         for task in tasks:
             for partition in task.rows:
                 attempts[partition].append(task.attempt)
-        args = {"load_id": self.load_id, "table": self.table.name, "table_id": self.table.table_id, "mode": self.mode.value, "parts": attempts}
+        args = {
+            "load_id": self.load_id,
+            "table": self.table.name,
+            "table_id": self.table.table_id,
+            "mode": self.mode.value,
+            "parts": attempts,
+        }
         # the report is opened first: were that to fail afterwards, Spark would call a published load failed
-        with noted_errors(), Path(self.report or os.devnull).open("w") as report, self.endpoint.session(timeout_s=_PUBLISH_TIMEOUT_S) as session:
+        with (
+            noted_errors(),
+            Path(self.report or os.devnull).open("w") as report,
+            self.endpoint.session(timeout_s=_PUBLISH_TIMEOUT_S) as session,
+        ):
             rows = session.ask("load_publish", args).header["rows"]
             json.dump({"rows": rows, "partitions": len(attempts), "tasks": len(tasks)}, report)
 

@@ -1,6 +1,7 @@
 """The output side of an edge for one producer: routes batches to lanes, and holds back what finds no room.
 
- A *lane* leads to one consumer (or, for a broadcast over the network, to all consumers of a member at once). Routing turns a batch into parts, each with the
+ A *lane* leads to one consumer (or, for a broadcast over the network, to all consumers of a member at once). Routing
+ turns a batch into parts, each with the
 lanes of which any one may take it; that covers every kind of edge with one mechanism.
 """
 
@@ -23,7 +24,9 @@ __all__ = ["EdgeWriter", "EndOfEdge", "Lane", "LaneGroup", "Route", "partitioned
 _TAKE: Final = pc.get_function("take")
 _UNCHECKED: Final = pc.TakeOptions(boundscheck=False)
 _COMPARED_LANES_MAX: Final = 16
-"""Up to here a comparison of all rows with each lane (0.4 ns a row and lane) beats sorting them by lane (8 ns a row, by radix)."""
+"""Up to here a comparison of all rows with each lane (0.4 ns a row and lane) beats sorting them by lane (8 ns a row, by
+radix).
+"""
 
 _BLOCK_ROWS: Final = 1 << 15
 """What is computed of so many rows stays in the second-level cache, and in memory that the allocator gives again."""
@@ -84,7 +87,8 @@ Route = Callable[[pa.RecordBatch], Iterable[tuple[LaneGroup, pa.RecordBatch]]]
 class EdgeWriter:
     """Takes the output of one producer for one edge.
 
-    At most one batch is held back beyond the bounds of the lanes: while a part of it finds no room, the writer refuses the next.
+    At most one batch is held back beyond the bounds of the lanes: while a part of it finds no room, the writer refuses
+    the next.
     """
 
     __slots__ = ("_backlog", "_ends", "_route", "batches", "bytes", "rows")
@@ -114,7 +118,10 @@ class EdgeWriter:
                 self._backlog.append((group, part, part_size))
 
     def flush(self, producer: Wakeable) -> bool:
-        """Try again what was held back. False when something still is; the producer is woken when trying again makes sense."""
+        """Try again what was held back.
+
+        False when something still is; the producer is woken when trying again makes sense.
+        """
         backlog = self._backlog
         for _ in range(len(backlog)):
             group, part, size = backlog.popleft()
@@ -144,14 +151,15 @@ def partitioned_route(
 
     Args:
         groups: One for each lane.
-        lane_of_partition: Index into ``groups`` for each routing partition, and a last one for rows of no partition (-1); the number of groups says that the
-            rows are dropped.
+        lane_of_partition: Index into ``groups`` for each routing partition, and a last one for rows of no partition
+            (-1); the number of groups says that the rows are dropped.
         partitions: Computes the routing partition of each row.
-        lane_without_rows: Where a batch without rows goes when none has gone anywhere yet: somebody has to hear of its columns, or the schema of an empty
-            result would be lost.
+        lane_without_rows: Where a batch without rows goes when none has gone anywhere yet: somebody has to hear of its
+            columns, or the schema of an empty result would be lost.
 
     Returns:
-        The route. A batch whose rows all belong to one lane is passed on as it is; otherwise those not dropped are copied once, in their order. Cost beside
+        The route. A batch whose rows all belong to one lane is passed on as it is; otherwise those not dropped are
+        copied once, in their order. Cost beside
         ``partitions``: 3 ns a row for two columns of integers and three lanes.
     """
     if len(groups) == 1 and not lane_of_partition.any():
@@ -170,7 +178,9 @@ def partitioned_route(
             return
         lanes = np.empty(batch.num_rows, dtype=lane_of_partition.dtype)
         for start in range(0, len(lanes), _BLOCK_ROWS):
-            lane_of_partition.take(partitions(batch.slice(start, _BLOCK_ROWS)), out=lanes[start : start + _BLOCK_ROWS], mode="wrap")
+            lane_of_partition.take(
+                partitions(batch.slice(start, _BLOCK_ROWS)), out=lanes[start : start + _BLOCK_ROWS], mode="wrap"
+            )
         for lane, rows in _rows_by_lane(lanes, len(groups)):
             yield groups[lane], batch if len(rows) == len(lanes) else _TAKE.call([batch, pa.array(rows)], _UNCHECKED)
 

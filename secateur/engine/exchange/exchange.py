@@ -1,9 +1,12 @@
 """Rows between members: the sending and the receiving end of one edge between two members, with a receive window.
 
- The receiver grants a window of bytes; the sender keeps at most that many unacknowledged (or a quarter of them and one batch, if a single batch is larger). The
-receiver acknowledges when a *processor takes* rows, not when they arrive, so a slow consumer slows producers on other members just as on its own.
+ The receiver grants a window of bytes; the sender keeps at most that many unacknowledged (or a quarter of them and one
+ batch, if a single batch is larger). The
+receiver acknowledges when a *processor takes* rows, not when they arrive, so a slow consumer slows producers on other
+members just as on its own.
 
-Source: Hazelcast Jet's ``SenderTasklet`` and ``ReceiverTasklet``; the window is fixed instead of adaptive, since members sit in one data centre.
+Source: Hazelcast Jet's ``SenderTasklet`` and ``ReceiverTasklet``; the window is fixed instead of adaptive, since
+members sit in one data centre.
 """
 
 from __future__ import annotations
@@ -29,7 +32,9 @@ Post = Callable[[str, Message], None]
 """Hands a message to the transport's queue for a member."""
 
 _ACKNOWLEDGE_SHARE: Final = 4
-"""An acknowledgement is sent for each such share of the window: often enough that the sender does not run dry, and never for a small exchange."""
+"""An acknowledgement is sent for each such share of the window: often enough that the sender does not run dry, and
+never for a small exchange.
+"""
 
 
 def encode_batches(batches: Sequence[pa.RecordBatch]) -> memoryview:
@@ -38,7 +43,8 @@ def encode_batches(batches: Sequence[pa.RecordBatch]) -> memoryview:
 
 
 class SharedEncoder:
-    """Encodes what a broadcast sends to several members once: mostly its senders have the same batches at the heads of their queues.
+    """Encodes what a broadcast sends to several members once: mostly its senders have the same batches at the heads of
+    their queues.
 
     Keeps the payload made last.
     """
@@ -50,7 +56,9 @@ class SharedEncoder:
         self._payload = memoryview(b"")
 
     def __call__(self, batches: Sequence[pa.RecordBatch]) -> memoryview:
-        if len(batches) != len(self._batches) or any(one is not other for one, other in zip(batches, self._batches, strict=True)):
+        if len(batches) != len(self._batches) or any(
+            one is not other for one, other in zip(batches, self._batches, strict=True)
+        ):
             self._batches, self._payload = tuple(batches), encode_batches(batches)
         return self._payload
 
@@ -115,7 +123,10 @@ class ExchangeSender:
         """The other side has taken ``size`` bytes."""
         self._unacknowledged -= size
         if self._unacknowledged < 0:
-            raise ProtocolError(f"member {self._destination} acknowledged {-self._unacknowledged} bytes of edge {self._edge} more than it was sent")
+            raise ProtocolError(
+                f"member {self._destination} acknowledged {-self._unacknowledged} bytes of edge {self._edge} more than"
+                " it was sent"
+            )
         self._scheduler.at_end_of_slice(self)
 
     def run(self) -> None:
@@ -144,14 +155,20 @@ class ExchangeSender:
         self._waiting.clear()
 
     def _next_pieces(self) -> list[tuple[tuple[int, ...], pa.RecordBatch, int]]:
-        """The head of the queue that fits into one frame and into the window; all of one schema, as a payload has one."""
+        """The head of the queue that fits into one frame and into the window; all of one schema, as a payload has
+        one.
+        """
         pieces: list[tuple[tuple[int, ...], pa.RecordBatch, int]] = []
         frame_bytes = 0
         while self._queue:
             consumers, batch, size = self._queue[0]
             charge = size * len(consumers)
-            # Below the share the receiver may have taken everything and not said so; waiting for it to speak could wait for ever.
-            if self._unacknowledged >= self._free_below and self._unacknowledged + charge > self._config.window_bytes_max:
+            # Below the share the receiver may have taken everything and not said so; waiting for it to speak could wait
+            # for ever.
+            if (
+                self._unacknowledged >= self._free_below
+                and self._unacknowledged + charge > self._config.window_bytes_max
+            ):
                 break
             if pieces and (frame_bytes + size > self._frame_bytes_max or batch.schema != pieces[0][1].schema):
                 break
@@ -168,7 +185,10 @@ class ExchangeSender:
             self.sent_bytes += payload.nbytes
         self.is_ended = not self._queue and self._open_producers == 0
         described = tuple(ExchangeSlice(consumers, batch.num_rows, size) for consumers, batch, size in pieces)
-        self._post(self._destination, ExchangeData(self._job, self._member, self._edge, self._sequence, described, self.is_ended, payload))
+        self._post(
+            self._destination,
+            ExchangeData(self._job, self._member, self._edge, self._sequence, described, self.is_ended, payload),
+        )
         self._sequence += 1
 
 
@@ -195,7 +215,9 @@ class RemoteLane:
 class ExchangeReceiver:
     """The receiving end: hands rows from one other member to the consumers here."""
 
-    def __init__(self, *, job: str, member: str, edge: int, origin: str, config: EdgeConfig, inboxes: Sequence[Inbox], post: Post) -> None:
+    def __init__(
+        self, *, job: str, member: str, edge: int, origin: str, config: EdgeConfig, inboxes: Sequence[Inbox], post: Post
+    ) -> None:
         self._job = job
         self._member = member
         self._edge = edge
@@ -216,7 +238,8 @@ class ExchangeReceiver:
         if self._is_ended or message.sequence != self._sequence:
             expected = "nothing more" if self._is_ended else f"message {self._sequence}"
             raise ProtocolError(
-                f"edge {self._edge} from member {self._origin}: message {message.sequence} arrived where {expected} was expected; one was lost or repeated"
+                f"edge {self._edge} from member {self._origin}: message {message.sequence} arrived where {expected} was"
+                " expected; one was lost or repeated"
             )
         self._sequence += 1
         if message.pieces:
@@ -227,7 +250,9 @@ class ExchangeReceiver:
                 inbox.producer_done()
 
     def taken(self, size: int) -> None:
-        """A processor has taken ``size`` bytes; the sender hears of it when enough have come together, unless it has ended."""
+        """A processor has taken ``size`` bytes; the sender hears of it when enough have come together, unless it has
+        ended.
+        """
         self._unacknowledged += size
         if self._unacknowledged >= self._acknowledge_at and not self._is_ended:
             self._post(self._origin, Credit(self._job, self._member, self._edge, self._unacknowledged))
@@ -237,12 +262,16 @@ class ExchangeReceiver:
         table = decode_table(message.payload, ranges=False)
         if sum(piece.rows for piece in message.pieces) != table.num_rows:
             raise ProtocolError(
-                f"edge {self._edge} from member {self._origin}: the header names {sum(p.rows for p in message.pieces)} rows, the payload has {table.num_rows}"
+                f"edge {self._edge} from member {self._origin}: the header names {sum(p.rows for p in message.pieces)}"
+                f" rows, the payload has {table.num_rows}"
             )
         start = 0
         for consumers, rows, size in message.pieces:
             if any(not 0 <= consumer < len(self._inboxes) for consumer in consumers):
-                raise ProtocolError(f"edge {self._edge} from member {self._origin}: rows for the consumers {consumers}, but {len(self._inboxes)} are here")
+                raise ProtocolError(
+                    f"edge {self._edge} from member {self._origin}: rows for the consumers {consumers}, but"
+                    f" {len(self._inboxes)} are here"
+                )
             batch = _one_batch(table, start, rows)
             start += rows
             for consumer in consumers:

@@ -34,9 +34,11 @@ class Inbox:
         consumer: Is woken when there is something to take; None before the job runs.
         taken_rows: Rows that the processor has taken so far.
 
-    Batches from this member are bounded by the edge's queue, those from other members by their receive windows. To be used on the event loop only.
+    Batches from this member are bounded by the edge's queue, those from other members by their receive windows. To be
+    used on the event loop only.
 
-    Invariant: a producer that found no room is woken when there is room again; the consumer is woken when a batch or the last end arrives.
+    Invariant: a producer that found no room is woken when there is room again; the consumer is woken when a batch or
+    the last end arrives.
     """
 
     __slots__ = (
@@ -93,15 +95,27 @@ class Inbox:
 
     @property
     def fill(self) -> float:
-        """How much of what this queue may hold it holds, 0 to 1: of the bounds for this member's producers and the windows of the others, the one nearest."""
-        local_batches, local_bytes = self._put_batches - self._taken_local_batches, self._put_bytes - self._taken_local_bytes
-        parts = local_batches / self._batches_max, local_bytes / self._bytes_max, (self.queued_bytes - local_bytes) / self._window_bytes_max
+        """How much of what this queue may hold it holds, 0 to 1: of the bounds for this member's producers and the
+        windows of the others, the one nearest.
+        """
+        local_batches, local_bytes = (
+            self._put_batches - self._taken_local_batches,
+            self._put_bytes - self._taken_local_bytes,
+        )
+        parts = (
+            local_batches / self._batches_max,
+            local_bytes / self._bytes_max,
+            (self.queued_bytes - local_bytes) / self._window_bytes_max,
+        )
         return max(0.0, min(1.0, max(parts)))
 
     @property
     def has_room(self) -> bool:
         """Whether a producer on this member may put a batch."""
-        return self._put_batches - self._taken_local_batches < self._batches_max and self._put_bytes - self._taken_local_bytes < self._bytes_max
+        return (
+            self._put_batches - self._taken_local_batches < self._batches_max
+            and self._put_bytes - self._taken_local_bytes < self._bytes_max
+        )
 
     @property
     def is_drained(self) -> bool:

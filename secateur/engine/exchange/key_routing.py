@@ -1,4 +1,6 @@
-"""Which routing partition each row of a batch belongs to, by key columns of any type that a join or GROUP BY may have; or which partition of a table."""
+"""Which routing partition each row of a batch belongs to, by key columns of any type that a join or GROUP BY may have;
+or which partition of a table.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,20 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.types.column_type import SqlType, TypeKind, type_of_arrow
 from secateur.partitioning.types.encoding import ByteKeys, EncodedColumn, WordKeys, encode_array
 
-__all__ = ["ROUTING_PARTITIONS", "can_route", "routing_partition_of_name", "routing_partitions", "scheme_partitions", "table_partitions"]
+__all__ = [
+    "ROUTING_PARTITIONS",
+    "can_route",
+    "routing_partition_of_name",
+    "routing_partitions",
+    "scheme_partitions",
+    "table_partitions",
+]
 
 ROUTING_PARTITIONS: Final = 271
-"""Routing partitions of a job; all of them are distributed over the participants. Prime, so that it shares no factor with bucket counts."""
+"""Routing partitions of a job; all of them are distributed over the participants.
+
+Prime, so that it shares no factor with bucket counts.
+"""
 
 _BIGINT: Final = SqlType(TypeKind.BIGINT)
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -31,13 +43,15 @@ _HALF: Final = np.uint64(32)
 def routing_partitions(batch: pa.RecordBatch, columns: Sequence[str], edge: str) -> npt.NDArray[np.int64]:
     """The routing partition of each row, from its key.
 
-    Keys that SQL calls equal get the same partition: integers of every width as BIGINT, -0.0 as 0.0, every NaN as one. Edges whose keys are to meet in one
-    vertex have to agree on the kind of the key (integer, float, decimal of one scale, string, ...): 1 and 1.0 do not meet.
+    Keys that SQL calls equal get the same partition: integers of every width as BIGINT, -0.0 as 0.0, every NaN as one.
+    Edges whose keys are to meet in one vertex have to agree on the kind of the key (integer, float, decimal of one
+    scale, string, ...): 1 and 1.0 do not meet.
 
-    The hash is the job's own and not that of tables, which Spark prescribes: nothing outside of a job depends on it, and it takes a tenth of the time.
+    The hash is the job's own and not that of tables, which Spark prescribes: nothing outside of a job depends on it,
+    and it takes a tenth of the time.
 
-    Source: multiplicative hashing (Knuth, TAOCP 6.4), columns chained as in FxHash; reduced to the partitions by multiplication (Lemire, "Fast random integer
-    generation in an interval", 2019).
+    Source: multiplicative hashing (Knuth, TAOCP 6.4), columns chained as in FxHash; reduced to the partitions by
+    multiplication (Lemire, "Fast random integer generation in an interval", 2019).
 
     Args:
         batch: The rows.
@@ -45,7 +59,8 @@ def routing_partitions(batch: pa.RecordBatch, columns: Sequence[str], edge: str)
         edge: Name of the edge, for messages.
 
     Returns:
-        int64 of shape (rows,), each in ``[0, ROUTING_PARTITIONS)``. Cost: 2 ns a row for an integer column, 40 ns for a string of 8 bytes.
+        int64 of shape (rows,), each in ``[0, ROUTING_PARTITIONS)``. Cost: 2 ns a row for an integer column, 40 ns for a
+        string of 8 bytes.
 
     Raises:
         DagError: A column is missing, or its type cannot be a key.
@@ -55,7 +70,9 @@ def routing_partitions(batch: pa.RecordBatch, columns: Sequence[str], edge: str)
 
 
 def can_route(arrow: pa.DataType) -> bool:
-    """Whether a column of that type can be a key of :func:`routing_partitions`; lists, structs, maps and intervals cannot."""
+    """Whether a column of that type can be a key of :func:`routing_partitions`; lists, structs, maps and intervals
+    cannot.
+    """
     try:
         routing_partitions(pa.RecordBatch.from_arrays([pa.nulls(1, arrow)], names=["key"]), ["key"], "of a test")
     except DagError:
@@ -63,8 +80,11 @@ def can_route(arrow: pa.DataType) -> bool:
     return True
 
 
-def scheme_partitions(batch: pa.RecordBatch, columns: Sequence[str], scheme: PartitionScheme, unmatched: UnmatchedRows, edge: str) -> npt.NDArray[np.int64]:
-    """The partition of each row under a table's scheme, whose columns ``columns`` stand for in order; -1 for a row of no partition, where such rows may be.
+def scheme_partitions(
+    batch: pa.RecordBatch, columns: Sequence[str], scheme: PartitionScheme, unmatched: UnmatchedRows, edge: str
+) -> npt.NDArray[np.int64]:
+    """The partition of each row under a table's scheme, whose columns ``columns`` stand for in order; -1 for a row of
+    no partition, where such rows may be.
 
     Raises:
         DagError: A column is missing.
@@ -75,8 +95,11 @@ def scheme_partitions(batch: pa.RecordBatch, columns: Sequence[str], scheme: Par
     return scheme.partitions_of(keys, unmatched_allowed=unmatched is not UnmatchedRows.REFUSE).astype(np.int64)
 
 
-def table_partitions(batch: pa.RecordBatch, columns: Sequence[str], scheme: PartitionScheme, edge: str) -> npt.NDArray[np.int64]:
-    """As :func:`scheme_partitions` on the way into a table; if some row has no partition, all rows of the batch have the first one.
+def table_partitions(
+    batch: pa.RecordBatch, columns: Sequence[str], scheme: PartitionScheme, edge: str
+) -> npt.NDArray[np.int64]:
+    """As :func:`scheme_partitions` on the way into a table; if some row has no partition, all rows of the batch have
+    the first one.
 
     Whoever writes them finds the partition of each row once more, and knows what to do with those that have none.
 
@@ -85,7 +108,9 @@ def table_partitions(batch: pa.RecordBatch, columns: Sequence[str], scheme: Part
     """
     names = {name.casefold(): name for name in batch.schema.names}
     try:
-        return scheme_partitions(batch, [names.get(name.casefold(), name) for name in columns], scheme, UnmatchedRows.REFUSE, edge)
+        return scheme_partitions(
+            batch, [names.get(name.casefold(), name) for name in columns], scheme, UnmatchedRows.REFUSE, edge
+        )
     except (NullKeyError, NoRangeError, DataError):
         return np.zeros(batch.num_rows, dtype=np.int64)
 
@@ -99,7 +124,10 @@ def routing_partition_of_name(name: str) -> int:
 def _key_column(batch: pa.RecordBatch, name: str, edge: str) -> pa.Array:
     position = batch.schema.get_field_index(name)
     if position < 0:
-        raise DagError(f"edge {edge} is partitioned by {name!r}, but the batch has the columns {', '.join(map(repr, batch.schema.names)) or 'none'}")
+        raise DagError(
+            f"edge {edge} is partitioned by {name!r}, but the batch has the columns"
+            f" {', '.join(map(repr, batch.schema.names)) or 'none'}"
+        )
     return batch.column(position)
 
 
@@ -119,7 +147,10 @@ def _encode(array: pa.Array, name: str, edge: str) -> EncodedColumn:
     except NotSupportedError:
         sql_type = None
     if sql_type is None or not sql_type.can_partition:
-        raise DagError(f"edge {edge} is partitioned by {name!r} of type {arrow}, which cannot be a key; cast it to a type that can, such as VARCHAR")
+        raise DagError(
+            f"edge {edge} is partitioned by {name!r} of type {arrow}, which cannot be a key; cast it to a type that"
+            " can, such as VARCHAR"
+        )
     return encode_array(array if arrow == sql_type.arrow else array.cast(sql_type.arrow), sql_type)
 
 
@@ -140,7 +171,8 @@ def _reduced(keys: Sequence[npt.NDArray[np.uint64]], rows: int) -> npt.NDArray[n
     out = np.empty(rows, dtype=np.uint64)
     scratch = np.empty_like(out)
     for index, words in enumerate(keys):
-        # High bits come down first: those of a DOUBLE's word are all that tells small whole numbers apart, and multiplying moves bits up only.
+        # High bits come down first: those of a DOUBLE's word are all that tells small whole numbers apart, and
+        # multiplying moves bits up only.
         np.right_shift(words, _HALF, out=scratch)
         np.bitwise_xor(words, scratch, out=scratch)
         if index:

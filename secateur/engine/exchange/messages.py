@@ -1,6 +1,7 @@
 """The messages between the members of a running job: their types, and their form in a frame.
 
- All are one-way. ``job_start`` goes from the coordinator to each participant, ``exchange`` between participants, ``job_done`` back to the coordinator,
+ All are one-way. ``job_start`` goes from the coordinator to each participant, ``exchange`` between participants,
+ ``job_done`` back to the coordinator,
 ``job_cancel`` from the coordinator to those who still run.
 """
 
@@ -13,7 +14,18 @@ from secateur.engine.exchange.transport import Payload
 from secateur.engine.runtime.metrics import VertexMetrics
 from secateur.errors import Error, ProtocolError, from_wire, to_wire
 
-__all__ = ["OPS", "Credit", "ExchangeData", "ExchangeSlice", "JobCancel", "JobDone", "JobStart", "Message", "read_message", "write_message"]
+__all__ = [
+    "OPS",
+    "Credit",
+    "ExchangeData",
+    "ExchangeSlice",
+    "JobCancel",
+    "JobDone",
+    "JobStart",
+    "Message",
+    "read_message",
+    "write_message",
+]
 
 OPS: Final = frozenset({"job_start", "exchange", "job_done", "job_cancel"})
 
@@ -137,7 +149,9 @@ def read_message(header: Mapping[str, Any], payload: Payload) -> Message:
                 return Credit(job, sender, int(header["edge"]), int(header["credit"]))
             case "exchange":
                 pieces = tuple(_read_piece(*piece) for piece in header["pieces"])
-                return ExchangeData(job, sender, int(header["edge"]), int(header["seq"]), pieces, bool(header["last"]), payload)
+                return ExchangeData(
+                    job, sender, int(header["edge"]), int(header["seq"]), pieces, bool(header["last"]), payload
+                )
             case "job_start":
                 return JobStart(job, sender, payload)
             case "job_done":
@@ -147,9 +161,13 @@ def read_message(header: Mapping[str, Any], payload: Payload) -> Message:
             case "job_cancel":
                 return JobCancel(job, sender, from_wire(header["failure"]))
             case _:
-                raise ProtocolError(f"a job message has the unknown op {op!r}; the engine knows {', '.join(sorted(OPS))}")
+                raise ProtocolError(
+                    f"a job message has the unknown op {op!r}; the engine knows {', '.join(sorted(OPS))}"
+                )
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise ProtocolError(f"a {op!r} message cannot be read ({type(error).__name__}: {error}); do all members run the same version?") from error
+        raise ProtocolError(
+            f"a {op!r} message cannot be read ({type(error).__name__}: {error}); do all members run the same version?"
+        ) from error
 
 
 def _read_piece(consumers: Any, rows: Any, size: Any) -> ExchangeSlice:

@@ -1,4 +1,6 @@
-"""The two outboxes: one that refuses, for cooperative processors, and one that waits, for processors with a thread of their own."""
+"""The two outboxes: one that refuses, for cooperative processors, and one that waits, for processors with a thread of
+their own.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,10 @@ class DirectOutbox:
         return all(writer.is_clear for writer in self._writers)
 
     def flush(self, producer: Wakeable) -> bool:
-        """Try again what is held back. False when something still is; the producer is woken when trying again makes sense."""
+        """Try again what is held back.
+
+        False when something still is; the producer is woken when trying again makes sense.
+        """
         clear = [writer.is_clear or writer.flush(producer) for writer in self._writers]
         return all(clear)
 
@@ -73,7 +78,9 @@ class DirectOutbox:
 
 
 class WaitingOutbox:
-    """Takes batches from the processor's thread and moves them to the edges on the event loop; ``offer`` waits while too many are held."""
+    """Takes batches from the processor's thread and moves them to the edges on the event loop; ``offer`` waits while
+    too many are held.
+    """
 
     def __init__(self, writers: Sequence[EdgeWriter], vertex: str, wake_loop: Callable[[], None]) -> None:
         self._direct = DirectOutbox(writers, vertex)
@@ -124,7 +131,9 @@ class WaitingOutbox:
         self._direct.finish()
 
     def clear(self) -> None:
-        """Drop everything; an ``offer`` that waits, and every later one, raises ``JobCancelledError`` in the processor's thread."""
+        """Drop everything; an ``offer`` that waits, and every later one, raises ``JobCancelledError`` in the
+        processor's thread.
+        """
         with self._changed:
             self._is_closed = True
             self._held.clear()
@@ -136,7 +145,9 @@ class WaitingOutbox:
             while len(self._held) >= _HELD_BATCHES_MAX and not self._is_closed:
                 self._changed.wait()
             if self._is_closed:
-                raise JobCancelledError(f"vertex {self._vertex!r}: the job has ended while the processor was offering a batch")
+                raise JobCancelledError(
+                    f"vertex {self._vertex!r}: the job has ended while the processor was offering a batch"
+                )
             self._held.append((ordinal, batch))
             is_first = len(self._held) == 1
         if is_first:
@@ -145,7 +156,10 @@ class WaitingOutbox:
 
 def _check_batch(batch: pa.RecordBatch, vertex: str) -> None:
     if not isinstance(batch, pa.RecordBatch):
-        raise DagError(f"vertex {vertex!r} offered a {type(batch).__name__}; processors exchange pyarrow.RecordBatch (for a Table: table.to_batches())")
+        raise DagError(
+            f"vertex {vertex!r} offered a {type(batch).__name__}; processors exchange pyarrow.RecordBatch (for a Table:"
+            " table.to_batches())"
+        )
 
 
 def _checked_ordinal(ordinal: int, count: int, vertex: str) -> int:

@@ -13,11 +13,14 @@ __all__ = ["Outgoing"]
 
 
 class Outgoing:
-    """Sends messages in order. Bounded by what fills it: exchange windows, and one start, done and cancel for each job and member.
+    """Sends messages in order.
+
+    Bounded by what fills it: exchange windows, and one start, done and cancel for each job and member.
 
     Args:
         transport: The network.
-        on_failed: Called with the member, the message and the exception when a message could not be sent. Messages queued behind it stay queued.
+        on_failed: Called with the member, the message and the exception when a message could not be sent. Messages
+            queued behind it stay queued.
     """
 
     def __init__(self, transport: Transport, on_failed: Callable[[str, Message, Exception], None]) -> None:
@@ -30,7 +33,9 @@ class Outgoing:
         """Queue a message. Does not wait."""
         self._queues.setdefault(member, deque()).append(message)
         if member not in self._tasks:
-            self._tasks[member] = asyncio.get_running_loop().create_task(self._drain(member), name=f"secateur-outgoing-{member}")
+            self._tasks[member] = asyncio.get_running_loop().create_task(
+                self._drain(member), name=f"secateur-outgoing-{member}"
+            )
 
     def discard(self, member: str) -> None:
         """Drop what is queued for a member: it is lost."""

@@ -13,7 +13,8 @@ __all__ = ["RowBuffer", "together"]
 class RowBuffer:
     """Collects batches that agree in the names and types of their columns.
 
-    They may differ in what changes no value: nullability, metadata, the dictionary behind a dictionary column; and a column may be of type ``null`` in some.
+    They may differ in what changes no value: nullability, metadata, the dictionary behind a dictionary column; and a
+    column may be of type ``null`` in some.
 
     Attributes:
         rows: Rows held.
@@ -51,11 +52,16 @@ class RowBuffer:
         schema = self.schema
         held, self._batches = self._batches, []
         self.rows = self.bytes = 0
-        return pa.Table.from_batches([batch if batch.schema.equals(schema) else batch.cast(schema) for batch in held], schema)
+        return pa.Table.from_batches(
+            [batch if batch.schema.equals(schema) else batch.cast(schema) for batch in held], schema
+        )
 
 
 def together(first: pa.Table | None, second: pa.Table) -> pa.Table:
-    """The rows of one table followed by those of another with the same columns, as :class:`RowBuffer` means it. Copies nothing."""
+    """The rows of one table followed by those of another with the same columns, as :class:`RowBuffer` means it.
+
+    Copies nothing.
+    """
     if first is None:
         return second
     if first.schema.equals(second.schema):
@@ -66,7 +72,10 @@ def together(first: pa.Table | None, second: pa.Table) -> pa.Table:
 
 def _unified(first: pa.Schema, second: pa.Schema) -> pa.Schema:
     if first.names != second.names:
-        raise DagError(f"batches of different columns arrived: {', '.join(first.names)}, then {', '.join(second.names)}; select the same ones upstream")
+        raise DagError(
+            f"batches of different columns arrived: {', '.join(first.names)}, then {', '.join(second.names)}; select"
+            " the same ones upstream"
+        )
     fields = []
     for one, other in zip(first, second, strict=True):
         if one.type.equals(other.type) or pa.types.is_null(other.type):
@@ -74,5 +83,8 @@ def _unified(first: pa.Schema, second: pa.Schema) -> pa.Schema:
         elif pa.types.is_null(one.type):
             fields.append(pa.field(one.name, other.type))
         else:
-            raise DagError(f"column {one.name!r} arrived as {one.type} and as {other.type}; cast it to one type upstream, for example in map_batches()")
+            raise DagError(
+                f"column {one.name!r} arrived as {one.type} and as {other.type}; cast it to one type upstream, for"
+                " example in map_batches()"
+            )
     return pa.schema(fields)

@@ -12,12 +12,13 @@ Payload = bytes | memoryview
 class Transport(Protocol):
     """Carries messages to the other members. Implemented by the cluster; tests connect several runtimes in memory.
 
-    Messages from one member to another arrive complete, unchanged and in the order sent, or the connection is reported as lost: the engine numbers them and
-    fails a job whose numbers have a gap, but it does not ask for repetition.
+    Messages from one member to another arrive complete, unchanged and in the order sent, or the connection is reported
+    as lost: the engine numbers them and fails a job whose numbers have a gap, but it does not ask for repetition.
     """
 
     async def send(self, member_id: str, header: dict[str, Any], payload: Payload) -> None:
-        """Hand over one message; returns when the connection can take the next one, which is how a slow connection slows the engine.
+        """Hand over one message; returns when the connection can take the next one, which is how a slow connection
+        slows the engine.
 
         Args:
             member_id: Where to.
@@ -25,5 +26,6 @@ class Transport(Protocol):
             payload: Bytes; empty when there are none.
 
         Raises:
-            OperationalError: The member cannot be reached or the connection broke. Every job in which it takes part is then failed.
+            OperationalError: The member cannot be reached or the connection broke. Every job in which it takes part is
+                then failed.
         """

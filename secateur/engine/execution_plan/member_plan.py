@@ -19,7 +19,16 @@ from secateur.dag.supplier import ProcessorSupplier
 from secateur.errors import Error, ProtocolError
 from secateur.wire.values import pack, unpack
 
-__all__ = ["DestinationMember", "EdgePlan", "MemberPlan", "SharedJobPlan", "VertexPlan", "pack_job", "pack_plan", "unpack_plan"]
+__all__ = [
+    "DestinationMember",
+    "EdgePlan",
+    "MemberPlan",
+    "SharedJobPlan",
+    "VertexPlan",
+    "pack_job",
+    "pack_plan",
+    "unpack_plan",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +61,8 @@ class EdgePlan:
         config: Bounds of the queues.
         origins: Members that run the source, in topology order.
         targets: Members that run the destination and may receive, in topology order.
-        owners: For a partitioned distributed edge, the index in ``targets`` of the owner of each routing partition, uint16; their number says that its rows
-            are dropped. Else empty.
+        owners: For a partitioned distributed edge, the index in ``targets`` of the owner of each routing partition,
+            uint16; their number says that its rows are dropped. Else empty.
     """
 
     index: int
@@ -117,7 +126,8 @@ class SharedJobPlan:
         job_id: Unique in the cluster.
         coordinator: The member that coordinates; it need not take part.
         participants: The members that take part, in topology order.
-        timeout_s: Seconds after which a participant gives up even if it hears nothing from the coordinator; None for never.
+        timeout_s: Seconds after which a participant gives up even if it hears nothing from the coordinator; None for
+            never.
         result_bytes_max: Most bytes that result sinks may collect.
         kernel_bytes_max: Most memory of the kernel calls on each member; None for the member's own limit.
         topology_version: The topology the plan was made for.
@@ -172,7 +182,13 @@ def pack_plan(plan: MemberPlan, job: bytes, *, allow_code: bool) -> bytes:
         SerializationError: A supplier cannot travel.
     """
     vertices = [
-        [v.name, v.local_parallelism, v.first_global_index, v.total_parallelism, encode_part(v.supplier, allow_code=allow_code, vertex=v.name)]
+        [
+            v.name,
+            v.local_parallelism,
+            v.first_global_index,
+            v.total_parallelism,
+            encode_part(v.supplier, allow_code=allow_code, vertex=v.name),
+        ]
         for v in plan.vertices
     ]
     return pack([plan.member, vertices, job])
@@ -187,7 +203,15 @@ def unpack_plan(data: bytes | memoryview, *, allow_code: bool) -> MemberPlan:
     """
     try:
         member, vertices, shared = unpack(data)
-        job_id, coordinator, participants, (timeout_s, result_bytes_max, kernel_bytes_max), topology_version, params, edges = unpack(shared)
+        (
+            job_id,
+            coordinator,
+            participants,
+            (timeout_s, result_bytes_max, kernel_bytes_max),
+            topology_version,
+            params,
+            edges,
+        ) = unpack(shared)
         job = SharedJobPlan(
             job_id,
             coordinator,
@@ -203,7 +227,10 @@ def unpack_plan(data: bytes | memoryview, *, allow_code: bool) -> MemberPlan:
     except Error:
         raise
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise ProtocolError(f"a job's plan arrived that cannot be read ({type(error).__name__}: {error}); do all members run the same version?") from error
+        raise ProtocolError(
+            f"a job's plan arrived that cannot be read ({type(error).__name__}: {error}); do all members run the same"
+            " version?"
+        ) from error
 
 
 def _vertex_from_wire(data: Sequence[Any], allow_code: bool) -> VertexPlan:
@@ -234,7 +261,21 @@ def _edge_to_wire(edge: EdgePlan) -> list[Any]:
 
 
 def _edge_from_wire(data: Sequence[Any]) -> EdgePlan:
-    index, name, source, source_ordinal, destination, destination_ordinal, routing, is_distributed, priority, config, origins, targets, owners = data
+    (
+        index,
+        name,
+        source,
+        source_ordinal,
+        destination,
+        destination_ordinal,
+        routing,
+        is_distributed,
+        priority,
+        config,
+        origins,
+        targets,
+        owners,
+    ) = data
     return EdgePlan(
         index=index,
         name=name,

@@ -1,6 +1,8 @@
-"""Aggregations taken apart in two before a job is planned: partial results are made where the rows are, so that a row travels for each key and not each row.
+"""Aggregations taken apart in two before a job is planned: partial results are made where the rows are, so that a row
+travels for each key and not each row.
 
-Source: the combiners of MapReduce (Dean and Ghemawat, OSDI 2004); Jet's pipelines build ``accumulateByFrameP`` and ``combineToSlidingWindowP`` for the same.
+Source: the combiners of MapReduce (Dean and Ghemawat, OSDI 2004); Jet's pipelines build ``accumulateByFrameP`` and
+``combineToSlidingWindowP`` for the same.
 """
 
 from __future__ import annotations
@@ -16,16 +18,22 @@ __all__ = ["with_partial_aggregation"]
 
 
 def with_partial_aggregation(dag: FrozenDAG) -> FrozenDAG:
-    """The same job, in which each vertex that can be taken apart has its first stage in front of every edge that rows reach it by.
+    """The same job, in which each vertex that can be taken apart has its first stage in front of every edge that rows
+    reach it by.
 
     Args:
         dag: The job as its author wrote it.
 
     Returns:
-        ``dag`` itself, if there is none; else one with a vertex "<name>, first stage" for each inbound edge of such a vertex, numbered where that is taken.
+        ``dag`` itself, if there is none; else one with a vertex "<name>, first stage" for each inbound edge of such a
+        vertex, numbered where that is taken.
     """
     taken = {vertex.name for vertex in dag.vertices}
-    taken_apart = {vertex.name: stages for vertex in dag.vertices if (stages := _stages(vertex, dag.inbound[vertex.name], taken)) is not None}
+    taken_apart = {
+        vertex.name: stages
+        for vertex in dag.vertices
+        if (stages := _stages(vertex, dag.inbound[vertex.name], taken)) is not None
+    }
     if not taken_apart:
         return dag
     made = DAG()
@@ -36,7 +44,11 @@ def with_partial_aggregation(dag: FrozenDAG) -> FrozenDAG:
     for edge in dag.edges:
         if edge.destination in taken_apart:
             first = taken_apart[edge.destination][0][edge.destination_ordinal]
-            made.edge(replace(edge, destination=first.name, destination_ordinal=0, routing=Unicast(), reach=Local(), priority=0))
+            made.edge(
+                replace(
+                    edge, destination=first.name, destination_ordinal=0, routing=Unicast(), reach=Local(), priority=0
+                )
+            )
             made.edge(replace(edge, source=first.name, source_ordinal=0))
         else:
             made.edge(edge)
@@ -52,7 +64,9 @@ def _stages(vertex: Vertex, inbound: tuple[Edge, ...], taken: set[str]) -> tuple
     if split is None:
         return None
     first, second = split
-    firsts = tuple(Vertex(_free_name(f"{vertex.name}, first stage", taken), first, vertex.local_parallelism) for _ in inbound)
+    firsts = tuple(
+        Vertex(_free_name(f"{vertex.name}, first stage", taken), first, vertex.local_parallelism) for _ in inbound
+    )
     return firsts, replace(vertex, meta_supplier=second)
 
 
@@ -63,7 +77,9 @@ def _free_name(wanted: str, taken: set[str]) -> str:
 
 
 def _meeting_by(edge: Edge) -> tuple[str, ...] | None:
-    """The columns of which equal values meet in one processor, none if everything does; None on an edge that does not leave the member or follows a table."""
+    """The columns of which equal values meet in one processor, none if everything does; None on an edge that does not
+    leave the member or follows a table.
+    """
     if not isinstance(edge.reach, Distributed):
         return None
     match edge.routing:

@@ -1,8 +1,9 @@
 """Member pruning: from the partitions that a job needs to the members that take part.
 
- Two ways lead here and agree. ``JobConfig.required_partitions`` says it from outside (what a SQL planner derives); without it, the needs that the sources
-themselves declare are collected, which works for any DAG, also one written by hand. Either way no member is left out that owns rows some source would read: a
-source that needs more than the job allows is refused.
+ Two ways lead here and agree. ``JobConfig.required_partitions`` says it from outside (what a SQL planner derives);
+ without it, the needs that the sources
+themselves declare are collected, which works for any DAG, also one written by hand. Either way no member is left out
+that owns rows some source would read: a source that needs more than the job allows is refused.
 
 Source: the job partition pruning design of Hazelcast Jet, its "SQL-oriented" and its "generic" approach.
 """
@@ -26,7 +27,12 @@ _SHOWN = 5
 
 
 def choose_participants(
-    dag: FrozenDAG, placements: Mapping[str, Placement], config: JobConfig, topology: Topology, coordinator: str, table: Callable[[str], TableDef]
+    dag: FrozenDAG,
+    placements: Mapping[str, Placement],
+    config: JobConfig,
+    topology: Topology,
+    coordinator: str,
+    table: Callable[[str], TableDef],
 ) -> tuple[str, ...]:
     """The members that take part.
 
@@ -39,10 +45,12 @@ def choose_participants(
         table: Finds a table's description, for required partitions that are given by table name.
 
     Returns:
-        Member ids in topology order; at least one, since a job whose sources need nothing may still have a result to give: then it runs on the coordinator.
+        Member ids in topology order; at least one, since a job whose sources need nothing may still have a result to
+        give: then it runs on the coordinator.
 
     Raises:
-        DagError: A source needs more than the job is restricted to, a member is not in the cluster, or a partition does not exist.
+        DagError: A source needs more than the job is restricted to, a member is not in the cluster, or a partition does
+            not exist.
         TopologyChangedError: The topology does not know a required table.
     """
     chosen: set[str] = set()
@@ -74,7 +82,10 @@ def choose_participants(
             _check_sources(dag, placements, required)
     unknown = chosen - set(topology.member_ids)
     if unknown:
-        raise DagError(f"the job names the member {min(unknown)!r}, which is not in the cluster; it has {', '.join(topology.member_ids)}")
+        raise DagError(
+            f"the job names the member {min(unknown)!r}, which is not in the cluster; it has"
+            f" {', '.join(topology.member_ids)}"
+        )
     if not config.member_pruning:
         return topology.member_ids
     return tuple(member for member in topology.member_ids if member in chosen) or (coordinator,)
@@ -82,15 +93,23 @@ def choose_participants(
 
 def _sources_choose(dag: FrozenDAG, placements: Mapping[str, Placement]) -> bool:
     """Whether a source says by itself which members take part."""
-    return any(isinstance(placement, OnPartitions | OnMembers) and not dag.inbound[name] for name, placement in placements.items())
+    return any(
+        isinstance(placement, OnPartitions | OnMembers) and not dag.inbound[name]
+        for name, placement in placements.items()
+    )
 
 
-def _required_by_group(required: Mapping[str, frozenset[int]], topology: Topology, table: Callable[[str], TableDef]) -> dict[str, frozenset[int]]:
+def _required_by_group(
+    required: Mapping[str, frozenset[int]], topology: Topology, table: Callable[[str], TableDef]
+) -> dict[str, frozenset[int]]:
     by_group: dict[str, frozenset[int]] = {}
     for key, partitions in required.items():
         group = key if key in topology.owners else table(key).scheme.affinity_group()
         if group not in topology.owners:
-            raise TopologyChangedError(f"topology version {topology.version} has no owners for the partitions of {key!r} that the job requires; try again")
+            raise TopologyChangedError(
+                f"topology version {topology.version} has no owners for the partitions of {key!r} that the job"
+                " requires; try again"
+            )
         count = topology.owners[group].partitions
         beyond = [partition for partition in partitions if partition >= count]
         if beyond:
@@ -100,12 +119,15 @@ def _required_by_group(required: Mapping[str, frozenset[int]], topology: Topolog
 
 
 def _check_sources(dag: FrozenDAG, placements: Mapping[str, Placement], required: Mapping[str, frozenset[int]]) -> None:
-    """An unrestricted scan in a restricted job would read only what the participants own, and lose the other rows without a word."""
+    """An unrestricted scan in a restricted job would read only what the participants own, and lose the other rows
+    without a word.
+    """
     for name, placement in placements.items():
         if isinstance(placement, Unrestricted) and not dag.inbound[name]:
             raise DagError(
-                f"vertex {name!r} is a source that does not say which partitions it needs, but the job is restricted to some: rows on the other members would "
-                "be lost. Give it a placement (OnPartitions, OnMembers, Anywhere), or remove JobConfig.required_partitions"
+                f"vertex {name!r} is a source that does not say which partitions it needs, but the job is restricted to"
+                " some: rows on the other members would be lost. Give it a placement (OnPartitions, OnMembers,"
+                " Anywhere), or remove JobConfig.required_partitions"
             )
         if isinstance(placement, OnPartitions):
             needed = {partition for partitions in placement.by_member.values() for partition in partitions}
@@ -113,6 +135,7 @@ def _check_sources(dag: FrozenDAG, placements: Mapping[str, Placement], required
             if missing:
                 shown = ", ".join(map(str, missing[:_SHOWN])) + (", ..." if len(missing) > _SHOWN else "")
                 raise DagError(
-                    f"vertex {name!r} reads {len(needed)} partitions, but {len(missing)} of them are not in JobConfig.required_partitions ({shown}): "
-                    "their rows would be lost. Require them too, or restrict the source"
+                    f"vertex {name!r} reads {len(needed)} partitions, but {len(missing)} of them are not in"
+                    f" JobConfig.required_partitions ({shown}): their rows would be lost. Require them too, or restrict"
+                    " the source"
                 )

@@ -14,7 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from secateur.dag.dag import FrozenDAG
-from secateur.dag.edge import AllToOne, Distributed, DistributedTo, Edge, Local, Partitioned, Routing, Unicast, UnmatchedRows
+from secateur.dag.edge import (
+    AllToOne,
+    Distributed,
+    DistributedTo,
+    Edge,
+    Local,
+    Partitioned,
+    Routing,
+    Unicast,
+    UnmatchedRows,
+)
 from secateur.dag.job_config import JobConfig
 from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Spread, Unrestricted
 from secateur.dag.processor import Params
@@ -22,7 +32,13 @@ from secateur.dag.render import to_dict
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier
 from secateur.dag.vertex import Vertex
 from secateur.engine.exchange.key_routing import ROUTING_PARTITIONS, routing_partition_of_name
-from secateur.engine.execution_plan.member_plan import DestinationMember, EdgePlan, MemberPlan, SharedJobPlan, VertexPlan
+from secateur.engine.execution_plan.member_plan import (
+    DestinationMember,
+    EdgePlan,
+    MemberPlan,
+    SharedJobPlan,
+    VertexPlan,
+)
 from secateur.engine.execution_plan.partial_aggregation import with_partial_aggregation
 from secateur.engine.execution_plan.participants import choose_participants
 from secateur.engine.failure import located
@@ -34,7 +50,9 @@ from secateur.partitioning.topology.topology import Topology
 __all__ = ["ExecutionPlan", "ExecutionPlanBuilder"]
 
 _DEFAULT_PARALLELISM = 1
-"""Cooperative processors of a member share one event loop, so a second one adds switching and no speed; kernels have threads of their own."""
+"""Cooperative processors of a member share one event loop, so a second one adds switching and no speed; kernels have
+threads of their own.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +84,9 @@ class ExecutionPlan:
 
 
 class ExecutionPlanBuilder:
-    """Builds the plan of one run. Use it once: :meth:`build`, and :meth:`close` when the run has ended, also if ``build`` failed.
+    """Builds the plan of one run.
+
+    Use it once: :meth:`build`, and :meth:`close` when the run has ended, also if ``build`` failed.
 
     Args:
         dag: The DAG.
@@ -79,7 +99,15 @@ class ExecutionPlanBuilder:
     """
 
     def __init__(
-        self, dag: FrozenDAG, config: JobConfig, *, job_id: str, coordinator: str, topology: Topology, params: Params, table: Callable[[str], TableDef]
+        self,
+        dag: FrozenDAG,
+        config: JobConfig,
+        *,
+        job_id: str,
+        coordinator: str,
+        topology: Topology,
+        params: Params,
+        table: Callable[[str], TableDef],
     ) -> None:
         self._dag = with_partial_aggregation(dag)
         self._config = config
@@ -109,15 +137,22 @@ class ExecutionPlanBuilder:
             Error: A meta-supplier refused, with the vertex named.
         """
         placements = {vertex.name: self._init(vertex) for vertex in self._dag.vertices}
-        participants = choose_participants(self._dag, placements, self._config, self._topology, self._coordinator, self._table)
+        participants = choose_participants(
+            self._dag, placements, self._config, self._topology, self._coordinator, self._table
+        )
         allowed = {name: self._allowed(placement, participants) for name, placement in placements.items()}
         presence = self._place(allowed, participants)
-        parallelism = {vertex.name: self._parallelism(vertex, placements[vertex.name], presence[vertex.name]) for vertex in self._dag.vertices}
+        parallelism = {
+            vertex.name: self._parallelism(vertex, placements[vertex.name], presence[vertex.name])
+            for vertex in self._dag.vertices
+        }
         edges = self._resolve_edges(placements, allowed, presence, parallelism)
         job = SharedJobPlan(
             job_id=self._job_id,
             coordinator=self._coordinator,
-            participants=tuple(member for member in participants if any(member in members for members in presence.values())),
+            participants=tuple(
+                member for member in participants if any(member in members for members in presence.values())
+            ),
             timeout_s=self._config.timeout_s,
             result_bytes_max=self._config.result_bytes_max,
             kernel_bytes_max=self._config.kernel_bytes_max,
@@ -147,7 +182,9 @@ class ExecutionPlanBuilder:
     def _init(self, vertex: Vertex) -> Placement:
         meta = self._meta_suppliers[vertex.name]
         self._begun.append(meta)
-        context = MetaContext(self._job_id, vertex.name, self._coordinator, self._config, self._params, self._topology, self._table)
+        context = MetaContext(
+            self._job_id, vertex.name, self._coordinator, self._config, self._params, self._topology, self._table
+        )
         try:
             meta.init(context)
             return meta.placement()
@@ -164,12 +201,16 @@ class ExecutionPlanBuilder:
         missing = [member for member in members if not isinstance(suppliers.get(member), ProcessorSupplier)]
         if missing:
             raise DagError(
-                f"the meta-supplier of vertex {vertex.name!r} returned no ProcessorSupplier for member {missing[0]}; it was asked for {', '.join(members)}"
+                f"the meta-supplier of vertex {vertex.name!r} returned no ProcessorSupplier for member {missing[0]}; it"
+                f" was asked for {', '.join(members)}"
             )
         return {member: suppliers[member] for member in members}
 
     def _place(self, allowed: Mapping[str, tuple[str, ...]], participants: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """The members on which each vertex runs: where it may run and something can reach it. Sources run wherever they may."""
+        """The members on which each vertex runs: where it may run and something can reach it.
+
+        Sources run wherever they may.
+        """
         presence: dict[str, tuple[str, ...]] = {}
         for vertex in self._dag.vertices:
             here = allowed[vertex.name]
@@ -179,7 +220,11 @@ class ExecutionPlanBuilder:
                 reached: set[str] = set()
                 for edge in edges:
                     _check_reach(edge, presence[edge.source], here)
-                    reached.update(_destinations(edge, presence[edge.source] or (participants if works_without_input else ()), here))
+                    reached.update(
+                        _destinations(
+                            edge, presence[edge.source] or (participants if works_without_input else ()), here
+                        )
+                    )
                 here = tuple(member for member in here if member in reached)
             presence[vertex.name] = here
         return presence
@@ -203,7 +248,11 @@ class ExecutionPlanBuilder:
                 assert_never(placement)
 
     def _parallelism(self, vertex: Vertex, placement: Placement, members: Sequence[str]) -> dict[str, int]:
-        wished = vertex.local_parallelism or self._meta_suppliers[vertex.name].preferred_local_parallelism or _DEFAULT_PARALLELISM
+        wished = (
+            vertex.local_parallelism
+            or self._meta_suppliers[vertex.name].preferred_local_parallelism
+            or _DEFAULT_PARALLELISM
+        )
         match placement:
             case Unrestricted():
                 return dict.fromkeys(members, wished)
@@ -219,13 +268,18 @@ class ExecutionPlanBuilder:
             case Anywhere():
                 return dict.fromkeys(members, 1)
             case Spread(parts):
-                return {member: min(wished, len(range(index, parts, len(members)))) for index, member in enumerate(members)}
+                return {
+                    member: min(wished, len(range(index, parts, len(members)))) for index, member in enumerate(members)
+                }
             case _:
                 assert_never(placement)
 
     def _check_at_most(self, vertex: Vertex, most: int) -> None:
         if vertex.local_parallelism is not None and vertex.local_parallelism > most:
-            raise DagError(f"vertex {vertex.name!r} has local_parallelism {vertex.local_parallelism}, but its supplier allows {most}; leave it out")
+            raise DagError(
+                f"vertex {vertex.name!r} has local_parallelism {vertex.local_parallelism}, but its supplier allows"
+                f" {most}; leave it out"
+            )
 
     def _resolve_edges(
         self,
@@ -241,7 +295,11 @@ class ExecutionPlanBuilder:
                 continue  # the destination was dropped because nothing can reach it: the source runs nowhere either
             reached = _destinations(edge, origins or runs_on, allowed[edge.destination])
             routing = self._resolved_routing(edge)
-            targets = tuple(DestinationMember(member, parallelism[edge.destination][member]) for member in runs_on if member in reached)
+            targets = tuple(
+                DestinationMember(member, parallelism[edge.destination][member])
+                for member in runs_on
+                if member in reached
+            )
             plans.append(
                 EdgePlan(
                     index=len(plans),
@@ -270,11 +328,18 @@ class ExecutionPlanBuilder:
         if table.replicated or not table.scheme.columns:
             return Unicast()
         if routing.columns and len(routing.columns) != len(table.scheme.columns):
-            raise DagError(f"edge {edge.name} is partitioned by {routing.columns!r} like {table.name}, whose partitions depend on {table.scheme.columns!r}")
+            raise DagError(
+                f"edge {edge.name} is partitioned by {routing.columns!r} like {table.name}, whose partitions depend on"
+                f" {table.scheme.columns!r}"
+            )
         return replace(routing, columns=routing.columns or table.scheme.columns, scheme=table.scheme)
 
-    def _owners(self, routing: Routing, is_distributed: bool, targets: Sequence[DestinationMember], destination: Placement) -> npt.NDArray[np.uint16]:
-        """The owner of each routing partition as index into ``targets``: who owns it and takes part keeps it, the rest is assigned in turn or dropped."""
+    def _owners(
+        self, routing: Routing, is_distributed: bool, targets: Sequence[DestinationMember], destination: Placement
+    ) -> npt.NDArray[np.uint16]:
+        """The owner of each routing partition as index into ``targets``: who owns it and takes part keeps it, the rest
+        is assigned in turn or dropped.
+        """
         if not isinstance(routing, Partitioned) or not is_distributed or not targets:
             return np.empty(0, dtype=np.uint16)
         if routing.scheme is None:
@@ -282,7 +347,11 @@ class ExecutionPlanBuilder:
         return self._owners_of_scheme(routing.scheme, routing.unmatched, targets, destination)
 
     def _owners_of_scheme(
-        self, scheme: PartitionScheme, unmatched: UnmatchedRows, targets: Sequence[DestinationMember], destination: Placement
+        self,
+        scheme: PartitionScheme,
+        unmatched: UnmatchedRows,
+        targets: Sequence[DestinationMember],
+        destination: Placement,
     ) -> npt.NDArray[np.uint16]:
         group = scheme.affinity_group()
         ownership = self._topology.ownership(group)
@@ -303,7 +372,9 @@ class ExecutionPlanBuilder:
 
 
 def _destinations(edge: Edge, origins: Sequence[str], allowed: Sequence[str]) -> set[str]:
-    """The members to which an edge can deliver, if its source runs on ``origins`` and its destination may run on ``allowed``."""
+    """The members to which an edge can deliver, if its source runs on ``origins`` and its destination may run on
+    ``allowed``.
+    """
     if not origins or not allowed:
         return set()
     match edge.reach:
@@ -326,14 +397,16 @@ def _check_reach(edge: Edge, origins: Sequence[str], allowed: Sequence[str]) -> 
             stranded = [member for member in origins if member not in allowed]
             if stranded:
                 raise DagError(
-                    f"edge {edge.name} is local, but {edge.source!r} runs on member {stranded[0]} and {edge.destination!r} does not run there; "
-                    "make the edge distributed"
+                    f"edge {edge.name} is local, but {edge.source!r} runs on member {stranded[0]} and"
+                    f" {edge.destination!r} does not run there; make the edge distributed"
                 )
         case DistributedTo(member):
             if origins and member not in allowed:
                 raise DagError(f"edge {edge.name} goes to member {member}, but {edge.destination!r} does not run there")
         case Distributed():
             if origins and not allowed:
-                raise DagError(f"edge {edge.name} has rows to deliver, but {edge.destination!r} runs nowhere: it has no partition")
+                raise DagError(
+                    f"edge {edge.name} has rows to deliver, but {edge.destination!r} runs nowhere: it has no partition"
+                )
         case _:
             assert_never(edge.reach)

@@ -1,7 +1,8 @@
 """The answer of a kernel call that is taken a part at a time, so that nobody has to hold all of it.
 
-DuckDB works a query off as its rows are fetched: behind sorts, groups and the build sides of joins it keeps about a megabyte of rows ready, and rests when
-nobody takes them. What the arrow kernel answers is there at once, and taken in slices.
+DuckDB works a query off as its rows are fetched: behind sorts, groups and the build sides of joins it keeps about a
+megabyte of rows ready, and rests when nobody takes them. What the arrow kernel answers is there at once, and taken in
+slices.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ class ChunkedResult(Protocol):
         """
 
     def close(self) -> None:
-        """Make no more rows, and let go of what was read. Waits for a ``take`` that is under way; may be called twice."""
+        """Make no more rows, and let go of what was read.
+
+        Waits for a ``take`` that is under way; may be called twice.
+        """
 
 
 class CompleteResult:
@@ -109,4 +113,6 @@ class StreamedResult:
 
 def slice_of_bytes(table: pa.Table, bytes_wanted: int, table_bytes: int) -> pa.Table:
     """The first rows of a table of that many bytes: about as many as are wanted, and at least one."""
-    return table if table_bytes <= bytes_wanted else table.slice(0, max(1, table.num_rows * bytes_wanted // table_bytes))
+    return (
+        table if table_bytes <= bytes_wanted else table.slice(0, max(1, table.num_rows * bytes_wanted // table_bytes))
+    )

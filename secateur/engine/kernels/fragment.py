@@ -1,4 +1,7 @@
-"""A fragment: a piece of a statement that one kernel call answers over tables in memory. Pure data, and the door to both kernels."""
+"""A fragment: a piece of a statement that one kernel call answers over tables in memory.
+
+Pure data, and the door to both kernels.
+"""
 
 from __future__ import annotations
 
@@ -36,13 +39,14 @@ class Fragment:
     Attributes:
         sql: A SELECT in DuckDB's dialect over the relation names, parameters written ``$1`` to ``$n``.
         relations: The relation names used in ``sql``, such as ``s0``.
-        columns: Name and SQL type text of each result column. A parameter of another width than at planning may widen a type (``k + ?``); the names always
-            hold.
+        columns: Name and SQL type text of each result column. A parameter of another width than at planning may widen a
+            type (``k + ?``); the names always hold.
         arrow: The same for the arrow kernel, or None when only DuckDB can answer exactly.
-        casts: Per relation the columns, with their SQL types, that Arrow cannot tell from others: HUGEINT lies in memory as ``decimal128(38, 0)``.
-            :meth:`over` fills it in.
-        is_pipelineable: Whether it is known that each row of the result comes from one row of the one relation, in any order, whatever the other rows are: its
-            answers over the parts of the relation are, together, its answer over the whole.
+        casts: Per relation the columns, with their SQL types, that Arrow cannot tell from others: HUGEINT lies in
+            memory as ``decimal128(38, 0)``. :meth:`over` fills it in.
+        is_pipelineable: Whether it is known that each row of the result comes from one row of the one relation, in any
+            order, whatever the other rows are: its answers over the parts of the relation are, together, its answer
+            over the whole.
     """
 
     sql: str
@@ -64,12 +68,15 @@ class Fragment:
 
         Args:
             sql: As the attribute.
-            schemas: Relation name to column name to SQL type, or the type's text. Columns that are not read need not be there.
+            schemas: Relation name to column name to SQL type, or the type's text. Columns that are not read need not be
+                there.
             columns: As the attribute.
             arrow: As the attribute.
         """
         casts = ((relation, relation_casts(schema)) for relation, schema in schemas.items())
-        return cls(sql, tuple(schemas), tuple(columns), arrow, tuple((relation, cast) for relation, cast in casts if cast))
+        return cls(
+            sql, tuple(schemas), tuple(columns), arrow, tuple((relation, cast) for relation, cast in casts if cast)
+        )
 
     @property
     def column_names(self) -> list[str]:
@@ -77,8 +84,12 @@ class Fragment:
 
     @property
     def is_row_by_row(self) -> bool:
-        """Whether it may be answered part by part: that is known of the statement, or follows from its form for the arrow kernel."""
-        return len(self.relations) == 1 and (self.is_pipelineable or (self.arrow is not None and self.arrow.is_row_by_row))
+        """Whether it may be answered part by part: that is known of the statement, or follows from its form for the
+        arrow kernel.
+        """
+        return len(self.relations) == 1 and (
+            self.is_pipelineable or (self.arrow is not None and self.arrow.is_row_by_row)
+        )
 
     @property
     def schema(self) -> pa.Schema:
@@ -109,7 +120,13 @@ class Fragment:
         )
 
 
-def run(fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = (), *, cancellation: Cancellation | None = None) -> pa.Table:
+def run(
+    fragment: Fragment,
+    relations: Mapping[str, pa.Table],
+    params: Sequence[Any] = (),
+    *,
+    cancellation: Cancellation | None = None,
+) -> pa.Table:
     """Answer a fragment over tables in memory.
 
     Safe to call from several threads; DuckDB releases the GIL while it works, and so does Arrow on large inputs.
@@ -159,21 +176,30 @@ def run_with(
         fragment: As :func:`run`.
         relations: As :func:`run`.
         params: As :func:`run`.
-        kernel: ARROW is a wish: a fragment or a parameter value that it cannot answer exactly goes to DuckDB all the same. None takes ARROW where possible.
+        kernel: ARROW is a wish: a fragment or a parameter value that it cannot answer exactly goes to DuckDB all the
+            same. None takes ARROW where possible.
         cancellation: As :func:`run`.
         duckdb: Gives the DuckDB kernel, if one is needed; None: that of the process.
     """
     found = None if kernel is KernelName.DUCKDB else _of_arrow(fragment, relations, params)
     if found is not None:
         return found, KernelName.ARROW
-    found = _duckdb(duckdb).run(fragment.sql, relations, params, names=fragment.column_names, casts=fragment.casts, cancellation=cancellation)
+    found = _duckdb(duckdb).run(
+        fragment.sql, relations, params, names=fragment.column_names, casts=fragment.casts, cancellation=cancellation
+    )
     return found, KernelName.DUCKDB
 
 
 def open_answer(
-    fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = (), *, cancellation: Cancellation | None = None
+    fragment: Fragment,
+    relations: Mapping[str, pa.Table],
+    params: Sequence[Any] = (),
+    *,
+    cancellation: Cancellation | None = None,
 ) -> ChunkedResult:
-    """As :func:`run`, for an answer that is taken a part at a time, and closed at the end; what is wrong with the statement comes with the first part."""
+    """As :func:`run`, for an answer that is taken a part at a time, and closed at the end; what is wrong with the
+    statement comes with the first part.
+    """
     return open_with(fragment, relations, params, cancellation=cancellation)
 
 
@@ -190,7 +216,16 @@ def open_with(
     if found is not None:
         return CompleteResult(found)
     database = _duckdb(duckdb)
-    return StreamedResult(database.parts(fragment.sql, relations, params, names=fragment.column_names, casts=fragment.casts, cancellation=cancellation))
+    return StreamedResult(
+        database.parts(
+            fragment.sql,
+            relations,
+            params,
+            names=fragment.column_names,
+            casts=fragment.casts,
+            cancellation=cancellation,
+        )
+    )
 
 
 def _of_arrow(fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any]) -> pa.Table | None:

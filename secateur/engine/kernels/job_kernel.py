@@ -1,4 +1,6 @@
-"""A kernel for one job alone, with a memory limit of its own: what it takes does not depend on what else runs, and what else runs does not suffer from it."""
+"""A kernel for one job alone, with a memory limit of its own: what it takes does not depend on what else runs, and what
+else runs does not suffer from it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ __all__ = ["JobKernel"]
 
 
 class JobKernel:
-    """Answers the fragments of one job on one member; its :meth:`run` is a ``FragmentRunner``. Starts DuckDB at the first call that needs it.
+    """Answers the fragments of one job on one member; its :meth:`run` is a ``FragmentRunner``.
+
+    Starts DuckDB at the first call that needs it.
 
     Args:
         memory_limit_bytes: Most memory for intermediate results of all calls of the job together.
@@ -33,7 +37,14 @@ class JobKernel:
         self._lock = threading.Lock()
         self._kernel: DuckDBKernel | None = None
 
-    def run(self, fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = (), *, cancellation: Cancellation | None = None) -> pa.Table:
+    def run(
+        self,
+        fragment: Fragment,
+        relations: Mapping[str, pa.Table],
+        params: Sequence[Any] = (),
+        *,
+        cancellation: Cancellation | None = None,
+    ) -> pa.Table:
         """As :func:`secateur.engine.kernels.fragment.run`.
 
         Raises:
@@ -43,7 +54,9 @@ class JobKernel:
             return run_with(fragment, relations, params, cancellation=cancellation, duckdb=self._started)[0]
         except LimitExceededError as error:
             raise LimitExceededError(
-                f"{error.message}; this job's own limit is {self._memory_limit_bytes:,} bytes, JobConfig.kernel_bytes_max", **error.details
+                f"{error.message}; this job's own limit is {self._memory_limit_bytes:,} bytes,"
+                " JobConfig.kernel_bytes_max",
+                **error.details,
             ) from error
 
     def close(self) -> None:
@@ -58,5 +71,7 @@ class JobKernel:
 
         with self._lock:
             if self._kernel is None:
-                self._kernel = DuckDBKernel(memory_limit_bytes=self._memory_limit_bytes, spill_directory=self._spill_directory)
+                self._kernel = DuckDBKernel(
+                    memory_limit_bytes=self._memory_limit_bytes, spill_directory=self._spill_directory
+                )
             return self._kernel

@@ -28,7 +28,9 @@ _PARTIAL_BYTES_MAX: Final = 128 << 20
 """A first stage that has more partial results sends them on: with so many keys, waiting for more rows saves little."""
 
 _WORTHWHILE: Final = 2
-"""So many rows to a key make it worth to group partial results again with later rows; those of keys that hardly repeat are sent on."""
+"""So many rows to a key make it worth to group partial results again with later rows; those of keys that hardly repeat
+are sent on.
+"""
 
 Aggregates = Mapping[str, AggregateExpression] | Mapping[str, AggregateOperation]
 
@@ -41,33 +43,42 @@ class AggregationPhase(Enum):
     WHOLE = "aggregate"
 
 
-def aggregate(by: Sequence[str], aggregates: Aggregates, *, schema: pa.Schema | None = None, bytes_max: int = BYTES_MAX) -> ReplicatedMetaSupplier:
+def aggregate(
+    by: Sequence[str], aggregates: Aggregates, *, schema: pa.Schema | None = None, bytes_max: int = BYTES_MAX
+) -> ReplicatedMetaSupplier:
     """A vertex that computes aggregates for each key.
 
-    Feed it through an edge ``partitioned(*by).distributed()``. A job makes two stages of it, :func:`accumulate` and :func:`combine`, so that only partial
-    results travel; with operations of one's own every row travels to where its key is.
+    Feed it through an edge ``partitioned(*by).distributed()``. A job makes two stages of it, :func:`accumulate` and
+    :func:`combine`, so that only partial results travel; with operations of one's own every row travels to where its
+    key is.
 
-    Emits the columns of the key and then the aggregates, keys in the order of arrival. NULL is a key like any other, so is NaN. Without keys there is one
-    processor in the whole job, to be fed by ``all_to_one().distributed()``; it emits one row, whether any came or not.
+    Emits the columns of the key and then the aggregates, keys in the order of arrival. NULL is a key like any other, so
+    is NaN. Without keys there is one processor in the whole job, to be fed by ``all_to_one().distributed()``; it emits
+    one row, whether any came or not.
 
     Args:
         by: The columns of the key.
-        aggregates: By the name of the result column: those of :mod:`secateur.processors` (:func:`count_rows`, :func:`sum_of`, ...), which travel as data, or
-            operations of one's own; not both in one vertex.
-        schema: The columns of the input, so that an answer has all its columns and types when no batch came. None: without rows there is no answer with keys,
-            and one without keys has columns of type ``null``.
+        aggregates: By the name of the result column: those of :mod:`secateur.processors` (:func:`count_rows`,
+            :func:`sum_of`, ...), which travel as data, or operations of one's own; not both in one vertex.
+        schema: The columns of the input, so that an answer has all its columns and types when no batch came. None:
+            without rows there is no answer with keys, and one without keys has columns of type ``null``.
         bytes_max: Bound on the partial results that one processor keeps.
 
     Raises:
-        DagError: Nothing to compute, or two columns of one name. Running, when the input lacks a column or it is of a type that the aggregate does not take.
+        DagError: Nothing to compute, or two columns of one name. Running, when the input lacks a column or it is of a
+            type that the aggregate does not take.
         DataError: Running, when a sum of integers does not fit.
         LimitExceededError: Running, past ``bytes_max``.
     """
     return _vertex(AggregationPhase.WHOLE, by, aggregates, schema, bytes_max)
 
 
-def accumulate(by: Sequence[str], aggregates: Aggregates, *, schema: pa.Schema | None = None, bytes_max: int = BYTES_MAX) -> ReplicatedMetaSupplier:
-    """The first of two stages: a vertex that makes partial results of the rows where they are. Feed it locally, and :func:`combine` from it.
+def accumulate(
+    by: Sequence[str], aggregates: Aggregates, *, schema: pa.Schema | None = None, bytes_max: int = BYTES_MAX
+) -> ReplicatedMetaSupplier:
+    """The first of two stages: a vertex that makes partial results of the rows where they are.
+
+    Feed it locally, and :func:`combine` from it.
 
     Worth it when keys repeat: each processor sends on one row for each key instead of all rows.
 
@@ -83,8 +94,11 @@ def accumulate(by: Sequence[str], aggregates: Aggregates, *, schema: pa.Schema |
     return _vertex(AggregationPhase.ACCUMULATE, by, aggregates, schema, bytes_max)
 
 
-def combine(by: Sequence[str], aggregates: Aggregates, *, schema: pa.Schema | None = None, bytes_max: int = BYTES_MAX) -> ReplicatedMetaSupplier:
-    """The second of two stages: a vertex that makes the answer of the partial results of :func:`accumulate`, which gets the same arguments.
+def combine(
+    by: Sequence[str], aggregates: Aggregates, *, schema: pa.Schema | None = None, bytes_max: int = BYTES_MAX
+) -> ReplicatedMetaSupplier:
+    """The second of two stages: a vertex that makes the answer of the partial results of :func:`accumulate`, which gets
+    the same arguments.
 
     Feed it as :func:`aggregate`. It may also stand behind several first stages over different inputs.
 
@@ -100,7 +114,9 @@ def combine(by: Sequence[str], aggregates: Aggregates, *, schema: pa.Schema | No
     return _vertex(AggregationPhase.COMBINE, by, aggregates, schema, bytes_max)
 
 
-def _vertex(stage: AggregationPhase, by: Sequence[str], aggregates: Aggregates, schema: pa.Schema | None, bytes_max: int) -> ReplicatedMetaSupplier:
+def _vertex(
+    stage: AggregationPhase, by: Sequence[str], aggregates: Aggregates, schema: pa.Schema | None, bytes_max: int
+) -> ReplicatedMetaSupplier:
     keys, what = tuple(by), f"{stage.value}()"
     checked_names(keys, tuple(aggregates), what)
     known = {name: value for name, value in aggregates.items() if isinstance(value, AggregateExpression)}
@@ -127,7 +143,9 @@ class GroupingSupplier(KernelSupplier):
         self._bytes_max = bytes_max
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [_Aggregate(self.kernel, self._stage, self._grouping, self._schema, self._bytes_max) for _ in range(count)]
+        return [
+            _Aggregate(self.kernel, self._stage, self._grouping, self._schema, self._bytes_max) for _ in range(count)
+        ]
 
 
 @portable("aggregate")
@@ -145,7 +163,8 @@ class AggregateSupplier(GroupingSupplier):
         if self._stage is not AggregationPhase.WHOLE or not columns <= set(self._grouping.by):
             return None
         first, second = (
-            AggregateSupplier(stage, self._grouping, self._schema, self._bytes_max) for stage in (AggregationPhase.ACCUMULATE, AggregationPhase.COMBINE)
+            AggregateSupplier(stage, self._grouping, self._schema, self._bytes_max)
+            for stage in (AggregationPhase.ACCUMULATE, AggregationPhase.COMBINE)
         )
         return first, second
 
@@ -157,7 +176,9 @@ class AggregateSupplier(GroupingSupplier):
 
 
 class _Aggregate(GatheringProcessor):
-    def __init__(self, kernel: Kernel, stage: AggregationPhase, grouping: Grouping, schema: pa.Schema | None, bytes_max: int) -> None:
+    def __init__(
+        self, kernel: Kernel, stage: AggregationPhase, grouping: Grouping, schema: pa.Schema | None, bytes_max: int
+    ) -> None:
         super().__init__(bytes_max, "group by fewer keys, partition the edge over more processors, or raise bytes_max")
         self._kernel = kernel
         self._stage = stage

@@ -27,9 +27,10 @@ def _itself(state: Any) -> Any:
 class AggregateOperation:
     """How to aggregate the rows of a group.
 
-    The state is a plain Python value that ``state_type`` can hold (a number, a text, bytes, a list, a dict for a struct): between calls it lies in an Arrow
-    column, and between two stages it travels in one. ``accumulate`` gets the rows of one group as a batch, so that it can work on whole columns; it is called
-    once for each group in each block of rows. All four run in a thread of the member.
+    The state is a plain Python value that ``state_type`` can hold (a number, a text, bytes, a list, a dict for a
+    struct): between calls it lies in an Arrow column, and between two stages it travels in one. ``accumulate`` gets the
+    rows of one group as a batch, so that it can work on whole columns; it is called once for each group in each block
+    of rows. All four run in a thread of the member.
 
     Source: Hazelcast Jet, ``AggregateOperation``.
 
@@ -68,7 +69,10 @@ class OperationGrouping:
         groups = [batches[0].slice(start, end - start) for start, end in _spans(starts, len(order))] if batches else []
         if not self.by and not groups:
             groups = [empty_batch(rows.schema)]
-        states = {name: [operation.accumulate(operation.create(), group) for group in groups] for name, operation in self.operations.items()}
+        states = {
+            name: [operation.accumulate(operation.create(), group) for group in groups]
+            for name, operation in self.operations.items()
+        }
         return self._partials(rows, order[starts], states)
 
     def combine(self, kernel: Kernel, partials: pa.Table) -> pa.Table:
@@ -94,7 +98,9 @@ class OperationGrouping:
         return self._partials(None, None, {name: [operation.create()] for name, operation in self.operations.items()})
 
     def _groups(self, kernel: Kernel, rows: pa.Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The rows group by group, groups in the order in which they come first; and where in that order each group starts."""
+        """The rows group by group, groups in the order in which they come first; and where in that order each group
+        starts.
+        """
         if not self.by:
             return np.arange(rows.num_rows, dtype=np.int64), np.zeros(min(rows.num_rows, 1), np.int64)
         relation = numbered(rows, self.by)
@@ -104,8 +110,14 @@ class OperationGrouping:
         order, firsts = (column.to_numpy() for column in answer.columns)
         return order, np.flatnonzero(np.diff(firsts, prepend=-1))
 
-    def _partials(self, rows: pa.Table | None, firsts: npt.NDArray[np.int64] | None, states: Mapping[str, list[Any]]) -> pa.Table:
-        found = [] if rows is None or not self.by else rows.select([column_of(rows.schema, name) for name in self.by]).take(pa.array(firsts)).columns
+    def _partials(
+        self, rows: pa.Table | None, firsts: npt.NDArray[np.int64] | None, states: Mapping[str, list[Any]]
+    ) -> pa.Table:
+        found = (
+            []
+            if rows is None or not self.by
+            else rows.select([column_of(rows.schema, name) for name in self.by]).take(pa.array(firsts)).columns
+        )
         made = [_array(name, "accumulate", values, self.operations[name].state_type) for name, values in states.items()]
         return pa.Table.from_arrays([*found, *made], names=[*self.by, *states])
 

@@ -6,7 +6,18 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-__all__ = ["AggregateExpression", "AggregateKind", "avg_of", "count_distinct_of", "count_of", "count_rows", "list_of", "max_of", "min_of", "sum_of"]
+__all__ = [
+    "AggregateExpression",
+    "AggregateKind",
+    "avg_of",
+    "count_distinct_of",
+    "count_of",
+    "count_rows",
+    "list_of",
+    "max_of",
+    "min_of",
+    "sum_of",
+]
 
 
 class AggregateKind(Enum):
@@ -55,7 +66,10 @@ def count_of(column: str) -> AggregateExpression:
 
 
 def sum_of(column: str) -> AggregateExpression:
-    """The sum; NULL without a value. Integers and booleans: int64 (uint64 for uint64), and a DataError past it; decimals: 38 digits; floats: float64."""
+    """The sum; NULL without a value.
+
+    Integers and booleans: int64 (uint64 for uint64), and a DataError past it; decimals: 38 digits; floats: float64.
+    """
     return AggregateExpression(AggregateKind.SUM, column)
 
 
@@ -80,5 +94,8 @@ def count_distinct_of(column: str) -> AggregateExpression:
 
 
 def list_of(column: str) -> AggregateExpression:
-    """The values, NULLs too, as a list; NULL without a row. In the order of arrival, so in one order only behind edges that keep it."""
+    """The values, NULLs too, as a list; NULL without a row.
+
+    In the order of arrival, so in one order only behind edges that keep it.
+    """
     return AggregateExpression(AggregateKind.LIST, column)

@@ -1,6 +1,9 @@
-"""Grouping by integers of a small range: each group has its place in an array, so nothing is hashed. A third of the time of a hash aggregation, or less.
+"""Grouping by integers of a small range: each group has its place in an array, so nothing is hashed.
 
-Source: perfect hash aggregation as in DuckDB (``PerfectAggregateHashTable``); here the counting is ``numpy.bincount``, which releases the GIL.
+A third of the time of a hash aggregation, or less.
+
+Source: perfect hash aggregation as in DuckDB (``PerfectAggregateHashTable``); here the counting is ``numpy.bincount``,
+which releases the GIL.
 """
 
 from __future__ import annotations
@@ -58,7 +61,10 @@ Doubles = npt.NDArray[np.float64]
 
 
 class _Rooms(threading.local):
-    """Arrays for a block of rows, kept by each thread that groups. Made anew they go back to the operating system each time, which costs more than counting."""
+    """Arrays for a block of rows, kept by each thread that groups.
+
+    Made anew they go back to the operating system each time, which costs more than counting.
+    """
 
     def __init__(self) -> None:
         self._offsets: Ints = np.empty(0, dtype=np.int64)
@@ -87,23 +93,35 @@ class _Span(NamedTuple):
 
 
 class _MisfitError(Exception):
-    """Rows are not as was assumed of them: a key without a place, a sum that no DOUBLE holds. Never leaves this module."""
+    """Rows are not as was assumed of them: a key without a place, a sum that no DOUBLE holds.
+
+    Never leaves this module.
+    """
 
 
-def grouped_densely(keys: Sequence[Any], arguments: Mapping[str, tuple[Any, SqlType]], states: Sequence[PartialColumn], row_count: int) -> list[Any] | None:
-    """As :func:`~secateur.engine.processors.arrow_grouping.grouped_by_arrow`, for counts and sums by integers that lie close together.
+def grouped_densely(
+    keys: Sequence[Any], arguments: Mapping[str, tuple[Any, SqlType]], states: Sequence[PartialColumn], row_count: int
+) -> list[Any] | None:
+    """As :func:`~secateur.engine.processors.arrow_grouping.grouped_by_arrow`, for counts and sums by integers that lie
+    close together.
 
-    Rows come from memory once, a block at a time: where keys lie is guessed from the first block, and found out from all of them when one lies elsewhere.
-    Sums of integers are taken as doubles where those of a block are exact, the first of them together with the counts.
-    Cost for one key, a count and a sum: 3.5 ns a row with a thousand groups, 7 ns with 100,000.
+    Rows come from memory once, a block at a time: where keys lie is guessed from the first block, and found out from
+    all of them when one lies elsewhere. Sums of integers are taken as doubles where those of a block are exact, the
+    first of them together with the counts. Cost for one key, a count and a sum: 3.5 ns a row with a thousand groups, 7
+    ns with 100,000.
     """
     if not keys or any(key.type not in _KEY_TYPES for key in keys) or row_count > _ROWS_MAX:
         return None
-    if not all(state.function in _FUNCTIONS and (state.argument is None or arguments[state.argument][1].kind in _SUMMED_KINDS) for state in states):
+    if not all(
+        state.function in _FUNCTIONS and (state.argument is None or arguments[state.argument][1].kind in _SUMMED_KINDS)
+        for state in states
+    ):
         return None
     if row_count > _BLOCK_ROWS:
         with suppress(_MisfitError):
-            return _grouped([_span(key.slice(0, _BLOCK_ROWS), is_sample=True) for key in keys], keys, arguments, states, row_count)
+            return _grouped(
+                [_span(key.slice(0, _BLOCK_ROWS), is_sample=True) for key in keys], keys, arguments, states, row_count
+            )
     try:
         return _grouped([_span(key) for key in keys], keys, arguments, states, row_count)
     except _MisfitError:
@@ -111,7 +129,11 @@ def grouped_densely(keys: Sequence[Any], arguments: Mapping[str, tuple[Any, SqlT
 
 
 def _grouped(
-    spans: Sequence[_Span], keys: Sequence[Any], arguments: Mapping[str, tuple[Any, SqlType]], states: Sequence[PartialColumn], row_count: int
+    spans: Sequence[_Span],
+    keys: Sequence[Any],
+    arguments: Mapping[str, tuple[Any, SqlType]],
+    states: Sequence[PartialColumn],
+    row_count: int,
 ) -> list[Any]:
     place_count = prod(span.size for span in spans)
     if place_count > min(_PLACES_MAX, _PLACES_PER_ROW_MAX * row_count):
@@ -142,7 +164,9 @@ def _grouped(
 
 
 def _span(key: Any, *, is_sample: bool = False) -> _Span:
-    """The place of each value; around a sample, some of those that it has not shown, and those from 0 on if that is near."""
+    """The place of each value; around a sample, some of those that it has not shown, and those from 0 on if that is
+    near.
+    """
     low, high = _extremes(key)
     if is_sample:
         margin = (high - low) // _MARGIN
@@ -208,7 +232,9 @@ class _Column:
         has_nulls = self._values is not None and self._values.null_count > 0
         self._missing = np.zeros(place_count, dtype=np.int64) if has_nulls else None
         is_sum = state.function is AggregateFunction.SUM
-        self._sums: Any = np.zeros(place_count, dtype=np.float64 if self._kind.is_float else np.int64) if is_sum else None
+        self._sums: Any = (
+            np.zeros(place_count, dtype=np.float64 if self._kind.is_float else np.int64) if is_sum else None
+        )
 
     def add(self, places: Ints, start: int, counts: Ints | None, room: Doubles) -> Ints | None:
         """Take in the rows from ``start`` on, whose places these are.
@@ -265,7 +291,8 @@ class _Column:
 
 
 def _counts_and_sums(places: Ints, values: Doubles, low: int, high: int, place_count: int) -> tuple[Ints, Ints] | None:
-    """How many values each place has, and their sum, in one pass: every value has a one added, above the digits that sums need.
+    """How many values each place has, and their sum, in one pass: every value has a one added, above the digits that
+    sums need.
 
     Args:
         places: The place of each value.

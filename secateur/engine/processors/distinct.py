@@ -19,8 +19,9 @@ __all__ = ["DistinctSupplier", "distinct"]
 def distinct(*columns: str, bytes_max: int = BYTES_MAX) -> DistinctSupplier:
     """A vertex that emits, of rows that agree, the one that arrived first; at the end, in the order of arrival.
 
-    As in SQL, NULL agrees with NULL, NaN with NaN, and 0.0 with -0.0. Each processor answers for what reaches it: feed it through an edge that is
-    ``partitioned()`` by the same columns. One more ``distinct`` before that edge leaves less to send.
+    As in SQL, NULL agrees with NULL, NaN with NaN, and 0.0 with -0.0. Each processor answers for what reaches it: feed
+    it through an edge that is ``partitioned()`` by the same columns. One more ``distinct`` before that edge leaves less
+    to send.
 
     Args:
         columns: What has to agree; none: all columns.
@@ -55,7 +56,9 @@ class DistinctSupplier(KernelSupplier):
 
 class _Distinct(GatheringProcessor):
     def __init__(self, kernel: Kernel, columns: tuple[str, ...], bytes_max: int) -> None:
-        super().__init__(bytes_max, "compare fewer columns, partition the edge over more processors, or raise bytes_max")
+        super().__init__(
+            bytes_max, "compare fewer columns, partition the edge over more processors, or raise bytes_max"
+        )
         self._kernel = kernel
         self._columns = columns
 
@@ -65,4 +68,6 @@ class _Distinct(GatheringProcessor):
             return table.slice(0, 1)
         relation = numbered(table, self._columns or range(table.num_columns))
         keys = ", ".join(relation.column_names[1:])
-        return table.take(self._kernel.rows(f"SELECT min(row) AS row FROM rows GROUP BY {keys} ORDER BY row", {"rows": relation}))
+        return table.take(
+            self._kernel.rows(f"SELECT min(row) AS row FROM rows GROUP BY {keys} ORDER BY row", {"rows": relation})
+        )

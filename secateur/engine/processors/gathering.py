@@ -1,4 +1,6 @@
-"""The shape of every processor that answers when it has seen all rows: gather, reduce now and then in a thread, answer at the end."""
+"""The shape of every processor that answers when it has seen all rows: gather, reduce now and then in a thread, answer
+at the end.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ BYTES_MAX: Final = 1 << 30
 """Default bound on what one processor keeps."""
 
 _BLOCK_ROWS: Final = 1 << 22
-"""Rows to reduce at a time, if their bytes let them. With 100,000 keys, blocks of a quarter of it take half as long again: what is kept is grouped anew with
+"""Rows to reduce at a time, if their bytes let them.
+
+With 100,000 keys, blocks of a quarter of it take half as long again: what is kept is grouped anew with
 each block."""
 
 _BLOCK_BYTES: Final = 64 << 20
@@ -27,8 +31,8 @@ _BLOCK_BYTES: Final = 64 << 20
 class GatheringProcessor(Processor):
     """Keeps what :meth:`reduce` makes of its input, and emits what :meth:`answer` makes of that.
 
-    A reduction happens when as many new rows have come as are kept, and at least a block of them, so that each row is reduced a bounded number of times on
-    average. Rows go on coming meanwhile, until they are as many again.
+    A reduction happens when as many new rows have come as are kept, and at least a block of them, so that each row is
+    reduced a bounded number of times on average. Rows go on coming meanwhile, until they are as many again.
 
     Args:
         bytes_max: Bound on what is kept.
@@ -50,7 +54,10 @@ class GatheringProcessor(Processor):
         raise NotImplementedError(f"{type(self).__name__} has no reduce()")
 
     def answer(self, kept: pa.Table | None) -> pa.Table | None:
-        """The output, from what the last reduction kept (None: no batch has come). None emits nothing. Runs in a thread."""
+        """The output, from what the last reduction kept (None: no batch has come).
+
+        None emits nothing. Runs in a thread.
+        """
         return kept
 
     def is_full(self) -> bool:
@@ -103,7 +110,10 @@ class GatheringProcessor(Processor):
         self._work = self.context.offload(call)
 
     def _settled(self, *, waits: bool) -> bool:
-        """Deal with a reduction that is over. False while what it made has no room downstream, or it is still under way and has to be waited for."""
+        """Deal with a reduction that is over.
+
+        False while what it made has no room downstream, or it is still under way and has to be waited for.
+        """
         if self._work is not None:
             if not self._is_over():
                 return not waits
@@ -135,4 +145,6 @@ class GatheringProcessor(Processor):
 
     def _check(self, size: int) -> None:
         if size > self._bytes_max:
-            raise LimitExceededError(f"the processor would keep {size:,} bytes, its bound is {self._bytes_max:,}; {self._remedy}")
+            raise LimitExceededError(
+                f"the processor would keep {size:,} bytes, its bound is {self._bytes_max:,}; {self._remedy}"
+            )

@@ -1,6 +1,7 @@
 """The three steps of an aggregation: rows to partial results, partial results to fewer, and those to the answer.
 
-A partial result is a row: the columns of the key, then the state of each aggregate. It is Arrow data, so it travels over an edge like any other row.
+A partial result is a row: the columns of the key, then the state of each aggregate. It is Arrow data, so it travels
+over an edge like any other row.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ class Grouping(Protocol):
 
         Args:
             kernel: As elsewhere.
-            schema: What the input would have had, None if that is not known: then states whose type depends on it are of type ``null``.
+            schema: What the input would have had, None if that is not known: then states whose type depends on it are
+                of type ``null``.
         """
 
 
@@ -77,7 +79,9 @@ class KernelGrouping:
         for name, aggregate in self.aggregates.items():
             for state in _states(name, aggregate):
                 argument = f"a{len(arguments)}"
-                arguments[argument] = _, kind = _argument(partials, state, pa.list_(pa.int32()) if aggregate.function in _LISTS else pa.int32())
+                arguments[argument] = _, kind = _argument(
+                    partials, state, pa.list_(pa.int32()) if aggregate.function in _LISTS else pa.int32()
+                )
                 states.append(_combined(state, aggregate.function, argument, kind, is_count=state.endswith(".count")))
         return self._grouped(kernel, partials, arguments, states)
 
@@ -99,22 +103,43 @@ class KernelGrouping:
             return self.accumulate(kernel, empty_table(schema))
         if self.by:
             return None
-        counts = {name for name, aggregate in self.aggregates.items() if aggregate.function in (AggregateKind.COUNT_ROWS, AggregateKind.COUNT)}
+        counts = {
+            name
+            for name, aggregate in self.aggregates.items()
+            if aggregate.function in (AggregateKind.COUNT_ROWS, AggregateKind.COUNT)
+        }
         states = [(name, state) for name, aggregate in self.aggregates.items() for state in _states(name, aggregate)]
-        return pa.table({state: pa.array([0], pa.int64()) if name in counts or state.endswith(".count") else pa.nulls(1) for name, state in states})
+        return pa.table(
+            {
+                state: pa.array([0], pa.int64()) if name in counts or state.endswith(".count") else pa.nulls(1)
+                for name, state in states
+            }
+        )
 
-    def _grouped(self, kernel: Kernel, rows: pa.Table, arguments: Mapping[str, tuple[Any, SqlType]], states: Sequence[PartialColumn]) -> pa.Table:
+    def _grouped(
+        self,
+        kernel: Kernel,
+        rows: pa.Table,
+        arguments: Mapping[str, tuple[Any, SqlType]],
+        states: Sequence[PartialColumn],
+    ) -> pa.Table:
         keys = [rows.column(column_of(rows.schema, name)) for name in self.by]
         found = None
         if rows.num_rows:
-            found = grouped_densely(keys, arguments, states, rows.num_rows) or grouped_by_arrow(keys, arguments, states, rows.num_rows)
+            found = grouped_densely(keys, arguments, states, rows.num_rows) or grouped_by_arrow(
+                keys, arguments, states, rows.num_rows
+            )
         if found is None:
             found = _grouped_by_duckdb(kernel, rows, self.by, arguments, states)
         return pa.Table.from_arrays(found, names=[*self.by, *(state.name for state in states)])
 
 
 def _grouped_by_duckdb(
-    kernel: Kernel, rows: pa.Table, by: Sequence[str], arguments: Mapping[str, tuple[Any, SqlType]], states: Sequence[PartialColumn]
+    kernel: Kernel,
+    rows: pa.Table,
+    by: Sequence[str],
+    arguments: Mapping[str, tuple[Any, SqlType]],
+    states: Sequence[PartialColumn],
 ) -> list[Any]:
     """As :func:`grouped_by_arrow`, for any key and aggregate."""
     relation = numbered(rows, by)
@@ -123,7 +148,9 @@ def _grouped_by_duckdb(
         relation = relation.append_column(name, values)
     selected = ", ".join(["min(row) AS first_row", *(state.sql for state in states)])
     grouped = f"SELECT {selected} FROM rows" + (f" GROUP BY {names} ORDER BY first_row" if names else "")
-    answer = kernel.select(grouped, {"rows": relation}, [("first_row", "BIGINT"), *((state.name, state.type_text) for state in states)])
+    answer = kernel.select(
+        grouped, {"rows": relation}, [("first_row", "BIGINT"), *((state.name, state.type_text) for state in states)]
+    )
     keys = rows.select([column_of(rows.schema, name) for name in by]).take(answer.column(0)).columns if by else []
     return [*keys, *answer.columns[1:]]
 
@@ -137,7 +164,10 @@ def checked_names(by: tuple[str, ...], names: tuple[str, ...], what: str) -> Non
     if not names:
         raise DagError(f"{what} was given nothing to compute; for the different keys alone use distinct()")
     if len({*by, *names}) < len(by) + len(names):
-        raise DagError(f"{what} would have several columns of one name: the keys are {', '.join(by) or 'none'}, the aggregates {', '.join(names)}")
+        raise DagError(
+            f"{what} would have several columns of one name: the keys are {', '.join(by) or 'none'}, the aggregates"
+            f" {', '.join(names)}"
+        )
 
 
 def _states(name: str, aggregate: AggregateExpression) -> tuple[str, ...]:
@@ -193,9 +223,13 @@ def _combined(name: str, function: AggregateKind, argument: str, kind: SqlType, 
         case AggregateKind.AVG:
             return _counts(name, argument) if is_count else _exact_sum(name, argument, kind)
         case AggregateKind.COUNT_DISTINCT:
-            return PartialColumn(name, f"list_distinct(flatten(list({argument}) FILTER ({argument} IS NOT NULL)))", str(kind))
+            return PartialColumn(
+                name, f"list_distinct(flatten(list({argument}) FILTER ({argument} IS NOT NULL)))", str(kind)
+            )
         case AggregateKind.LIST:
-            return PartialColumn(name, f"flatten(list({argument} ORDER BY row) FILTER ({argument} IS NOT NULL))", str(kind))
+            return PartialColumn(
+                name, f"flatten(list({argument} ORDER BY row) FILTER ({argument} IS NOT NULL))", str(kind)
+            )
         case _:
             assert_never(function)
 
@@ -205,8 +239,13 @@ def _counted(name: str, argument: str) -> PartialColumn:
 
 
 def _counts(name: str, argument: str) -> PartialColumn:
-    """Counts together; 0 where there is none. Arrow is asked for groups of at least one row, and counts are never NULL."""
-    return PartialColumn(name, f"CAST(coalesce(sum({argument}), 0) AS BIGINT)", "BIGINT", AggregateFunction.SUM, argument)
+    """Counts together; 0 where there is none.
+
+    Arrow is asked for groups of at least one row, and counts are never NULL.
+    """
+    return PartialColumn(
+        name, f"CAST(coalesce(sum({argument}), 0) AS BIGINT)", "BIGINT", AggregateFunction.SUM, argument
+    )
 
 
 def _extreme(name: str, function: AggregateKind, argument: str, kind: SqlType) -> PartialColumn:
@@ -218,7 +257,10 @@ def _sum(name: str, aggregate: AggregateExpression, argument: str, kind: SqlType
     if kind.is_float or kind.kind is TypeKind.DECIMAL:
         return _exact_sum(name, argument, kind)
     if not kind.is_integer and kind.kind is not TypeKind.BOOLEAN:
-        raise DagError(f"{aggregate.function.value} of column {aggregate.column!r}, which is {kind}; only numbers and booleans have one")
+        raise DagError(
+            f"{aggregate.function.value} of column {aggregate.column!r}, which is {kind}; only numbers and booleans"
+            " have one"
+        )
     text = "UBIGINT" if kind.kind is TypeKind.UBIGINT else "BIGINT"
     return PartialColumn(name, f"CAST(sum({argument}) AS {text})", text, _summed(kind), argument)
 

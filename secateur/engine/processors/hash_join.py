@@ -60,46 +60,58 @@ def hash_join(
     build_suffix: str = "_build",
     bytes_max: int = BYTES_MAX,
 ) -> HashJoinSupplier:
-    """A vertex that joins the rows of input 0, the *probe side*, with those of input 1, the *build side*, which it keeps in memory.
+    """A vertex that joins the rows of input 0, the *probe side*, with those of input 1, the *build side*, which it
+    keeps in memory.
 
     The edge into input 1 has to be read first, so give it a smaller priority::
 
         dag.edge(from_("orders").to("join", 0).partitioned("customer").distributed())
         dag.edge(from_("customers").to("join", 1).partitioned("id").distributed().with_priority(-1))
 
-    or, for a small build side, leave the probe side where it is and ``broadcast().distributed()`` the build side; but not for ``right`` and ``full``: there,
-    each row of the build side has to reach one processor alone, the one that sees all its partners.
+    or, for a small build side, leave the probe side where it is and ``broadcast().distributed()`` the build side; but
+    not for ``right`` and ``full``: there, each row of the build side has to reach one processor alone, the one that
+    sees all its partners.
 
-    Rows come in the order of the probe side, the matches of one row in that of the build side, and what is left of the build side at the end. NULL agrees with
-    nothing, as in SQL; NaN agrees with NaN.
+    Rows come in the order of the probe side, the matches of one row in that of the build side, and what is left of the
+    build side at the end. NULL agrees with nothing, as in SQL; NaN agrees with NaN.
 
     Args:
-        on: The columns of the key: names that both sides have, or for each column of the probe side its partner in the build side.
-        how: ``inner``: the pairs that agree. ``left``: also the rows of the probe side without a partner, with NULLs. ``right``: those of the build side.
-            ``full``: both. ``semi``: the rows of the probe side that have a partner, each once. ``anti``: those that have none.
-        build_schema: The columns of the build side. Needed for ``left`` and ``full``: a processor may have to fill them with NULLs without having seen a row of
-            them.
+        on: The columns of the key: names that both sides have, or for each column of the probe side its partner in the
+            build side.
+        how: ``inner``: the pairs that agree. ``left``: also the rows of the probe side without a partner, with NULLs.
+            ``right``: those of the build side. ``full``: both. ``semi``: the rows of the probe side that have a
+            partner, each once. ``anti``: those that have none.
+        build_schema: The columns of the build side. Needed for ``left`` and ``full``: a processor may have to fill them
+            with NULLs without having seen a row of them.
         probe_schema: The columns of the probe side. Needed for ``right`` and ``full``, likewise.
-        build_suffix: What is put behind the name of a column of the build side that the probe side has too. Key columns of the build side that have the
-            name of their partner are left out: they say the same. (Of a row without partner the one column has the key, whichever side it is of.)
+        build_suffix: What is put behind the name of a column of the build side that the probe side has too. Key columns
+            of the build side that have the name of their partner are left out: they say the same. (Of a row without
+            partner the one column has the key, whichever side it is of.)
         bytes_max: Bound on the rows of the build side that one processor keeps.
 
     Raises:
-        DagError: There is no key, ``how`` is none of these, or a schema is missing. Running, when a side lacks a column of the key, the
-            types of partners do not compare, two columns of the result have one name, or the probe side is read before the build side has ended.
+        DagError: There is no key, ``how`` is none of these, or a schema is missing. Running, when a side lacks a column
+            of the key, the types of partners do not compare, two columns of the result have one name, or the probe side
+            is read before the build side has ended.
         LimitExceededError: Running, past ``bytes_max``.
     """
     pairs = tuple(on.items()) if isinstance(on, Mapping) else tuple((name, name) for name in on)
     if not pairs or isinstance(on, str):
-        raise DagError(f"hash_join() joins on {on!r}; name at least one column, as a list or as a dict from probe to build column")
+        raise DagError(
+            f"hash_join() joins on {on!r}; name at least one column, as a list or as a dict from probe to build column"
+        )
     try:
         kind = JoinKind(how)
     except ValueError:
         raise DagError(f"hash_join() knows {', '.join(kind.value for kind in JoinKind)}, not {how!r}") from None
-    for is_needed, side, schema in ((kind.keeps_probe, "build", build_schema), (kind.keeps_build, "probe", probe_schema)):
+    for is_needed, side, schema in (
+        (kind.keeps_probe, "build", build_schema),
+        (kind.keeps_build, "probe", probe_schema),
+    ):
         if is_needed and schema is None:
             raise DagError(
-                f"hash_join(how={how!r}) needs {side}_schema: a processor without a row of the {side} side has to know the columns that it fills with NULLs"
+                f"hash_join(how={how!r}) needs {side}_schema: a processor without a row of the {side} side has to know"
+                " the columns that it fills with NULLs"
             )
     return HashJoinSupplier(pairs, kind, Schemas(build_schema, probe_schema), build_suffix, bytes_max)
 
@@ -124,7 +136,9 @@ class Schemas:
 class HashJoinSupplier(KernelSupplier):
     """The supplier of :func:`hash_join`."""
 
-    def __init__(self, on: tuple[tuple[str, str], ...], kind: JoinKind, schemas: Schemas, build_suffix: str, bytes_max: int) -> None:
+    def __init__(
+        self, on: tuple[tuple[str, str], ...], kind: JoinKind, schemas: Schemas, build_suffix: str, bytes_max: int
+    ) -> None:
         self._on = on
         self._kind = kind
         self._schemas = schemas
@@ -132,21 +146,46 @@ class HashJoinSupplier(KernelSupplier):
         self._bytes_max = bytes_max
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [_HashJoin(self.kernel, self._on, self._kind, self._schemas, self._build_suffix, self._bytes_max) for _ in range(count)]
+        return [
+            _HashJoin(self.kernel, self._on, self._kind, self._schemas, self._build_suffix, self._bytes_max)
+            for _ in range(count)
+        ]
 
     def to_spec(self) -> Any:
-        return [[list(pair) for pair in self._on], self._kind.value, self._schemas.to_wire(), self._build_suffix, self._bytes_max]
+        return [
+            [list(pair) for pair in self._on],
+            self._kind.value,
+            self._schemas.to_wire(),
+            self._build_suffix,
+            self._bytes_max,
+        ]
 
     @classmethod
     def from_spec(cls, spec: Any) -> HashJoinSupplier:
         on, kind, schemas, build_suffix, bytes_max = spec
-        return cls(tuple((probe, build) for probe, build in on), JoinKind(kind), Schemas.from_wire(schemas), build_suffix, bytes_max)
+        return cls(
+            tuple((probe, build) for probe, build in on),
+            JoinKind(kind),
+            Schemas.from_wire(schemas),
+            build_suffix,
+            bytes_max,
+        )
 
 
 class _HashJoin(Processor):
-    """The kernel builds its hash table anew for each block of the probe side; blocks are as long as the build side, so that each row is hashed about twice."""
+    """The kernel builds its hash table anew for each block of the probe side; blocks are as long as the build side, so
+    that each row is hashed about twice.
+    """
 
-    def __init__(self, kernel: Kernel, on: tuple[tuple[str, str], ...], kind: JoinKind, schemas: Schemas, build_suffix: str, bytes_max: int) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        on: tuple[tuple[str, str], ...],
+        kind: JoinKind,
+        schemas: Schemas,
+        build_suffix: str,
+        bytes_max: int,
+    ) -> None:
         self._kernel = kernel
         self._on = on
         self._kind = kind
@@ -167,10 +206,16 @@ class _HashJoin(Processor):
         if ordinal == _BUILD:
             return self._keep(batch)
         if not self._is_built:
-            raise DagError("rows of input 0 came before input 1, the build side, had ended; give its edge a smaller priority: with_priority(-1)")
+            raise DagError(
+                "rows of input 0 came before input 1, the build side, had ended; give its edge a smaller priority:"
+                " with_priority(-1)"
+            )
         if self._is_idle:
             self._probe.add(batch)
-            if self._probe.rows < max(_BLOCK_ROWS, 0 if self._build is None else self._build.num_rows) and self._probe.bytes < _BLOCK_BYTES:
+            if (
+                self._probe.rows < max(_BLOCK_ROWS, 0 if self._build is None else self._build.num_rows)
+                and self._probe.bytes < _BLOCK_BYTES
+            ):
                 return True
             self._work = self.context.offload(self._block())
         return self._step()
@@ -201,8 +246,9 @@ class _HashJoin(Processor):
         self._building.add(batch)
         if self._building.bytes > self._bytes_max:
             raise LimitExceededError(
-                f"the build side of the join has more than {self._bytes_max:,} bytes here; make the smaller input the build side, partition both edges by the "
-                "key over more processors, select fewer columns, or raise bytes_max"
+                f"the build side of the join has more than {self._bytes_max:,} bytes here; make the smaller input the"
+                " build side, partition both edges by the key over more processors, select fewer columns, or raise"
+                " bytes_max"
             )
         return True
 
@@ -243,12 +289,17 @@ class _HashJoin(Processor):
         if build is None:
             return probe if self._kind is JoinKind.ANTI else probe.slice(0, 0) if self._kind is JoinKind.SEMI else None
         self._check_types(probe.schema, build.schema)
-        relations = {"probe": numbered(probe, [name for name, _ in self._on]), "build": numbered(build, [name for _, name in self._on])}
+        relations = {
+            "probe": numbered(probe, [name for name, _ in self._on]),
+            "build": numbered(build, [name for _, name in self._on]),
+        }
         agree = " AND ".join(f"probe.k{i} = build.k{i}" for i in range(len(self._on)))
         match self._kind:
             case JoinKind.SEMI | JoinKind.ANTI:
                 join = f"probe {self._kind.value.upper()} JOIN build ON {agree}"
-                return probe.take(self._kernel.rows(f"SELECT probe.row AS probe_row FROM {join} ORDER BY probe_row", relations))
+                return probe.take(
+                    self._kernel.rows(f"SELECT probe.row AS probe_row FROM {join} ORDER BY probe_row", relations)
+                )
             case JoinKind.INNER | JoinKind.LEFT | JoinKind.RIGHT | JoinKind.FULL:
                 join = f"probe {'LEFT' if self._kind.keeps_probe else 'INNER'} JOIN build ON {agree}"
                 sql = f"SELECT probe.row AS probe_row, build.row AS build_row FROM {join} ORDER BY probe_row, build_row"
@@ -259,7 +310,9 @@ class _HashJoin(Processor):
         if self._kind.keeps_build:
             self._has_partner[rows.column(1).drop_null().to_numpy()] = True
         partners = build.select(list(names)).take(rows.column(1))
-        return pa.Table.from_arrays([*probe.take(rows.column(0)).columns, *partners.columns], names=[*probe.schema.names, *names.values()])
+        return pa.Table.from_arrays(
+            [*probe.take(rows.column(0)).columns, *partners.columns], names=[*probe.schema.names, *names.values()]
+        )
 
     def _rest(self) -> pa.Table | None:
         """The rows of the build side that have no partner. In a thread."""
@@ -271,28 +324,45 @@ class _HashJoin(Processor):
         rest = build.take(pa.array(np.flatnonzero(~self._has_partner)))
         partner = {name: other for name, other in self._on if name == other}
         columns = [
-            _as(rest.column(column_of(rest.schema, partner[field.name])), field) if field.name in partner else pa.nulls(rest.num_rows, field.type)
+            (
+                _as(rest.column(column_of(rest.schema, partner[field.name])), field)
+                if field.name in partner
+                else pa.nulls(rest.num_rows, field.type)
+            )
             for field in probe
         ]
         names = self._build_names(probe, build.schema)
-        return pa.Table.from_arrays([*columns, *rest.select(list(names)).columns], names=[*probe.names, *names.values()])
+        return pa.Table.from_arrays(
+            [*columns, *rest.select(list(names)).columns], names=[*probe.names, *names.values()]
+        )
 
     def _build_names(self, probe: pa.Schema, build: pa.Schema) -> dict[int, str]:
         """The columns of the build side that the result has, by position, with their names there."""
         same = {partner for name, partner in self._on if name == partner}
         taken = set(probe.names)
-        names = {i: f"{name}{self._suffix}" if name in taken else name for i, name in enumerate(build.names) if name not in same}
+        names = {
+            i: f"{name}{self._suffix}" if name in taken else name
+            for i, name in enumerate(build.names)
+            if name not in same
+        }
         result = [*probe.names, *names.values()]
         twice = sorted({name for name in names.values() if result.count(name) > 1})
         if twice:
-            raise DagError(f"the join would have two columns {twice[0]!r}; rename one upstream, or choose another build_suffix")
+            raise DagError(
+                f"the join would have two columns {twice[0]!r}; rename one upstream, or choose another build_suffix"
+            )
         return names
 
     def _check_types(self, probe: pa.Schema, build: pa.Schema) -> None:
         for name, partner in self._on:
-            one, other = (_kind(side.field(column_of(side, column)).type) for side, column in ((probe, name), (build, partner)))
+            one, other = (
+                _kind(side.field(column_of(side, column)).type) for side, column in ((probe, name), (build, partner))
+            )
             if one != other and "null" not in (one, other):
-                raise DagError(f"the join compares {name!r}, which is {one}, with {partner!r}, which is {other}; cast one of them upstream")
+                raise DagError(
+                    f"the join compares {name!r}, which is {one}, with {partner!r}, which is {other}; cast one of them"
+                    " upstream"
+                )
 
 
 def _as(key: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
@@ -300,11 +370,16 @@ def _as(key: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     try:
         return key.cast(field.type)
     except pa.ArrowInvalid as error:
-        raise DataError(f"a key of the build side does not fit column {field.name!r} of the probe side ({field.type}): {error}; cast one upstream") from error
+        raise DataError(
+            f"a key of the build side does not fit column {field.name!r} of the probe side ({field.type}): {error};"
+            " cast one upstream"
+        ) from error
 
 
 def _kind(arrow: pa.DataType) -> str:
-    """What values of a type may be compared with, in a word: equal words compare, and their rows meet behind partitioned edges."""
+    """What values of a type may be compared with, in a word: equal words compare, and their rows meet behind
+    partitioned edges.
+    """
     if pa.types.is_dictionary(arrow):
         return _kind(arrow.value_type)
     if pa.types.is_integer(arrow):
@@ -313,7 +388,12 @@ def _kind(arrow: pa.DataType) -> str:
         return "float"
     if pa.types.is_string(arrow) or pa.types.is_large_string(arrow) or pa.types.is_string_view(arrow):
         return "string"
-    if pa.types.is_binary(arrow) or pa.types.is_large_binary(arrow) or pa.types.is_fixed_size_binary(arrow) or pa.types.is_binary_view(arrow):
+    if (
+        pa.types.is_binary(arrow)
+        or pa.types.is_large_binary(arrow)
+        or pa.types.is_fixed_size_binary(arrow)
+        or pa.types.is_binary_view(arrow)
+    ):
         return "binary"
     if pa.types.is_decimal(arrow):
         return f"decimal of scale {arrow.scale}"

@@ -1,7 +1,8 @@
 """The member's kernel as processors use it: it decides over *keys and row numbers*, and Arrow takes the rows.
 
-A processor that sorts, joins or groups gives the kernel the key columns only, under names of its own, with the number of each row. The answer names rows, and
-the rows themselves never leave Arrow: their types, dictionaries and column names come out as they went in.
+A processor that sorts, joins or groups gives the kernel the key columns only, under names of its own, with the number
+of each row. The answer names rows, and the rows themselves never leave Arrow: their types, dictionaries and column
+names come out as they went in.
 """
 
 from __future__ import annotations
@@ -88,6 +89,9 @@ def column_of(schema: pa.Schema, name: str) -> int:
         case [position]:
             return int(position)
         case []:
-            raise DagError(f"there is no column {name!r} in the input, which has {', '.join(map(repr, schema.names)) or 'no column'}")
+            raise DagError(
+                f"there is no column {name!r} in the input, which has"
+                f" {', '.join(map(repr, schema.names)) or 'no column'}"
+            )
         case several:
             raise DagError(f"the input has {len(several)} columns {name!r}; rename them upstream, so that one is meant")

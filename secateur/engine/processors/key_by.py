@@ -22,10 +22,10 @@ def key_by(keys: Mapping[str, str | KeyFunction], *, keep: bool = True, cooperat
     """A vertex that puts key columns in front of its rows.
 
     Args:
-        keys: For each key column its name, and where its values come from: the name of a column, or a function from a batch to an array with a value for each
-            row.
-        keep: Whether columns that only lend their values stay under their own names too; False renames them. A column that has the name of a key gives way to
-            the key.
+        keys: For each key column its name, and where its values come from: the name of a column, or a function from a
+            batch to an array with a value for each row.
+        keep: Whether columns that only lend their values stay under their own names too; False renames them. A column
+            that has the name of a key gives way to the key.
         cooperative: As for :func:`~secateur.processors.map_batches`, where there are functions.
 
     Raises:
@@ -70,7 +70,11 @@ class _KeyBy(Processor):
     def __init__(self, keys: Mapping[str, str | KeyFunction], keep: bool, cooperative: bool) -> None:
         self.cooperative = cooperative
         self._keys = keys
-        self._dropped = frozenset(keys) if keep else frozenset(keys) | {source for source in keys.values() if isinstance(source, str)}
+        self._dropped = (
+            frozenset(keys)
+            if keep
+            else frozenset(keys) | {source for source in keys.values() if isinstance(source, str)}
+        )
         self._made: pa.RecordBatch | None = None
 
     def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
@@ -84,7 +88,10 @@ class _KeyBy(Processor):
     def _keyed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = {name: _values(name, source, batch) for name, source in self._keys.items()}
         others = [index for index, name in enumerate(batch.schema.names) if name not in self._dropped]
-        return pa.RecordBatch.from_arrays([*columns.values(), *(batch.column(i) for i in others)], names=[*columns, *(batch.schema.names[i] for i in others)])
+        return pa.RecordBatch.from_arrays(
+            [*columns.values(), *(batch.column(i) for i in others)],
+            names=[*columns, *(batch.schema.names[i] for i in others)],
+        )
 
 
 def _values(name: str, source: str | KeyFunction, batch: pa.RecordBatch) -> pa.Array:
@@ -94,5 +101,8 @@ def _values(name: str, source: str | KeyFunction, batch: pa.RecordBatch) -> pa.A
     values = made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
     if not isinstance(values, pa.Array) or len(values) != batch.num_rows:
         what = f"{len(values)} values" if isinstance(values, pa.Array) else f"a {type(made).__name__}"
-        raise DagError(f"the function of key {name!r} returned {what} for {batch.num_rows} rows; return a pyarrow.Array with one value for each row")
+        raise DagError(
+            f"the function of key {name!r} returned {what} for {batch.num_rows} rows; return a pyarrow.Array with one"
+            " value for each row"
+        )
     return values

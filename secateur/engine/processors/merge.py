@@ -24,8 +24,9 @@ __all__ = ["InputMerge", "MergeBuffer", "MergeSupplier", "merge"]
 def merge(*by: str | SortKey, inputs: int, bytes_max: int = BYTES_MAX) -> MergeSupplier:
     """A vertex that merges inputs, each of which is in order already, and emits rows as soon as their place is known.
 
-    Each inbound edge has to bring the rows of one ordered producer: one processor in the whole job, such as a sort on each of several known members. Unlike
-    :func:`~secateur.engine.processors.sort.sort` it need not keep all rows: it takes a batch of those inputs of which it has none.
+    Each inbound edge has to bring the rows of one ordered producer: one processor in the whole job, such as a sort on
+    each of several known members. Unlike :func:`~secateur.engine.processors.sort.sort` it need not keep all rows: it
+    takes a batch of those inputs of which it has none.
 
     Args:
         by: What the inputs are ordered by; as for :func:`~secateur.engine.processors.sort.sort`.
@@ -33,7 +34,8 @@ def merge(*by: str | SortKey, inputs: int, bytes_max: int = BYTES_MAX) -> MergeS
         bytes_max: Bound on the rows kept.
 
     Raises:
-        DagError: No column is named, or one twice; less than one input. Running, when an input is not in order, lacks a column, or has an ordinal too many.
+        DagError: No column is named, or one twice; less than one input. Running, when an input is not in order, lacks a
+            column, or has an ordinal too many.
         LimitExceededError: Running, past ``bytes_max``.
     """
     if inputs < 1:
@@ -63,9 +65,11 @@ class MergeSupplier(KernelSupplier):
 
 
 class MergeBuffer(Processor):
-    """Sorts what is pending of all inputs, and emits up to the first of their last rows: what is still to come of that input lies behind it.
+    """Sorts what is pending of all inputs, and emits up to the first of their last rows: what is still to come of that
+    input lies behind it.
 
-    The row emitted last stands before all others in each sort. So a row that an input brings too late is found before it, for no extra cost.
+    The row emitted last stands before all others in each sort. So a row that an input brings too late is found before
+    it, for no extra cost.
     """
 
     def __init__(self, kernel: Kernel, keys: tuple[SortKey, ...], bytes_max: int, inputs: int) -> None:
@@ -101,7 +105,8 @@ class MergeBuffer(Processor):
         size = sum(buffer.bytes for buffer in self._pending)
         if size > self._bytes_max:
             raise LimitExceededError(
-                f"merging keeps {size:,} bytes of inputs that are ahead of the slowest one, its bound is {self._bytes_max:,}; raise bytes_max"
+                f"merging keeps {size:,} bytes of inputs that are ahead of the slowest one, its bound is"
+                f" {self._bytes_max:,}; raise bytes_max"
             )
 
     def end(self, index: int) -> None:
@@ -138,7 +143,9 @@ class MergeBuffer(Processor):
         self._emitter = None
         return True
 
-    def _merged(self, last: pa.Table | None, tables: Sequence[pa.Table | None], open_: frozenset[int]) -> tuple[pa.Table, list[pa.Table]]:
+    def _merged(
+        self, last: pa.Table | None, tables: Sequence[pa.Table | None], open_: frozenset[int]
+    ) -> tuple[pa.Table, list[pa.Table]]:
         """The rows that have their place, in order, and what is left of each input. In a thread."""
         rows = last
         bounds = [0 if last is None else 1]
@@ -155,8 +162,14 @@ class MergeBuffer(Processor):
             ordered = place[start:end]
             if (np.diff(ordered) < 0).any() or (last is not None and end > start and ordered[0] < place[0]):
                 keys = ", ".join(key.column for key in self._keys)
-                raise DagError(f"input {index} of the merge is not in order of {keys}; sort it, and let one processor alone feed the edge")
-        done = min((int(place[spans[index][1] - 1]) + 1 for index in open_ if spans[index][1] > spans[index][0]), default=len(order))
+                raise DagError(
+                    f"input {index} of the merge is not in order of {keys}; sort it, and let one processor alone feed"
+                    " the edge"
+                )
+        done = min(
+            (int(place[spans[index][1] - 1]) + 1 for index in open_ if spans[index][1] > spans[index][0]),
+            default=len(order),
+        )
         if any(spans[index][1] == spans[index][0] for index in open_):
             done = 0 if last is None else 1  # an open input of which nothing is pending: any row may still come
         taken = order[bounds[0] : done]
@@ -165,17 +178,21 @@ class MergeBuffer(Processor):
 
 
 class InputMerge(MergeBuffer):
-    """Merges the inputs of a processor, each as far as it is needed: of one that is ahead nothing is taken, so its producer waits.
+    """Merges the inputs of a processor, each as far as it is needed: of one that is ahead nothing is taken, so its
+    producer waits.
 
     Args:
         kernel: Compares.
         keys: What the inputs are in order of.
         bytes_max: Bound on the rows kept.
         inputs: How many there are; None for all that the processor has.
-        step_bytes: Of each input that has not ended so many are wanted before rows are emitted: few calls of the kernel, or few rows that wait.
+        step_bytes: Of each input that has not ended so many are wanted before rows are emitted: few calls of the
+            kernel, or few rows that wait.
     """
 
-    def __init__(self, kernel: Kernel, keys: tuple[SortKey, ...], bytes_max: int, inputs: int | None = None, step_bytes: int = 0) -> None:
+    def __init__(
+        self, kernel: Kernel, keys: tuple[SortKey, ...], bytes_max: int, inputs: int | None = None, step_bytes: int = 0
+    ) -> None:
         super().__init__(kernel, keys, bytes_max, inputs or 0)
         self._takes_all = inputs is None
         self._step_bytes = step_bytes
@@ -188,7 +205,11 @@ class InputMerge(MergeBuffer):
     @property
     def wanted(self) -> Collection[int]:  # type: ignore[override]
         """The inputs of which too little is pending."""
-        return [index for index in self._open if not self._pending[index].rows or self._pending[index].bytes < self._step_bytes]
+        return [
+            index
+            for index in self._open
+            if not self._pending[index].rows or self._pending[index].bytes < self._step_bytes
+        ]
 
     @property
     def can_go_on(self) -> bool:
@@ -197,7 +218,10 @@ class InputMerge(MergeBuffer):
     def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
         if self.is_idle:
             if ordinal >= len(self._pending):
-                raise DagError(f"merge(inputs={len(self._pending)}) received a batch on input {ordinal}; say how many inbound edges it has")
+                raise DagError(
+                    f"merge(inputs={len(self._pending)}) received a batch on input {ordinal}; say how many inbound"
+                    " edges it has"
+                )
             if self._open == {ordinal} and batch.num_rows and not any(buffer.rows for buffer in self._pending):
                 return self.outbox.offer(batch)  # nothing is left that could come between its rows
             self.add(ordinal, batch)

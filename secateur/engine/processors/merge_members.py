@@ -1,4 +1,6 @@
-"""The rows of a stage that come in order from each member, in one order: a merge at the coordinator that hears every member by itself."""
+"""The rows of a stage that come in order from each member, in one order: a merge at the coordinator that hears every
+member by itself.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,17 @@ from secateur.engine.processors.sort_key import SortKey
 __all__ = ["MergeMembers"]
 
 _STEP_BYTES: Final = 4 << 20
-"""Merged at a time, of each member: sorting three times as much takes twice as long as sorting three times a quarter of it."""
+"""Merged at a time, of each member: sorting three times as much takes twice as long as sorting three times a quarter of
+it.
+"""
 _BYTES_MAX: Final = 1 << 30
 """Of a member about a step is kept; this is a bound for thousands of them."""
 
 
 class MergeMembers(ProcessorMetaSupplier):
-    """The vertex that merges: put an edge that keeps members apart before it. It holds a few megabytes of each member, and its edge as much.
+    """The vertex that merges: put an edge that keeps members apart before it.
+
+    It holds a few megabytes of each member, and its edge as much.
 
     Args:
         keys: The order of the rows of each member; at least one.

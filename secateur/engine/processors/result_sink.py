@@ -19,9 +19,11 @@ __all__ = ["ResultSink"]
 
 @portable("result-sink")
 class ResultSink(ProcessorMetaSupplier):
-    """One processor at the coordinator that keeps what it receives, in the order of arrival; the job's result has it under the name of the vertex.
+    """One processor at the coordinator that keeps what it receives, in the order of arrival; the job's result has it
+    under the name of the vertex.
 
-    Feed it through distributed edges, unless what feeds it runs at the coordinator only. A job in which no row can reach it has an empty result.
+    Feed it through distributed edges, unless what feeds it runs at the coordinator only. A job in which no row can
+    reach it has an empty result.
 
     Args:
         limit: Which of the rows are the result; once it has them, the job ends everywhere, and well. None for all.

@@ -1,4 +1,7 @@
-"""Functions over single rows as processors, for convenience: a row is a dict. They cost about a microsecond for each value."""
+"""Functions over single rows as processors, for convenience: a row is a dict.
+
+They cost about a microsecond for each value.
+"""
 
 from __future__ import annotations
 
@@ -16,23 +19,30 @@ __all__ = ["filter_dicts", "flat_map_dicts", "map_dicts"]
 Row = Mapping[str, Any]
 
 
-def map_dicts(function: Callable[[dict[str, Any]], Row], schema: pa.Schema, *, cooperative: bool = False) -> ProcessorSupplier:
+def map_dicts(
+    function: Callable[[dict[str, Any]], Row], schema: pa.Schema, *, cooperative: bool = False
+) -> ProcessorSupplier:
     """A vertex that makes one row of each row.
 
     Args:
-        function: Is given a row as a dict by column name, NULL as None; returns another. A column that it leaves out is NULL.
+        function: Is given a row as a dict by column name, NULL as None; returns another. A column that it leaves out is
+            NULL.
         schema: The columns of the rows that it returns.
-        cooperative: True only for functions so fast, on batches so small, that a whole batch takes less than about a millisecond; otherwise it runs in a thread
-            of its own.
+        cooperative: True only for functions so fast, on batches so small, that a whole batch takes less than about a
+            millisecond; otherwise it runs in a thread of its own.
 
     Raises:
         DagError: Running, when the function returns something else, or a column that the schema lacks.
         DataError: Running, when a value does not fit its column.
     """
-    return map_batches(lambda batch: _batch_of([function(row) for row in batch.to_pylist()], schema), cooperative=cooperative)
+    return map_batches(
+        lambda batch: _batch_of([function(row) for row in batch.to_pylist()], schema), cooperative=cooperative
+    )
 
 
-def flat_map_dicts(function: Callable[[dict[str, Any]], Iterable[Row]], schema: pa.Schema, *, cooperative: bool = False) -> ProcessorSupplier:
+def flat_map_dicts(
+    function: Callable[[dict[str, Any]], Iterable[Row]], schema: pa.Schema, *, cooperative: bool = False
+) -> ProcessorSupplier:
     """A vertex that makes any number of rows of each row.
 
     Args:
@@ -43,7 +53,10 @@ def flat_map_dicts(function: Callable[[dict[str, Any]], Iterable[Row]], schema: 
     Raises:
         DagError, DataError: As :func:`map_dicts`.
     """
-    return map_batches(lambda batch: _batch_of([made for row in batch.to_pylist() for made in function(row)], schema), cooperative=cooperative)
+    return map_batches(
+        lambda batch: _batch_of([made for row in batch.to_pylist() for made in function(row)], schema),
+        cooperative=cooperative,
+    )
 
 
 def filter_dicts(predicate: Callable[[dict[str, Any]], bool], *, cooperative: bool = False) -> ProcessorSupplier:
@@ -53,7 +66,10 @@ def filter_dicts(predicate: Callable[[dict[str, Any]], bool], *, cooperative: bo
         predicate: Is given a row as a dict by column name.
         cooperative: As for :func:`map_dicts`.
     """
-    return map_batches(lambda batch: batch.filter(pa.array([bool(predicate(row)) for row in batch.to_pylist()], pa.bool_())), cooperative=cooperative)
+    return map_batches(
+        lambda batch: batch.filter(pa.array([bool(predicate(row)) for row in batch.to_pylist()], pa.bool_())),
+        cooperative=cooperative,
+    )
 
 
 def _batch_of(rows: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
@@ -62,12 +78,19 @@ def _batch_of(rows: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
         if not isinstance(row, Mapping):
             raise DagError(f"the function returned a {type(row).__name__}; return a dict for each row")
         if not row.keys() <= names:
-            raise DagError(f"the function returned the column {min(row.keys() - names)!r}, which its schema lacks; it has {', '.join(schema.names)}")
-    return pa.RecordBatch.from_arrays([_column([row.get(field.name) for row in rows], field) for field in schema], schema=schema)
+            raise DagError(
+                f"the function returned the column {min(row.keys() - names)!r}, which its schema lacks; it has"
+                f" {', '.join(schema.names)}"
+            )
+    return pa.RecordBatch.from_arrays(
+        [_column([row.get(field.name) for row in rows], field) for field in schema], schema=schema
+    )
 
 
 def _column(values: list[Any], field: pa.Field) -> pa.Array:
     try:
         return pa.array(values, field.type)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
-        raise DataError(f"the function returned a value for column {field.name!r} that is no {field.type}: {error}") from error
+        raise DataError(
+            f"the function returned a value for column {field.name!r} that is no {field.type}: {error}"
+        ) from error

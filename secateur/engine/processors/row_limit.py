@@ -1,4 +1,6 @@
-"""LIMIT and OFFSET of rows that come in any order, or in the right one: which of them are the answer, and when there are enough."""
+"""LIMIT and OFFSET of rows that come in any order, or in the right one: which of them are the answer, and when there
+are enough.
+"""
 
 from __future__ import annotations
 

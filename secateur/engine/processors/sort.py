@@ -20,13 +20,13 @@ __all__ = ["SortProcessor", "SortSupplier", "sort"]
 def sort(*by: str | SortKey, bytes_max: int = BYTES_MAX) -> SortSupplier:
     """A vertex that emits its rows in order, once it has all. Rows with equal keys stay in the order of arrival.
 
-    Each processor sorts what reaches it: for one order over everything feed it through ``all_to_one().distributed()``, or sort where the rows are and
-    :func:`~secateur.engine.processors.merge.merge`.
+    Each processor sorts what reaches it: for one order over everything feed it through ``all_to_one().distributed()``,
+    or sort where the rows are and :func:`~secateur.engine.processors.merge.merge`.
 
     Args:
         by: Columns by name, or as :class:`SortKey`; see :func:`desc`.
-        bytes_max: Bound on the rows that one processor keeps in memory. What the kernel needs beside them, keys and row numbers, spills where the member has a
-            spill directory.
+        bytes_max: Bound on the rows that one processor keeps in memory. What the kernel needs beside them, keys and row
+            numbers, spills where the member has a spill directory.
 
     Raises:
         DagError: No column is named, or one twice. Running, when the input has no such column.
@@ -60,7 +60,9 @@ class SortProcessor(GatheringProcessor):
 
     def __init__(self, kernel: Kernel, keys: tuple[SortKey, ...], bytes_max: int) -> None:
         super().__init__(
-            bytes_max, "sort fewer rows (top_n() keeps n), select fewer columns upstream, spread the rows over more processors, or raise bytes_max"
+            bytes_max,
+            "sort fewer rows (top_n() keeps n), select fewer columns upstream, spread the rows over more processors, or"
+            " raise bytes_max",
         )
         self._kernel = kernel
         self._keys = keys
@@ -71,4 +73,6 @@ class SortProcessor(GatheringProcessor):
     def reduce(self, kept: pa.Table | None, new: pa.Table) -> pa.Table:
         table = together(kept, new)
         relation = numbered(table, [key.column for key in self._keys])
-        return table.take(self._kernel.rows(f"SELECT row FROM rows ORDER BY {order_by(self._keys)}", {"rows": relation}))
+        return table.take(
+            self._kernel.rows(f"SELECT row FROM rows ORDER BY {order_by(self._keys)}", {"rows": relation})
+        )

@@ -49,5 +49,8 @@ def sort_keys(by: Sequence[str | SortKey], what: str) -> tuple[SortKey, ...]:
 
 def order_by(keys: Sequence[SortKey]) -> str:
     """The ORDER BY list over the columns ``k0``, ``k1``, ... and ``row``: a stable order."""
-    items = [f"k{i} {'DESC' if key.descending else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}" for i, key in enumerate(keys)]
+    items = [
+        f"k{i} {'DESC' if key.descending else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+        for i, key in enumerate(keys)
+    ]
     return ", ".join([*items, "row"])

@@ -1,7 +1,9 @@
-"""Sort where the rows are, then merge: each producer's rows are a *run* in order, and one processor merges the runs as they come.
+"""Sort where the rows are, then merge: each producer's rows are a *run* in order, and one processor merges the runs as
+they come.
 
-A merge of several edges (:mod:`~secateur.engine.processors.merge`) has to know its producers when the DAG is built. Here one edge brings the runs of all
-participants, however many there will be: a column says which run a row belongs to and how many there are, and a last row says that a run has ended.
+A merge of several edges (:mod:`~secateur.engine.processors.merge`) has to know its producers when the DAG is built.
+Here one edge brings the runs of all participants, however many there will be: a column says which run a row belongs to
+and how many there are, and a last row says that a run has ended.
 """
 
 from __future__ import annotations
@@ -25,13 +27,16 @@ from secateur.errors import DagError
 __all__ = ["RUN", "MergeRunsSupplier", "SortRunsSupplier", "merge_runs", "sort_runs"]
 
 RUN: Final = "run of the sort"
-"""The column, int64: how many runs there are, times 2^32, plus the number of the run; its bitwise complement in the row that ends the run."""
+"""The column, int64: how many runs there are, times 2^32, plus the number of the run; its bitwise complement in the row
+that ends the run.
+"""
 
 _RUN_BITS: Final = 32
 
 
 def sort_runs(*by: str | SortKey, bytes_max: int = BYTES_MAX) -> SortRunsSupplier:
-    """As :func:`~secateur.engine.processors.sort.sort`, for :func:`merge_runs` downstream; put an ``all_to_one().distributed()`` edge between them.
+    """As :func:`~secateur.engine.processors.sort.sort`, for :func:`merge_runs` downstream; put an
+    ``all_to_one().distributed()`` edge between them.
 
     Raises:
         Error: As ``sort``.
@@ -40,19 +45,22 @@ def sort_runs(*by: str | SortKey, bytes_max: int = BYTES_MAX) -> SortRunsSupplie
 
 
 def merge_runs(*by: str | SortKey, bytes_max: int = BYTES_MAX) -> MergeRunsSupplier:
-    """A vertex that brings the runs of :func:`sort_runs` into one order, and emits rows as soon as their place is known.
+    """A vertex that brings the runs of :func:`sort_runs` into one order, and emits rows as soon as their place is
+    known.
 
-    It keeps the rows that are ahead of the slowest run: a fraction of all where the runs cover the same values, most of them where each has values of its own.
+    It keeps the rows that are ahead of the slowest run: a fraction of all where the runs cover the same values, most of
+    them where each has values of its own.
 
-    For more rows than one processor may keep, not for speed: of a million rows from three members, three sorts and the merge took 0.31 s of processor time, one
-    sort 0.13 s.
+    For more rows than one processor may keep, not for speed: of a million rows from three members, three sorts and the
+    merge took 0.31 s of processor time, one sort 0.13 s.
 
     Args:
         by: What the runs are ordered by; as for ``sort_runs``.
         bytes_max: Bound on the rows kept.
 
     Raises:
-        DagError: No column is named, or one twice. Running, when the input does not come from ``sort_runs``, or has another order.
+        DagError: No column is named, or one twice. Running, when the input does not come from ``sort_runs``, or has
+            another order.
         LimitExceededError: Running, past ``bytes_max``.
     """
     return MergeRunsSupplier(sort_keys(by, "merge_runs()"), bytes_max)

@@ -21,8 +21,8 @@ __all__ = ["TopNSupplier", "top_n"]
 def top_n(n: int, *by: str | SortKey, bytes_max: int = BYTES_MAX) -> TopNSupplier:
     """A vertex that emits its first ``n`` rows in an order, in that order. Of equal rows, those that arrived first.
 
-    Each processor answers for what reaches it. For the first ``n`` of everything put two behind each other: one where the rows are, one behind an
-    ``all_to_one().distributed()`` edge; so at most ``n`` rows of each processor travel.
+    Each processor answers for what reaches it. For the first ``n`` of everything put two behind each other: one where
+    the rows are, one behind an ``all_to_one().distributed()`` edge; so at most ``n`` rows of each processor travel.
 
     Args:
         n: At least 0.
@@ -69,4 +69,8 @@ class _TopN(GatheringProcessor):
     def reduce(self, kept: pa.Table | None, new: pa.Table) -> pa.Table:
         table = together(kept, new)
         relation = numbered(table, [key.column for key in self._keys])
-        return table.take(self._kernel.rows(f"SELECT row FROM rows ORDER BY {order_by(self._keys)} LIMIT {self._n:d}", {"rows": relation}))
+        return table.take(
+            self._kernel.rows(
+                f"SELECT row FROM rows ORDER BY {order_by(self._keys)} LIMIT {self._n:d}", {"rows": relation}
+            )
+        )

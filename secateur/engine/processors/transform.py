@@ -21,8 +21,9 @@ def map_batches(function: BatchFunction, *, cooperative: bool = False) -> Proces
 
     Args:
         function: Returns a batch, or an iterable of none, one or more.
-        cooperative: True only for a function that returns within about a millisecond and waits for nothing: it then runs on the member's event loop, which is
-            shared with everything else that the member serves. Otherwise each processor has a thread of its own.
+        cooperative: True only for a function that returns within about a millisecond and waits for nothing: it then
+            runs on the member's event loop, which is shared with everything else that the member serves. Otherwise each
+            processor has a thread of its own.
     """
     return _TransformSupplier(function, cooperative)
 
@@ -59,7 +60,10 @@ class _Transform(Processor):
         if self._emitter is None:
             made = self._function(batch)
             if not isinstance(made, pa.RecordBatch) and not isinstance(made, Iterable):
-                raise DagError(f"the function returned a {type(made).__name__}; return a pyarrow.RecordBatch, or an iterable of them")
+                raise DagError(
+                    f"the function returned a {type(made).__name__}; return a pyarrow.RecordBatch, or an iterable of"
+                    " them"
+                )
             self._emitter = Emitter(self.outbox, iter((made,)) if isinstance(made, pa.RecordBatch) else iter(made))
         if not self._emitter.emit():
             return False

@@ -18,13 +18,16 @@ __all__ = ["UnionSupplier", "union"]
 
 
 def union(schema: pa.Schema | None = None) -> UnionSupplier:
-    """A vertex that passes on the rows of all its inputs, duplicates too (UNION ALL by name; put :func:`distinct` behind it for UNION).
+    """A vertex that passes on the rows of all its inputs, duplicates too (UNION ALL by name; put :func:`distinct`
+    behind it for UNION).
 
     Args:
-        schema: The columns to pass on, by name and in this order; types are cast. None: those of the first batch that arrives, with exactly their types.
+        schema: The columns to pass on, by name and in this order; types are cast. None: those of the first batch that
+            arrives, with exactly their types.
 
     Raises:
-        DagError: Running, when a batch lacks a column, has one too many, or has another type and there is no ``schema``.
+        DagError: Running, when a batch lacks a column, has one too many, or has another type and there is no
+            ``schema``.
         DataError: Running, when a value cannot be cast.
     """
     return UnionSupplier(schema)
@@ -59,11 +62,16 @@ class _Union(Processor):
     def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
         if self._schema is None:
             self._schema = batch.schema
-        return self.outbox.offer(batch if batch.schema.equals(self._schema) else self._conformed(ordinal, batch, self._schema))
+        return self.outbox.offer(
+            batch if batch.schema.equals(self._schema) else self._conformed(ordinal, batch, self._schema)
+        )
 
     def _conformed(self, ordinal: int, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         if sorted(batch.schema.names) != sorted(schema.names):
-            raise DagError(f"input {ordinal} has the columns {', '.join(batch.schema.names)}, wanted are {', '.join(schema.names)}; select and rename upstream")
+            raise DagError(
+                f"input {ordinal} has the columns {', '.join(batch.schema.names)}, wanted are"
+                f" {', '.join(schema.names)}; select and rename upstream"
+            )
         columns = [self._cast(ordinal, batch.column(column_of(batch.schema, field.name)), field) for field in schema]
         return pa.RecordBatch.from_arrays(columns, names=schema.names)
 
@@ -71,8 +79,13 @@ class _Union(Processor):
         if column.type.equals(field.type):
             return column
         if not self._casts:
-            raise DagError(f"column {field.name!r} of input {ordinal} is {column.type}, but {field.type} came first; pass the schema wanted to union()")
+            raise DagError(
+                f"column {field.name!r} of input {ordinal} is {column.type}, but {field.type} came first; pass the"
+                " schema wanted to union()"
+            )
         try:
             return column.cast(field.type)
         except pa.ArrowException as error:
-            raise DataError(f"column {field.name!r} of input {ordinal} cannot be cast from {column.type} to {field.type}: {error}") from error
+            raise DataError(
+                f"column {field.name!r} of input {ordinal} cannot be cast from {column.type} to {field.type}: {error}"
+            ) from error

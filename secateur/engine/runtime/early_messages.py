@@ -18,7 +18,8 @@ _CREDIT_BYTES: Final = 64
 
 
 class EarlyMessages:
-    """Keeps messages by job until the job starts, and remembers jobs that have ended so that their stragglers are not kept.
+    """Keeps messages by job until the job starts, and remembers jobs that have ended so that their stragglers are not
+    kept.
 
     Args:
         bytes_max: Most bytes of payloads, all jobs together.
@@ -44,7 +45,8 @@ class EarlyMessages:
         """Keep a message of a job that is not running here.
 
         Returns:
-            False when the bound is passed: then all messages of that job are dropped, and its later ones are not kept either.
+            False when the bound is passed: then all messages of that job are dropped, and its later ones are not kept
+            either.
         """
         self.expire(now_s)
         if message.job in self._ended:

@@ -1,8 +1,9 @@
 """Threads for calls that should be short, which those that turn out to be long do not keep from others.
 
-A call that has run for a while no longer counts among those that the executor is to run at the same time, so the next one that waits gets a thread of its own.
-Short calls so wait for short calls only, although nobody knows beforehand which ones they are: two levels of a multilevel feedback queue, of which the lower
-one is the operating system's scheduler.
+A call that has run for a while no longer counts among those that the executor is to run at the same time, so the next
+one that waits gets a thread of its own. Short calls so wait for short calls only, although nobody knows beforehand
+which ones they are: two levels of a multilevel feedback queue, of which the lower one is the operating system's
+scheduler.
 
 Source: F. Corbato, M. Daggett, R. Daley, "An experimental time-sharing system", 1962.
 """
@@ -26,7 +27,8 @@ LONG_AFTER_S: Final = 0.2
 
 
 class ElasticThreads(Executor):
-    """Runs calls in the order in which they come, in a few threads and in more while some of these have been busy with one call for long.
+    """Runs calls in the order in which they come, in a few threads and in more while some of these have been busy with
+    one call for long.
 
     Args:
         name: Prefix of the threads' names.
@@ -96,7 +98,9 @@ class ElasticThreads(Executor):
         with self._changed:
             while len(self._calls) > self._idle and len(self._workers) < self._threads_max and not self._is_closed:
                 long_since_s = monotonic() - self._long_after_s
-                ages_s = [started_s - long_since_s for started_s in self._started_s.values() if started_s > long_since_s]
+                ages_s = [
+                    started_s - long_since_s for started_s in self._started_s.values() if started_s > long_since_s
+                ]
                 self._changed.wait(max(min(ages_s, default=self._long_after_s), 0.001))
                 self._provide()
             self._is_watched = False

@@ -43,10 +43,13 @@ class Execution:
         extra_services: More services, by type, for the processors of this execution.
         scheduler: Gives turns.
         post: Hands messages to the transport.
-        on_ended: Called exactly once: with the first failure, at once when it happens; or with None when everything is done and closed.
-        on_closed: Called exactly once, when every processor and supplier has been closed; after a failure that may be later than ``on_ended``.
+        on_ended: Called exactly once: with the first failure, at once when it happens; or with None when everything is
+            done and closed.
+        on_closed: Called exactly once, when every processor and supplier has been closed; after a failure that may be
+            later than ``on_ended``.
 
-    Messages that arrive while the start runs in a thread are kept by :meth:`receive`; their number is bounded by the windows of the senders.
+    Messages that arrive while the start runs in a thread are kept by :meth:`receive`; their number is bounded by the
+    windows of the senders.
     """
 
     def __init__(
@@ -75,7 +78,12 @@ class Execution:
         self._early: list[ExchangeData | Credit] = []
         self._deadline: asyncio.TimerHandle | None = None
         self._wiring = Wiring(
-            plan, frame_bytes_max=services.limits.frame_bytes_max, post=post, scheduler=scheduler, fail=self.fail, sender_ended=self._end_if_all_done
+            plan,
+            frame_bytes_max=services.limits.frame_bytes_max,
+            post=post,
+            scheduler=scheduler,
+            fail=self.fail,
+            sender_ended=self._end_if_all_done,
         )
 
     @property
@@ -83,7 +91,9 @@ class Execution:
         return self._state is _State.ENDED
 
     def start(self) -> None:
-        """Initialise suppliers and processors, here if all of them promise to be quick, otherwise in a thread; then run."""
+        """Initialise suppliers and processors, here if all of them promise to be quick, otherwise in a thread; then
+        run.
+        """
         if all(vertex.supplier.init_is_cooperative for vertex in self.plan.vertices):
             try:
                 self._prepare()
@@ -113,13 +123,17 @@ class Execution:
                 receiver = self._wiring.receivers.get(key)
                 if receiver is None:
                     raise ProtocolError(
-                        f"job {message.job}: member {message.sender} sent rows of edge {message.edge}, which does not lead from there to {self.plan.member}"
+                        f"job {message.job}: member {message.sender} sent rows of edge {message.edge}, which does not"
+                        f" lead from there to {self.plan.member}"
                     )
                 receiver.receive(message)
             else:
                 sender = self._wiring.senders.get(key)
                 if sender is None:
-                    raise ProtocolError(f"job {message.job}: member {message.sender} acknowledged rows of edge {message.edge}, which does not lead there")
+                    raise ProtocolError(
+                        f"job {message.job}: member {message.sender} acknowledged rows of edge {message.edge}, which"
+                        " does not lead there"
+                    )
                 sender.credit(message.size)
         except Error as error:
             self.fail(error)
@@ -148,10 +162,16 @@ class Execution:
         sent: Counter[int] = Counter()
         for (edge, _), sender in self._wiring.senders.items():
             sent[edge] += sender.sent_bytes
-        return [measure(vertex, self.plan.member, tasklets, self.plan.job.edges, sent) for vertex, tasklets in by_vertex.items()]
+        return [
+            measure(vertex, self.plan.member, tasklets, self.plan.job.edges, sent)
+            for vertex, tasklets in by_vertex.items()
+        ]
 
     def _prepare(self) -> None:
-        """Suppliers, processors and tasklets. Everything whose init was begun is registered first, so that it is closed whatever comes."""
+        """Suppliers, processors and tasklets.
+
+        Everything whose init was begun is registered first, so that it is closed whatever comes.
+        """
         for vertex in self.plan.vertices:
             self._suppliers.append((vertex.name, vertex.supplier))
             try:
@@ -174,7 +194,11 @@ class Execution:
         if error is None:
             self._begin()
         else:
-            self.fail(error if isinstance(error, Error) else InternalError(f"member {self.plan.member} could not start a job: {type(error).__name__}: {error}"))
+            self.fail(
+                error
+                if isinstance(error, Error)
+                else InternalError(f"member {self.plan.member} could not start a job: {type(error).__name__}: {error}")
+            )
 
     def _begin(self) -> None:
         self._state = _State.RUNNING
@@ -191,7 +215,11 @@ class Execution:
         self._end_if_all_done()
 
     def _end_if_all_done(self) -> None:
-        if self._state is _State.RUNNING and not self._running_tasklets and all(sender.is_ended for sender in self._wiring.senders.values()):
+        if (
+            self._state is _State.RUNNING
+            and not self._running_tasklets
+            and all(sender.is_ended for sender in self._wiring.senders.values())
+        ):
             self._state = _State.CLOSING
             self._close_all(self._closed_after_success)
 
@@ -247,9 +275,15 @@ class Execution:
         future.add_done_callback(lambda _: on_closed(first[0] if first else None))
 
     def _make_tasklet(self, vertex: VertexPlan, index: int, processor: Processor) -> Tasklet:
-        thread = None if processor.cooperative else ProcessorThread(f"secateur-{self.plan.member}-{vertex.name}-{index}")
+        thread = (
+            None if processor.cooperative else ProcessorThread(f"secateur-{self.plan.member}-{vertex.name}-{index}")
+        )
         writers = self._wiring.writers(vertex.name, index)
-        outbox = DirectOutbox(writers, vertex.name) if thread is None else WaitingOutbox(writers, vertex.name, lambda: tasklet.wake_from_thread())
+        outbox = (
+            DirectOutbox(writers, vertex.name)
+            if thread is None
+            else WaitingOutbox(writers, vertex.name, lambda: tasklet.wake_from_thread())
+        )
         tasklet = Tasklet(
             vertex=vertex.name,
             member=self.plan.member,
@@ -298,7 +332,13 @@ class Execution:
 def _check_processors(vertex: VertexPlan, processors: list[Any]) -> None:
     for processor in processors:
         if not isinstance(processor, Processor):
-            raise DagError(f"the supplier of vertex {vertex.name!r} returned a {type(processor).__name__}, which is not a Processor")
+            raise DagError(
+                f"the supplier of vertex {vertex.name!r} returned a {type(processor).__name__}, which is not a"
+                " Processor"
+            )
     if len(processors) != vertex.local_parallelism or len({id(p) for p in processors}) != len(processors):
         asked = vertex.local_parallelism
-        raise DagError(f"the supplier of vertex {vertex.name!r} returned {len(processors)} processors; {asked} different ones were asked for")
+        raise DagError(
+            f"the supplier of vertex {vertex.name!r} returned {len(processors)} processors; {asked} different ones were"
+            " asked for"
+        )

@@ -1,4 +1,6 @@
-"""A bound on the rows that the stages of one job keep from each other on one member, so that a statement that is too large fails and its member lives."""
+"""A bound on the rows that the stages of one job keep from each other on one member, so that a statement that is too
+large fails and its member lives.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ __all__ = ["GatherBudget"]
 
 
 class GatherBudget:
-    """Bytes that the stages of a job hold on a member: gathered for a kernel call, or made by one and not passed on yet. Used on the event loop.
+    """Bytes that the stages of a job hold on a member: gathered for a kernel call, or made by one and not passed on
+    yet. Used on the event loop.
 
     Args:
         bytes_max: How many there may be.
@@ -29,8 +32,9 @@ class GatherBudget:
         self.held_bytes += size
         if self.held_bytes > self._bytes_max:
             raise LimitExceededError(
-                f"the statement gathers more rows than one member may hold for it: {self.held_bytes:,} bytes, the limit is {self._bytes_max:,}; select fewer "
-                "columns, filter or aggregate before the join, partition the tables by the columns they are joined on, or raise gathered_bytes_max"
+                f"the statement gathers more rows than one member may hold for it: {self.held_bytes:,} bytes, the limit"
+                f" is {self._bytes_max:,}; select fewer columns, filter or aggregate before the join, partition the"
+                " tables by the columns they are joined on, or raise gathered_bytes_max"
             )
 
     def give_back(self, size: int) -> None:

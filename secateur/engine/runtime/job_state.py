@@ -1,4 +1,5 @@
-"""The coordinator's view of a running job, without I/O: who still runs, what was the first cause of failure, when everybody has ended.
+"""The coordinator's view of a running job, without I/O: who still runs, what was the first cause of failure, when
+everybody has ended.
 
 Events are method calls; each returns the effects that the caller has to carry out.
 """
@@ -28,7 +29,10 @@ class AwaitCancelled:
 
 @dataclass(frozen=True, slots=True)
 class FinishJob:
-    """The job has ended everywhere; ``error`` is the first cause, None for success. Comes exactly once, as the last effect."""
+    """The job has ended everywhere; ``error`` is the first cause, None for success.
+
+    Comes exactly once, as the last effect.
+    """
 
     error: Error | None
 
@@ -39,8 +43,9 @@ Effect = CancelMember | AwaitCancelled | FinishJob
 class JobStateMachine:
     """Waits for all participants, and ends the job everywhere on the first failure.
 
-    Invariant: every participant is told to stop at most once, and only while it may still run; ``FinishJob`` comes exactly once, and not before everybody who may
-    still run has said that it has ended, is lost, or was given enough time.
+    Invariant: every participant is told to stop at most once, and only while it may still run; ``FinishJob`` comes
+    exactly once, and not before everybody who may still run has said that it has ended, is lost, or was given enough
+    time.
     """
 
     def __init__(self, participants: Sequence[str]) -> None:

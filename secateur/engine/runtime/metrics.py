@@ -27,7 +27,8 @@ class TaskletMetrics:
         batches_out: Batches offered, counted once for each outbound edge.
         rows_out: Their rows.
         bytes_out: Their bytes.
-        busy_s: Seconds that its turns took, with the routing of what it offered and without what it offloaded; in its own thread, seconds in its calls.
+        busy_s: Seconds that its turns took, with the routing of what it offered and without what it offloaded; in its
+            own thread, seconds in its calls.
         offload_s: Seconds spent in what it offloaded, such as kernel calls.
     """
 
@@ -123,7 +124,12 @@ class VertexMetrics:
     def to_wire(self) -> list[Any]:
         """Plain data for msgpack; :meth:`from_wire` reads it back."""
         *plain, tasklets, inputs, outputs = _values(self)
-        return [*plain, [_values(entry) for entry in tasklets], [_values(entry) for entry in inputs], [_values(entry) for entry in outputs]]
+        return [
+            *plain,
+            [_values(entry) for entry in tasklets],
+            [_values(entry) for entry in inputs],
+            [_values(entry) for entry in outputs],
+        ]
 
     @classmethod
     def from_wire(cls, data: Sequence[Any]) -> VertexMetrics:
@@ -136,7 +142,9 @@ class VertexMetrics:
         )
 
 
-def measure(vertex: str, member: str, tasklets: Sequence[Tasklet], edges: Sequence[EdgePlan], sent_bytes: Mapping[int, int]) -> VertexMetrics:
+def measure(
+    vertex: str, member: str, tasklets: Sequence[Tasklet], edges: Sequence[EdgePlan], sent_bytes: Mapping[int, int]
+) -> VertexMetrics:
     """What a vertex has done on a member so far. On the event loop; costs some microseconds a processor.
 
     Args:
@@ -163,7 +171,10 @@ def measure(vertex: str, member: str, tasklets: Sequence[Tasklet], edges: Sequen
         offload_s=sum(entry.offload_s for entry in each),
         tasklets=each,
         inputs=tuple(_measure_input(edge, tasklets) for edge in inbound),
-        outputs=tuple(_measure_output(edge, position, tasklets, sent_bytes.get(edge.index, 0)) for position, edge in enumerate(outbound)),
+        outputs=tuple(
+            _measure_output(edge, position, tasklets, sent_bytes.get(edge.index, 0))
+            for position, edge in enumerate(outbound)
+        ),
     )
 
 

@@ -38,7 +38,9 @@ class ProcessorThread:
     """A daemon thread: a processor that never returns must not keep the process from ending."""
 
     def __init__(self, name: str) -> None:
-        self._calls: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...], Callable[[CallOutcome], None]] | None] = SimpleQueue()
+        self._calls: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...], Callable[[CallOutcome], None]] | None] = (
+            SimpleQueue()
+        )
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 

@@ -22,7 +22,8 @@ class JobResult:
 
     Attributes:
         job_id: Unique in the cluster.
-        tables: The rows of each result sink, by name of its vertex. Without columns, if no batch told the sink what they are.
+        tables: The rows of each result sink, by name of its vertex. Without columns, if no batch told the sink what
+            they are.
         members_touched: Ids of the participants, sorted; the coordinator is in it only if it took part.
         metrics: One entry for each vertex and member.
     """
@@ -68,7 +69,8 @@ class ResultCollector:
         self._bytes += bytes_of(batch)
         if self._bytes > self._bytes_max:
             raise LimitExceededError(
-                f"the result is larger than {self._bytes_max:,} bytes, its result_bytes_max: aggregate or filter more of it at the members, or raise that",
+                f"the result is larger than {self._bytes_max:,} bytes, its result_bytes_max: aggregate or filter more"
+                " of it at the members, or raise that",
                 limit="result_bytes_max",
             )
         self._rows[sink].add(batch)

@@ -1,4 +1,6 @@
-"""The rows of a job's result between its sink and whoever takes them while the job runs: bounded, so that a slow consumer slows the job."""
+"""The rows of a job's result between its sink and whoever takes them while the job runs: bounded, so that a slow
+consumer slows the job.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ class ResultQueue(ResultCollector):
         self._changed.set()
 
     def take(self, bytes_wanted: int) -> list[pa.RecordBatch]:
-        """What is held, in the order of arrival, until it is as many bytes as wanted; at least one batch, if there is one."""
+        """What is held, in the order of arrival, until it is as many bytes as wanted; at least one batch, if there is
+        one.
+        """
         taken: list[pa.RecordBatch] = []
         taken_bytes = 0
         while self._batches and taken_bytes < bytes_wanted:

@@ -1,4 +1,6 @@
-"""A job as the member that coordinates it sees it: the state machine of :mod:`secateur.engine.runtime.job_state` with its timers, and the future of the result."""
+"""A job as the member that coordinates it sees it: the state machine of :mod:`secateur.engine.runtime.job_state` with
+its timers, and the future of the result.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class RunningJob:
         has_enough: Whether all rows of the result that are wanted are there, though members may still be at work.
     """
 
-    def __init__(self, runtime: JobRuntime, builder: ExecutionPlanBuilder, plan: ExecutionPlan, collector: ResultCollector) -> None:
+    def __init__(
+        self, runtime: JobRuntime, builder: ExecutionPlanBuilder, plan: ExecutionPlan, collector: ResultCollector
+    ) -> None:
         self.job_id = plan.job.job_id
         self.plan = plan
         self._runtime = runtime
@@ -85,7 +89,10 @@ class RunningJob:
         return self._done.result()
 
     def cancel(self, reason: str = "on request") -> None:
-        """Stop the job everywhere. Does not wait; :meth:`result` then raises ``JobCancelledError``. Nothing happens when it has ended."""
+        """Stop the job everywhere.
+
+        Does not wait; :meth:`result` then raises ``JobCancelledError``. Nothing happens when it has ended.
+        """
         self.stop(JobCancelledError(f"job {self.job_id} was cancelled: {reason}", job=self.job_id))
 
     def stop(self, error: Error) -> None:
@@ -93,7 +100,10 @@ class RunningJob:
         self.apply(self._machine.cancel(error))
 
     def enough(self) -> None:
-        """No further row is wanted: end the job everywhere, and well. Who is at his last rows anyway is left the time for it: stopping a kernel costs more."""
+        """No further row is wanted: end the job everywhere, and well.
+
+        Who is at his last rows anyway is left the time for it: stopping a kernel costs more.
+        """
         if not self.has_enough and self._machine.error is None:
             self.has_enough = True
             unwanted = JobCancelledError(f"job {self.job_id} has all rows that are wanted of it", job=self.job_id)
@@ -124,7 +134,9 @@ class RunningJob:
                 case CancelMember(member, error):
                     self._runtime.cancel_member(member, self.job_id, error)
                 case AwaitCancelled():
-                    self._timers.append(self._runtime.loop.call_later(self._runtime.limits.cancel_wait_s, self._cancel_wait_over))
+                    self._timers.append(
+                        self._runtime.loop.call_later(self._runtime.limits.cancel_wait_s, self._cancel_wait_over)
+                    )
                 case FinishJob(error):
                     self._finish(error)
                 case _:
@@ -132,7 +144,12 @@ class RunningJob:
 
     def _deadline_passed(self, timeout_s: float) -> None:
         waiting = ", ".join(self._machine.running)
-        self.stop(DeadlineError(f"job {self.job_id} took longer than its deadline of {timeout_s} s; still running on {waiting}", job=self.job_id))
+        self.stop(
+            DeadlineError(
+                f"job {self.job_id} took longer than its deadline of {timeout_s} s; still running on {waiting}",
+                job=self.job_id,
+            )
+        )
 
     def _cancel_wait_over(self) -> None:
         self.apply(self._machine.cancel_wait_over())

@@ -30,7 +30,16 @@ from secateur.engine.runtime.running_job import RunningJob
 from secateur.engine.runtime.services import MemberServices
 from secateur.engine.runtime.tasklet import Tasklet
 from secateur.engine.scheduler import Scheduler, TimedRunnable
-from secateur.errors import DagError, DeadlineError, Error, InternalError, LimitExceededError, MemberLostError, ProgrammingError, TopologyChangedError
+from secateur.errors import (
+    DagError,
+    DeadlineError,
+    Error,
+    InternalError,
+    LimitExceededError,
+    MemberLostError,
+    ProgrammingError,
+    TopologyChangedError,
+)
 from secateur.partitioning.topology.topology import Topology
 
 __all__ = ["JobRuntime", "RunningJob"]
@@ -75,7 +84,9 @@ class JobRuntime:
         """The jobs that this member coordinates now, by id."""
         return self._jobs
 
-    async def run_light_job(self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology) -> JobResult:
+    async def run_light_job(
+        self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology
+    ) -> JobResult:
         """Run a job and wait for its result; this member coordinates.
 
         Raises:
@@ -86,7 +97,13 @@ class JobRuntime:
         return await job.result()
 
     async def start_job(
-        self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology, *, result: ResultCollector | None = None
+        self,
+        dag: DAG | FrozenDAG,
+        config: JobConfig,
+        params: Params,
+        topology: Topology,
+        *,
+        result: ResultCollector | None = None,
     ) -> RunningJob:
         """Start a job and return at once; one message goes to each participant other than this member.
 
@@ -99,7 +116,8 @@ class JobRuntime:
 
         Raises:
             DagError: The DAG is not valid or cannot run as configured. Nothing was started.
-            SerializationError: A vertex is code and this cluster accepts none, or it cannot be pickled. Nothing was started.
+            SerializationError: A vertex is code and this cluster accepts none, or it cannot be pickled. Nothing was
+                started.
             LimitExceededError: This member already runs as many jobs as it may. Nothing was started.
         """
         self._check_open()
@@ -108,7 +126,11 @@ class JobRuntime:
             plan = await self._build(builder)
             packed = self._pack(plan)
             collector = ResultCollector(config.result_bytes_max) if result is None else result
-            local = self._make_execution(plan.members[self.member_id], collector) if self.member_id in plan.members else None
+            local = (
+                self._make_execution(plan.members[self.member_id], collector)
+                if self.member_id in plan.members
+                else None
+            )
         except BaseException as error:
             builder.close(error)
             raise
@@ -121,8 +143,12 @@ class JobRuntime:
             self._start_execution(local)
         return job
 
-    async def resolve(self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology) -> ExecutionPlan:
-        """The plan of a job as this member would start it now. Meta-suppliers are initialised and closed; nothing is started and no message sent.
+    async def resolve(
+        self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology
+    ) -> ExecutionPlan:
+        """The plan of a job as this member would start it now.
+
+        Meta-suppliers are initialised and closed; nothing is started and no message sent.
 
         Raises:
             DagError: The DAG is not valid or cannot run as configured.
@@ -151,8 +177,13 @@ class JobRuntime:
                 if execution is not None:
                     execution.receive(message)
                 elif not self._early.keep(message, self.loop.time()):
-                    full = f"member {self.member_id} holds more than {self.limits.early_bytes_max:,} bytes of rows for jobs that have not started there"
-                    self._outgoing.post(message.sender, JobCancel(message.job, self.member_id, LimitExceededError(full)))
+                    full = (
+                        f"member {self.member_id} holds more than {self.limits.early_bytes_max:,} bytes of rows for"
+                        " jobs that have not started there"
+                    )
+                    self._outgoing.post(
+                        message.sender, JobCancel(message.job, self.member_id, LimitExceededError(full))
+                    )
             case JobStart(job, sender, plan):
                 self._start_from_message(job, sender, plan)
             case JobDone(job_id, sender, error, metrics):
@@ -169,7 +200,10 @@ class JobRuntime:
                 assert_never(message)
 
     def member_lost(self, member: str, cause: BaseException | None = None) -> None:
-        """A member has left or cannot be reached: fail every job in which it still takes part. Jobs that pruned it do not notice."""
+        """A member has left or cannot be reached: fail every job in which it still takes part.
+
+        Jobs that pruned it do not notice.
+        """
         self._outgoing.discard(member)
         for job in list(self._jobs.values()):
             job.member_lost(member, cause)
@@ -196,7 +230,9 @@ class JobRuntime:
         return [] if execution is None else execution.metrics()
 
     async def close(self) -> None:
-        """End every job that this member coordinates or takes part in, wait a bounded time for what is still running in threads, and send no more."""
+        """End every job that this member coordinates or takes part in, wait a bounded time for what is still running in
+        threads, and send no more.
+        """
         self._is_closed = True
         error = MemberLostError(f"member {self.member_id} is shutting down", member=self.member_id)
         for job in list(self._jobs.values()):
@@ -210,7 +246,9 @@ class JobRuntime:
         for job in list(self._jobs.values()):
             job.apply([FinishJob(error)])
 
-    def _plan_builder(self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology) -> ExecutionPlanBuilder:
+    def _plan_builder(
+        self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology
+    ) -> ExecutionPlanBuilder:
         return ExecutionPlanBuilder(
             dag.freeze(),
             config,
@@ -222,14 +260,21 @@ class JobRuntime:
         )
 
     async def _build(self, builder: ExecutionPlanBuilder) -> ExecutionPlan:
-        return builder.build() if builder.init_is_cooperative else await self.loop.run_in_executor(self.services.quick, builder.build)
+        return (
+            builder.build()
+            if builder.init_is_cooperative
+            else await self.loop.run_in_executor(self.services.quick, builder.build)
+        )
 
     def _pack(self, plan: ExecutionPlan) -> dict[str, bytes]:
         others = {member: member_plan for member, member_plan in plan.members.items() if member != self.member_id}
         if not others:
             return {}
         shared = pack_job(plan.job)
-        return {member: pack_plan(member_plan, shared, allow_code=self.services.allow_code) for member, member_plan in others.items()}
+        return {
+            member: pack_plan(member_plan, shared, allow_code=self.services.allow_code)
+            for member, member_plan in others.items()
+        }
 
     def _start_from_message(self, job_id: str, sender: str, data: Payload) -> None:
         if job_id in self._executions or self._early.has_ended(job_id):
@@ -238,10 +283,17 @@ class JobRuntime:
             self._check_open()
             plan = unpack_plan(data, allow_code=self.services.allow_code)
             if plan.member != self.member_id:
-                raise DagError(f"member {self.member_id} was sent the plan of member {plan.member}; the coordinator's topology is old")
+                raise DagError(
+                    f"member {self.member_id} was sent the plan of member {plan.member}; the coordinator's topology"
+                    " is old"
+                )
             execution = self._make_execution(plan, None)
         except Exception as error:  # whatever it is, a coordinator that hears nothing would wait for ever
-            failure = error if isinstance(error, Error) else InternalError(f"member {self.member_id} cannot start a job: {type(error).__name__}: {error}")
+            failure = (
+                error
+                if isinstance(error, Error)
+                else InternalError(f"member {self.member_id} cannot start a job: {type(error).__name__}: {error}")
+            )
             self._early.end(job_id)
             self._outgoing.post(sender, JobDone(job_id, self.member_id, failure, ()))
             return
@@ -252,13 +304,17 @@ class JobRuntime:
             raise TopologyChangedError(f"member {self.member_id} is shutting down and starts no more jobs")
         if len(self._executions) >= self.limits.executions_max:
             raise LimitExceededError(
-                f"member {self.member_id} already runs {self.limits.executions_max} jobs, its executions_max; try again when some have ended"
+                f"member {self.member_id} already runs {self.limits.executions_max} jobs, its executions_max; try again"
+                " when some have ended"
             )
 
     def _make_execution(self, plan: MemberPlan, collector: ResultCollector | None) -> Execution:
         job_id = plan.job.job_id
         cancellation = Cancellation()
-        extra: dict[type, Any] = {Cancellation: cancellation, GatherBudget: GatherBudget(self.limits.gathered_bytes_max)}
+        extra: dict[type, Any] = {
+            Cancellation: cancellation,
+            GatherBudget: GatherBudget(self.limits.gathered_bytes_max),
+        }
         if collector is not None:
             extra[ResultCollector] = collector
         services, kernel = self.services, None
@@ -285,7 +341,10 @@ class JobRuntime:
         self._executions[job.job_id] = execution
         self._unclosed[job.job_id] = self.loop.create_future()
         if job.timeout_s is not None and job.coordinator != self.member_id:
-            silent = f"job {job.job_id} is past its deadline of {job.timeout_s} s and its coordinator {job.coordinator} is silent"
+            silent = (
+                f"job {job.job_id} is past its deadline of {job.timeout_s} s and its coordinator {job.coordinator} is"
+                " silent"
+            )
             execution.arm_deadline(job.timeout_s + _PARTICIPANT_GRACE_S, lambda: DeadlineError(silent))
         execution.start()
         for message in self._early.take(job.job_id):
@@ -300,22 +359,33 @@ class JobRuntime:
         if job is not None:
             job.member_ended(self.member_id, error, execution.metrics())
         elif execution.plan.job.coordinator != self.member_id:
-            self._outgoing.post(execution.plan.job.coordinator, JobDone(job_id, self.member_id, error, tuple(execution.metrics())))
+            self._outgoing.post(
+                execution.plan.job.coordinator, JobDone(job_id, self.member_id, error, tuple(execution.metrics()))
+            )
 
     def _interrupt(self, job_id: str, cancellation: Cancellation, delay_s: float) -> None:
-        """Stop the kernels of a job that has failed; again and again, since DuckDB forgets an interrupt that comes at a bad moment."""
+        """Stop the kernels of a job that has failed; again and again, since DuckDB forgets an interrupt that comes at a
+        bad moment.
+        """
         cancellation.cancel()
         if job_id in self._unclosed:
             self.loop.call_later(delay_s, self._interrupt, job_id, cancellation, 2 * delay_s)
 
     def _send_failed(self, member: str, message: Message, error: Exception) -> None:
-        """A message that cannot be sent for what it is fails its job; one that cannot be sent for where it goes fails every job with that member."""
+        """A message that cannot be sent for what it is fails its job; one that cannot be sent for where it goes fails
+        every job with that member.
+        """
         if isinstance(error, (LimitExceededError, ProgrammingError)):
             self._fail_job(message.job, error)
         elif isinstance(error, Error) and not isinstance(error, InternalError):
             self.member_lost(member, error)
         else:
-            self._fail_job(message.job, InternalError(f"a {type(message).__name__} to member {member} could not be sent: {type(error).__name__}: {error}"))
+            self._fail_job(
+                message.job,
+                InternalError(
+                    f"a {type(message).__name__} to member {member} could not be sent: {type(error).__name__}: {error}"
+                ),
+            )
 
     def _fail_job(self, job_id: str, error: Error) -> None:
         job = self._jobs.get(job_id)

@@ -24,23 +24,40 @@ class FragmentRunner(Protocol):
     """Runs a fragment over named relations; safe from any thread. ``secateur.engine.kernels.fragment.run`` is one."""
 
     def __call__(
-        self, fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = (), *, cancellation: Cancellation | None = None
+        self,
+        fragment: Fragment,
+        relations: Mapping[str, pa.Table],
+        params: Sequence[Any] = (),
+        *,
+        cancellation: Cancellation | None = None,
     ) -> pa.Table: ...
 
 
 class AnswerOpener(Protocol):
-    """Opens the answer of a fragment, to be taken a part at a time; ``secateur.engine.kernels.fragment.open_answer`` is one."""
+    """Opens the answer of a fragment, to be taken a part at a time; ``secateur.engine.kernels.fragment.open_answer`` is
+    one.
+    """
 
     def __call__(
-        self, fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = (), *, cancellation: Cancellation | None = None
+        self,
+        fragment: Fragment,
+        relations: Mapping[str, pa.Table],
+        params: Sequence[Any] = (),
+        *,
+        cancellation: Cancellation | None = None,
     ) -> ChunkedResult: ...
 
 
 class RowsWriter(Protocol):
-    """Writes rows to the primaries of their partitions and waits until the backups have them too. For threads other than that of the event loop."""
+    """Writes rows to the primaries of their partitions and waits until the backups have them too.
+
+    For threads other than that of the event loop.
+    """
 
     def __call__(self, table: TableDef, rows: pa.Table, mode: str, change_id: str) -> int:
-        """Write rows; those of one partition become visible together. Ranges that the table makes on demand are made first.
+        """Write rows; those of one partition become visible together.
+
+        Ranges that the table makes on demand are made first.
 
         Args:
             table: The table.
@@ -65,7 +82,8 @@ class EngineLimits:
         executions_max: Jobs that may run here at once; one more is refused.
         early_bytes_max: Bytes of rows kept for jobs whose start has not arrived yet, all jobs together.
         early_wait_s: Seconds for which they are kept.
-        cancel_wait_s: Seconds that a coordinator waits, after a failure, for the other participants to say that they have stopped.
+        cancel_wait_s: Seconds that a coordinator waits, after a failure, for the other participants to say that they
+            have stopped.
         frame_bytes_max: Bytes of rows in one exchange message, unless a single batch is larger.
         gathered_bytes_max: Bytes of rows that the stages of one SELECT may gather here.
         slice_s: Seconds for which processors may keep the event loop before the network gets its turn.
@@ -85,7 +103,9 @@ def _no_table(name: str) -> TableDef:
 
 
 def _no_writer(table: TableDef, rows: pa.Table, mode: str, change_id: str) -> int:
-    raise NotSupportedError(f"table {table.name} cannot be written from here: this engine belongs to no member of a cluster")
+    raise NotSupportedError(
+        f"table {table.name} cannot be written from here: this engine belongs to no member of a cluster"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
-"""Runs one processor: a state machine that is given turns, feeds it input in the order of the contract, and goes to sleep when there is nothing to do.
+"""Runs one processor: a state machine that is given turns, feeds it input in the order of the contract, and goes to
+sleep when there is nothing to do.
 
- Source: Hazelcast Jet, ``ProcessorTasklet``. One machine serves both kinds of processors: a call to a cooperative one happens in the turn, a call to another
+ Source: Hazelcast Jet, ``ProcessorTasklet``. One machine serves both kinds of processors: a call to a cooperative one
+ happens in the turn, a call to another
 one is handed to its thread and the machine sleeps until it is over.
 """
 
@@ -89,7 +91,9 @@ class Tasklet:
         self.vertex = vertex
         self._member = member
         self._processor = processor
-        self._priorities = [[i for i in inputs if i.priority == priority] for priority in sorted({i.priority for i in inputs})]
+        self._priorities = [
+            [i for i in inputs if i.priority == priority] for priority in sorted({i.priority for i in inputs})
+        ]
         self.inputs = tuple(inputs)
         self.writers = tuple(writers)
         self._outbox = outbox
@@ -119,7 +123,9 @@ class Tasklet:
 
     @property
     def busy_s(self) -> float:
-        """Seconds that its turns have taken, routing of its output included; of a processor with a thread, seconds that its calls have taken there."""
+        """Seconds that its turns have taken, routing of its output included; of a processor with a thread, seconds that
+        its calls have taken there.
+        """
         return self.turns_s if self._thread is None else self._thread_s
 
     def init(self, context: ProcessorContext) -> None:
@@ -148,7 +154,10 @@ class Tasklet:
     def offload(self, call: Callable[[], T], /, *, is_long: bool = False) -> Future[T]:
         """Run a call in a thread and wake the processor when it is over; the ``offload`` of its context."""
         if self._offload is not None and not self._offload.done():
-            raise DagError(f"vertex {self.vertex!r}: a second offload was begun before the first was done; a processor may have one at a time")
+            raise DagError(
+                f"vertex {self.vertex!r}: a second offload was begun before the first was done; a processor may have"
+                " one at a time"
+            )
         threads = self._executor if is_long or self.offload_s > LONG_AFTER_S else self._quick
         future = threads.submit(self._timed_offload, call)
         self._offload = future
@@ -182,8 +191,9 @@ class Tasklet:
         if not self._is_reported and self._thread is None:
             self._is_reported = True
             _log.warning(
-                "vertex %r held the event loop of member %s for %.0f ms in %s: lookups, writes and other jobs of that member waited. Leave out "
-                "cooperative=True, so that it gets a thread; a Processor says so with its attribute of that name",
+                "vertex %r held the event loop of member %s for %.0f ms in %s: lookups, writes and other jobs of that"
+                " member waited. Leave out cooperative=True, so that it gets a thread; a Processor says so with its"
+                " attribute of that name",
                 self.vertex,
                 self._member,
                 turn_s * 1000,
@@ -191,7 +201,9 @@ class Tasklet:
             )
 
     def close(self, on_closed: Callable[[Exception | None], None]) -> None:
-        """Close the processor once no call of it is running; ``on_closed`` hears, on the event loop, what that came to. Does not wait."""
+        """Close the processor once no call of it is running; ``on_closed`` hears, on the event loop, what that came to.
+        Does not wait.
+        """
         self._is_ended = True
         self._outbox.clear()
         for item in self.inputs:
@@ -240,13 +252,23 @@ class Tasklet:
             return _Verdict.SLEEP
         if self._batch is not None:
             ordinal, batch = self._batch
-            return self._after(self._call(f"process(ordinal {ordinal}, {batch.num_rows} rows)", self._processor.process, ordinal, batch), self._drop_batch)
+            return self._after(
+                self._call(
+                    f"process(ordinal {ordinal}, {batch.num_rows} rows)", self._processor.process, ordinal, batch
+                ),
+                self._drop_batch,
+            )
         assert self._ending is not None
         ordinal = self._ending.ordinal
-        return self._after(self._call(f"complete_edge({ordinal})", self._processor.complete_edge, ordinal), self._drop_edge)
+        return self._after(
+            self._call(f"complete_edge({ordinal})", self._processor.complete_edge, ordinal), self._drop_edge
+        )
 
     def _take_input(self) -> bool:
-        """The next batch or end of the inputs with the highest priority; they take turns. False when there is none now."""
+        """The next batch or end of the inputs with the highest priority; they take turns.
+
+        False when there is none now.
+        """
         inputs = self._priorities[0]
         wanted = self._processor.wanted
         if wanted is not None and not any(item.ordinal in wanted for item in inputs):
@@ -283,7 +305,9 @@ class Tasklet:
         self._stage = _Stage.FINISH
 
     def _after(self, answer: bool | None, proceed: Callable[[], None]) -> _Verdict:
-        """What follows an answer of the processor: proceed after True, wait for what the False was about, None while its thread is still busy."""
+        """What follows an answer of the processor: proceed after True, wait for what the False was about, None while
+        its thread is still busy.
+        """
         if answer is None:
             return _Verdict.SLEEP
         if answer:

@@ -1,4 +1,6 @@
-"""Connects the processors of one member with each other and with the other members: queues, lanes, and both ends of every exchange."""
+"""Connects the processors of one member with each other and with the other members: queues, lanes, and both ends of
+every exchange.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,22 @@ import pyarrow as pa
 
 from secateur.dag.edge import AllToOne, Broadcast, FanOut, Isolated, Partitioned, Unicast, UnmatchedRows
 from secateur.engine.exchange.edge_writer import EdgeWriter, EndOfEdge, Lane, LaneGroup, Route, partitioned_route
-from secateur.engine.exchange.exchange import ExchangeReceiver, ExchangeSender, Post, RemoteLane, SharedEncoder, encode_batches
+from secateur.engine.exchange.exchange import (
+    ExchangeReceiver,
+    ExchangeSender,
+    Post,
+    RemoteLane,
+    SharedEncoder,
+    encode_batches,
+)
 from secateur.engine.exchange.inbox import Inbox
-from secateur.engine.exchange.key_routing import ROUTING_PARTITIONS, routing_partition_of_name, routing_partitions, scheme_partitions, table_partitions
+from secateur.engine.exchange.key_routing import (
+    ROUTING_PARTITIONS,
+    routing_partition_of_name,
+    routing_partitions,
+    scheme_partitions,
+    table_partitions,
+)
 from secateur.engine.execution_plan.member_plan import DestinationMember, EdgePlan, MemberPlan
 from secateur.engine.runtime.tasklet import TaskletInput
 from secateur.engine.scheduler import Scheduler
@@ -32,7 +47,14 @@ class Wiring:
     """
 
     def __init__(
-        self, plan: MemberPlan, *, frame_bytes_max: int, post: Post, scheduler: Scheduler, fail: Callable[[Error], None], sender_ended: Callable[[], None]
+        self,
+        plan: MemberPlan,
+        *,
+        frame_bytes_max: int,
+        post: Post,
+        scheduler: Scheduler,
+        fail: Callable[[Error], None],
+        sender_ended: Callable[[], None],
     ) -> None:
         self._member = plan.member
         parallelism = {vertex.name: vertex.local_parallelism for vertex in plan.vertices}
@@ -52,9 +74,13 @@ class Wiring:
             if edge.is_apart and is_target:
                 if consumers != 1 or sum(other.destination == edge.destination for other in self._edges) > 1:
                     raise DagError(
-                        f"edge {edge.name} keeps members apart: it has to be the only one into {edge.destination!r}, of which a member runs one processor"
+                        f"edge {edge.name} keeps members apart: it has to be the only one into {edge.destination!r}, of"
+                        " which a member runs one processor"
                     )
-                by_origin = {origin: Inbox(edge.config, producers if origin == member else 1) for origin in edge.origins_of(member)}
+                by_origin = {
+                    origin: Inbox(edge.config, producers if origin == member else 1)
+                    for origin in edge.origins_of(member)
+                }
                 self._inboxes[edge.index] = list(by_origin.values())
             else:
                 self._inboxes[edge.index] = [Inbox(edge.config, producer_count) for _ in range(consumers)]
@@ -62,7 +88,13 @@ class Wiring:
                 for origin in remote_origins:
                     inboxes = [by_origin[origin]] if edge.is_apart else self._inboxes[edge.index]
                     self.receivers[edge.index, origin] = ExchangeReceiver(
-                        job=job, member=member, edge=edge.index, origin=origin, config=edge.config, inboxes=inboxes, post=post
+                        job=job,
+                        member=member,
+                        edge=edge.index,
+                        origin=origin,
+                        config=edge.config,
+                        inboxes=inboxes,
+                        post=post,
                     )
             if producers and edge.is_distributed:
                 encode = SharedEncoder() if isinstance(edge.routing, Broadcast) else encode_batches
@@ -91,7 +123,10 @@ class Wiring:
                 inboxes = self._inboxes[edge.index]
                 # An edge that keeps members apart is the only one, and its ordinals are those of the members.
                 own = inboxes if edge.is_apart else [inboxes[index]]
-                found += [TaskletInput(edge.destination_ordinal + position, edge.priority, inbox) for position, inbox in enumerate(own)]
+                found += [
+                    TaskletInput(edge.destination_ordinal + position, edge.priority, inbox)
+                    for position, inbox in enumerate(own)
+                ]
         return found
 
     def writers(self, vertex: str, index: int) -> list[EdgeWriter]:
@@ -118,7 +153,9 @@ class Wiring:
         return [inboxes[edge.origins_of(self._member).index(self._member)]] if edge.is_apart else inboxes
 
     def _targets(self, edge: EdgePlan) -> Sequence[DestinationMember]:
-        return edge.targets if edge.is_distributed else (DestinationMember(self._member, edge.consumers_on(self._member)),)
+        return (
+            edge.targets if edge.is_distributed else (DestinationMember(self._member, edge.consumers_on(self._member)),)
+        )
 
     def _lane(self, edge: EdgePlan, member: str, consumer: int) -> Lane:
         if member == self._member:
@@ -129,36 +166,67 @@ class Wiring:
         targets = self._targets(edge)
         match edge.routing:
             case Unicast():
-                return _to_all([LaneGroup([self._lane(edge, t.member, c) for t in targets for c in range(t.consumers)], first=index)])
+                return _to_all(
+                    [
+                        LaneGroup(
+                            [self._lane(edge, t.member, c) for t in targets for c in range(t.consumers)], first=index
+                        )
+                    ]
+                )
             case FanOut():
-                return _to_all([LaneGroup([self._lane(edge, t.member, c) for c in range(t.consumers)], first=index) for t in targets])
+                return _to_all(
+                    [
+                        LaneGroup([self._lane(edge, t.member, c) for c in range(t.consumers)], first=index)
+                        for t in targets
+                    ]
+                )
             case Isolated():
                 return _to_all([LaneGroup([self._lane(edge, self._member, index % targets[0].consumers)])])
             case AllToOne(key):
                 (target,) = targets
-                return _to_all([LaneGroup([self._lane(edge, target.member, routing_partition_of_name(key) % target.consumers)])])
+                return _to_all(
+                    [LaneGroup([self._lane(edge, target.member, routing_partition_of_name(key) % target.consumers)])]
+                )
             case Broadcast():
                 return _to_all([LaneGroup([lane]) for lane in self._broadcast_lanes(edge, targets)])
             case Partitioned(columns, scheme, table, unmatched):
                 places = [(t.member, c) for t in targets for c in range(t.consumers)]
                 groups = [LaneGroup([self._lane(edge, member, consumer)]) for member, consumer in places]
                 at_home = next((lane for lane, (member, _) in enumerate(places) if member == self._member), 0)
-                owners = edge.owners if edge.is_distributed else np.zeros(_partition_count(edge.routing), dtype=np.uint16)
+                owners = (
+                    edge.owners if edge.is_distributed else np.zeros(_partition_count(edge.routing), dtype=np.uint16)
+                )
                 lanes = _lane_of_partition(owners, targets, unmatched)
                 if scheme is None:
-                    return partitioned_route(groups, lanes, partial(routing_partitions, columns=columns, edge=edge.name), at_home)
+                    return partitioned_route(
+                        groups, lanes, partial(routing_partitions, columns=columns, edge=edge.name), at_home
+                    )
                 if table is not None:
-                    return partitioned_route(groups, lanes, partial(table_partitions, columns=columns, scheme=scheme, edge=edge.name), at_home)
+                    return partitioned_route(
+                        groups,
+                        lanes,
+                        partial(table_partitions, columns=columns, scheme=scheme, edge=edge.name),
+                        at_home,
+                    )
                 return partitioned_route(
-                    groups, lanes, partial(scheme_partitions, columns=columns, scheme=scheme, unmatched=unmatched, edge=edge.name), at_home
+                    groups,
+                    lanes,
+                    partial(scheme_partitions, columns=columns, scheme=scheme, unmatched=unmatched, edge=edge.name),
+                    at_home,
                 )
             case _:
                 assert_never(edge.routing)
 
     def _broadcast_lanes(self, edge: EdgePlan, targets: Sequence[DestinationMember]) -> list[Lane]:
-        """One lane for each consumer here, one for all consumers together on each other member: the network carries a batch once."""
+        """One lane for each consumer here, one for all consumers together on each other member: the network carries a
+        batch once.
+        """
         lanes: list[Lane] = list(self._inboxes[edge.index]) if edge.consumers_on(self._member) else []
-        lanes += [RemoteLane(self.senders[edge.index, t.member], tuple(range(t.consumers))) for t in targets if t.member != self._member]
+        lanes += [
+            RemoteLane(self.senders[edge.index, t.member], tuple(range(t.consumers)))
+            for t in targets
+            if t.member != self._member
+        ]
         return lanes
 
 
@@ -177,8 +245,11 @@ def _partition_count(routing: Partitioned) -> int:
     return ROUTING_PARTITIONS if routing.scheme is None else routing.scheme.partition_count
 
 
-def _lane_of_partition(owners: npt.NDArray[np.uint16], targets: Sequence[DestinationMember], unmatched: UnmatchedRows) -> npt.NDArray[np.uint16]:
-    """The lane of each routing partition and, at the end, of the rows of none: a target's partitions are distributed over its consumers in turn.
+def _lane_of_partition(
+    owners: npt.NDArray[np.uint16], targets: Sequence[DestinationMember], unmatched: UnmatchedRows
+) -> npt.NDArray[np.uint16]:
+    """The lane of each routing partition and, at the end, of the rows of none: a target's partitions are distributed
+    over its consumers in turn.
 
     The number of lanes in place of a lane says that rows are dropped. Every member computes the same.
     """

@@ -1,4 +1,6 @@
-"""Kernel calls from inside a processor: on the loop when they are sure to be short, otherwise in a thread; answered at once, or a part at a time."""
+"""Kernel calls from inside a processor: on the loop when they are sure to be short, otherwise in a thread; answered at
+once, or a part at a time.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ INLINE_ROWS_MAX: Final = 5_000
 class FragmentCall:
     """A fragment with what it needs to run on this member. Shared by the processors of a supplier."""
 
-    def __init__(self, fragment: Fragment, services: MemberServices, cancellation: Cancellation, params: Sequence[Any]) -> None:
+    def __init__(
+        self, fragment: Fragment, services: MemberServices, cancellation: Cancellation, params: Sequence[Any]
+    ) -> None:
         self.fragment = fragment
         self._services = services
         self._cancellation = cancellation
@@ -50,13 +54,21 @@ class FragmentCall:
             result = run(self.fragment, relations, self._params, cancellation=self._cancellation)
             return lambda: result
         is_long = is_long_over(_rows_of(relations))
-        offload: Offload[pa.Table] = context.offload(lambda: run(self.fragment, relations, self._params, cancellation=self._cancellation), is_long=is_long)
+        offload: Offload[pa.Table] = context.offload(
+            lambda: run(self.fragment, relations, self._params, cancellation=self._cancellation), is_long=is_long
+        )
         return lambda: offload.result() if offload.done() else None
 
     def open(
-        self, context: ProcessorContext, relations: Mapping[str, pa.Table], scans: Mapping[str, Callable[[], pa.Table]], scanned_rows: int
+        self,
+        context: ProcessorContext,
+        relations: Mapping[str, pa.Table],
+        scans: Mapping[str, Callable[[], pa.Table]],
+        scanned_rows: int,
     ) -> FragmentParts:
-        """Begin the call, whose answer is taken in parts; ``scans`` are relations that are read in the thread of the call, with so many rows together."""
+        """Begin the call, whose answer is taken in parts; ``scans`` are relations that are read in the thread of the
+        call, with so many rows together.
+        """
         answer = self._services.open_answer
 
         def start() -> ChunkedResult:
@@ -64,7 +76,9 @@ class FragmentCall:
             return answer(self.fragment, {**relations, **read}, self._params, cancellation=self._cancellation)
 
         is_long = is_long_over(_rows_of(relations) + scanned_rows)
-        return FragmentParts(start, context, self._services.quick, is_short=not scans and self._is_short(relations), is_long=is_long)
+        return FragmentParts(
+            start, context, self._services.quick, is_short=not scans and self._is_short(relations), is_long=is_long
+        )
 
     def _is_short(self, relations: Mapping[str, pa.Table]) -> bool:
         return self.fragment.arrow is not None and _rows_of(relations) <= INLINE_ROWS_MAX
@@ -81,7 +95,15 @@ class FragmentParts:
         is_long: Whether it is known to take long.
     """
 
-    def __init__(self, start: Callable[[], ChunkedResult], context: ProcessorContext, executor: Executor, *, is_short: bool, is_long: bool) -> None:
+    def __init__(
+        self,
+        start: Callable[[], ChunkedResult],
+        context: ProcessorContext,
+        executor: Executor,
+        *,
+        is_short: bool,
+        is_long: bool,
+    ) -> None:
         self._start: Callable[[], ChunkedResult] | None = start
         self._context = context
         self._executor = executor
@@ -118,7 +140,10 @@ class FragmentParts:
         return part
 
     def close(self) -> None:
-        """Leave the rest; only while no part is being made. What a kernel kept for it may be large, so letting go of it is a thread's."""
+        """Leave the rest; only while no part is being made.
+
+        What a kernel kept for it may be large, so letting go of it is a thread's.
+        """
         answer, self._answer = self._answer, None
         if answer is None:
             return

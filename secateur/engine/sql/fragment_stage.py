@@ -1,6 +1,8 @@
-"""A kernel fragment as a processor: reads its scans, gathers its inputs as relations, then answers; or, where it can, row by row as they come.
+"""A kernel fragment as a processor: reads its scans, gathers its inputs as relations, then answers; or, where it can,
+row by row as they come.
 
-An answer is passed on in parts, each made when the one before has found room: what comes after a stage that is slow slows the stage.
+An answer is passed on in parts, each made when the one before has found room: what comes after a stage that is slow
+slows the stage.
 """
 
 from __future__ import annotations
@@ -32,11 +34,13 @@ __all__ = ["FragmentStageSupplier"]
 class FragmentStageSupplier(ProcessorSupplier):
     """Makes processors that run a fragment over the rows of their scans and all their input.
 
-    All suppliers of a job on a member are initialised in one turn of its event loop, so two stages that scan one table see the same rows.
+    All suppliers of a job on a member are initialised in one turn of its event loop, so two stages that scan one table
+    see the same rows.
 
     Args:
         fragment: What to run; its parameters are those of the job.
-        inputs: For each input ordinal, the relation that it fills and its schema, which is what the relation has when no batch arrives.
+        inputs: For each input ordinal, the relation that it fills and its schema, which is what the relation has when
+            no batch arrives.
         scans: What to read here, as it is when the job starts.
         aliases: The names by which the fragment calls the rows of inputs instead of theirs.
     """
@@ -45,7 +49,11 @@ class FragmentStageSupplier(ProcessorSupplier):
     close_is_cooperative = True
 
     def __init__(
-        self, fragment: Fragment, inputs: Sequence[tuple[str, pa.Schema]], scans: Sequence[MemberScan] = (), aliases: Sequence[InputAlias] = ()
+        self,
+        fragment: Fragment,
+        inputs: Sequence[tuple[str, pa.Schema]],
+        scans: Sequence[MemberScan] = (),
+        aliases: Sequence[InputAlias] = (),
     ) -> None:
         self._fragment = fragment
         self._inputs = tuple(inputs)
@@ -64,7 +72,8 @@ class FragmentStageSupplier(ProcessorSupplier):
         if self._scans:
             store = context.service(MemberServices).store
             opened = {scan.relation: scan.opened(store) for scan in self._scans}
-            # The arrow kernel takes columns as they are stored, and few rows without a thread. A DuckDB call has one anyway.
+            # The arrow kernel takes columns as they are stored, and few rows without a thread. A DuckDB call has one
+            # anyway.
             converts = self._fragment.arrow is None and not self._fragment.is_row_by_row
             for relation, rows in opened.items():
                 if isinstance(rows, pa.Table):
@@ -85,17 +94,30 @@ class FragmentStageSupplier(ProcessorSupplier):
             empty = {name: empty_table(schema) for name, schema in (*self._inputs, *self._schemas.items())}
             ((relation, rows),) = {**empty, **relations}.items()
             return [PipelinedFragment(self._call, relation, rows, opened.get(relation)) for _ in range(count)]
-        return [_FragmentStage(self._call, self._inputs, self._aliases, relations, opened, self._scanned_rows, self._budget) for _ in range(count)]
+        return [
+            _FragmentStage(self._call, self._inputs, self._aliases, relations, opened, self._scanned_rows, self._budget)
+            for _ in range(count)
+        ]
 
     def to_spec(self) -> Any:
         inputs = [[relation, schema.serialize().to_pybytes()] for relation, schema in self._inputs]
-        return [self._fragment.to_wire(), inputs, [scan.to_wire() for scan in self._scans], [list(alias) for alias in self._aliases]]
+        return [
+            self._fragment.to_wire(),
+            inputs,
+            [scan.to_wire() for scan in self._scans],
+            [list(alias) for alias in self._aliases],
+        ]
 
     @classmethod
     def from_spec(cls, spec: Any) -> FragmentStageSupplier:
         fragment, inputs, scans, aliases = spec
         schemas = [(relation, decode_schema(schema)) for relation, schema in inputs]
-        return cls(Fragment.from_wire(fragment), schemas, [MemberScan.from_wire(scan) for scan in scans], [InputAlias(*alias) for alias in aliases])
+        return cls(
+            Fragment.from_wire(fragment),
+            schemas,
+            [MemberScan.from_wire(scan) for scan in scans],
+            [InputAlias(*alias) for alias in aliases],
+        )
 
 
 class _FragmentStage(Processor):

@@ -23,7 +23,9 @@ def is_long_over(rows: int) -> bool:
     return rows > _SHORT_ROWS_MAX
 
 
-async def in_thread(executor: Executor, call: Callable[[Cancellation], T], cancellation: Cancellation | None = None) -> T:
+async def in_thread(
+    executor: Executor, call: Callable[[Cancellation], T], cancellation: Cancellation | None = None
+) -> T:
     """Run a call in a thread and wait for it. If the waiting is cancelled, so is the call.
 
     Args:
@@ -43,7 +45,9 @@ async def in_thread(executor: Executor, call: Callable[[Cancellation], T], cance
         raise
 
 
-def _interrupt(running: Future[Any], cancellation: Cancellation, loop: asyncio.AbstractEventLoop, delay_s: float) -> None:
+def _interrupt(
+    running: Future[Any], cancellation: Cancellation, loop: asyncio.AbstractEventLoop, delay_s: float
+) -> None:
     """Again and again, since DuckDB forgets an interrupt that comes at a bad moment."""
     cancellation.cancel()
     if not running.done():

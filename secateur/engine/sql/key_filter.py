@@ -29,7 +29,9 @@ def rows_with_keys(table: pa.Table, columns: Sequence[str], keys: Sequence[tuple
         return empty_table(table.schema)
     if len(columns) == 1:
         column = table.column(columns[0])
-        return table.filter(pc.is_in(_storage(column), value_set=_storage(pa.array([key[0] for key in keys], column.type))))
+        return table.filter(
+            pc.is_in(_storage(column), value_set=_storage(pa.array([key[0] for key in keys], column.type)))
+        )
     mask = None
     for key in keys:
         matches = None

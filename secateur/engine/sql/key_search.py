@@ -1,10 +1,11 @@
 """Searching the sorted partitions of a scan by primary key, as data of a plan.
 
-Everything that is said about the key goes through :mod:`secateur.partitioning.pruning.key_bounds`. Serving statements name one key, a prefix of it, or a span of values
-behind a prefix (one device, one day), with values that are keys as they stand: for them the search is made of these values and no more.
+Everything that is said about the key goes through :mod:`secateur.partitioning.pruning.key_bounds`. Serving statements
+name one key, a prefix of it, or a span of values behind a prefix (one device, one day), with values that are keys as
+they stand: for them the search is made of these values and no more.
 
-The member that holds a partition needs no knowledge of the partition's own range for this. Its first and last row are the tightest bounds there are, and a
-binary search that meets neither ends at once.
+The member that holds a partition needs no knowledge of the partition's own range for this. Its first and last row are
+the tightest bounds there are, and a binary search that meets neither ends at once.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class KeyOperand:
     type: SqlType
 
     def holds(self, value: Any) -> bool:
-        """Whether a value is one of the column as it stands, for the types that most keys have; False says only that it has to be looked at closely."""
+        """Whether a value is one of the column as it stands, for the types that most keys have; False says only that it
+        has to be looked at closely.
+        """
         if type(value) is int and self.type.is_integer:
             low, high = self.type.integer_range
             return low <= value <= high
@@ -108,9 +111,14 @@ class DirectSearch:
             return KeyPrefix(prefix)
         lower, upper = KeyBoundary(prefix, after=False), KeyBoundary(prefix, after=True)
         if self.lower is not None:
-            lower = KeyBoundary((*prefix, resolve_operand(self.lower.key.operand, params, self.lower.key.type)), after=not self.lower.closed)
+            lower = KeyBoundary(
+                (*prefix, resolve_operand(self.lower.key.operand, params, self.lower.key.type)),
+                after=not self.lower.closed,
+            )
         if self.upper is not None:
-            upper = KeyBoundary((*prefix, resolve_operand(self.upper.key.operand, params, self.upper.key.type)), after=self.upper.closed)
+            upper = KeyBoundary(
+                (*prefix, resolve_operand(self.upper.key.operand, params, self.upper.key.type)), after=self.upper.closed
+            )
         span = KeyRange(lower, upper)
         return KeyRanges(() if span.is_empty else (span,))
 

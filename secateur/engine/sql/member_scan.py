@@ -1,4 +1,6 @@
-"""A scan as one member carries it out: which rows of which of its partitions, and that they are those the statement began with."""
+"""A scan as one member carries it out: which rows of which of its partitions, and that they are those the statement
+began with.
+"""
 
 from __future__ import annotations
 
@@ -70,11 +72,20 @@ class MemberScan:
     def _check(self, store: MemberStore) -> None:
         here = store.data_version(self.table_id)
         if self.published is not None and here.published != self.published:
-            raise DataChangedError(f"load {self.published} was the last one where the statement began, here it is {here.published}", table_id=self.table_id)
+            raise DataChangedError(
+                f"load {self.published} was the last one where the statement began, here it is {here.published}",
+                table_id=self.table_id,
+            )
         if self.mark is not None:
             store.marks.note(self.mark, self.table_id, here.changes)
-        if self.since is not None and self.partitions and not store.marks.is_unchanged(self.since, self.table_id, here.changes):
-            raise KeysChangedError("the table has changed since the keys of its rows were found", table_id=self.table_id)
+        if (
+            self.since is not None
+            and self.partitions
+            and not store.marks.is_unchanged(self.since, self.table_id, here.changes)
+        ):
+            raise KeysChangedError(
+                "the table has changed since the keys of its rows were found", table_id=self.table_id
+            )
 
     def to_wire(self) -> list[Any]:
         """Plain data for msgpack; :meth:`from_wire` reads it back."""
@@ -95,4 +106,6 @@ class MemberScan:
         relation, table_id, packed, columns, key_slice, published, rows, mark, since = data
         partitions = unpack(f"<{len(packed) // 4}I", packed)
         held = None if rows is None else decode_table(rows, ranges=False)
-        return cls(relation, table_id, partitions, tuple(columns), key_slice_from_wire(key_slice), published, held, mark, since)
+        return cls(
+            relation, table_id, partitions, tuple(columns), key_slice_from_wire(key_slice), published, held, mark, since
+        )

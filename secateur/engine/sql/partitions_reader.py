@@ -1,7 +1,7 @@
 """The specific-partitions reader: a source that reads only the partitions a job needs, each at the member that owns it.
 
-Which partitions is evaluated when the job starts, at the coordinator, with the parameters bound; each member then gets its subset. Nothing of it is kept with
-the DAG.
+Which partitions is evaluated when the job starts, at the coordinator, with the parameters bound; each member then gets
+its subset. Nothing of it is kept with the DAG.
 
 Source: ``SpecificPartitionsImapReaderPms`` of Hazelcast's job partition pruning design.
 """
@@ -35,8 +35,8 @@ class KeyLookup:
 
     Attributes:
         columns: The columns of a key.
-        is_prefix: Whether ``columns`` are the leading primary-key columns in order: then each key is a binary search, otherwise the partition's rows are
-            compared.
+        is_prefix: Whether ``columns`` are the leading primary-key columns in order: then each key is a binary search,
+            otherwise the partition's rows are compared.
         by_partition: The keys, canonical values in the order of ``columns``, by the partition that holds their rows.
     """
 
@@ -67,7 +67,10 @@ class ReadRequest:
 
 
 class PartitionsReader(ProcessorMetaSupplier):
-    """A meta-supplier of table scans; what to read is up to the subclass. A replicated table is read on any participant."""
+    """A meta-supplier of table scans; what to read is up to the subclass.
+
+    A replicated table is read on any participant.
+    """
 
     init_is_cooperative = True
     close_is_cooperative = True
@@ -92,7 +95,9 @@ class PartitionsReader(ProcessorMetaSupplier):
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
         request = self._resolved()
         return {
-            member: PartitionsReaderSupplier(request, tuple(request.partitions) if request.replicated else self._by_member.get(member, ()))
+            member: PartitionsReaderSupplier(
+                request, tuple(request.partitions) if request.replicated else self._by_member.get(member, ())
+            )
             for member in members
         }
 
@@ -126,7 +131,8 @@ class PartitionsReaderSupplier(ProcessorSupplier):
         return [_Read(self, self._partitions[index::count]) for index in range(count)]
 
     def read(self, partitions: Sequence[int]) -> pa.Table:
-        """The rows of some of the partitions as they are at one moment; without a copy, unless keys have to be compared.
+        """The rows of some of the partitions as they are at one moment; without a copy, unless keys have to be
+        compared.
 
         Raises:
             TopologyChangedError: A partition is not on this member any more.
@@ -136,11 +142,17 @@ class PartitionsReaderSupplier(ProcessorSupplier):
         if keys is None:
             return self._store.relation(request.table_id, partitions, request.columns)
         if keys.is_prefix:
-            found = [self._store.relation(request.table_id, (p,), request.columns, KeyPrefix(key)) for p in partitions for key in keys.by_partition.get(p, ())]
+            found = [
+                self._store.relation(request.table_id, (p,), request.columns, KeyPrefix(key))
+                for p in partitions
+                for key in keys.by_partition.get(p, ())
+            ]
             return pa.concat_tables(found) if found else self._store.relation(request.table_id, (), request.columns)
         wanted = [key for partition in partitions for key in keys.by_partition.get(partition, ())]
         columns = request.columns or tuple(self._store.relation(request.table_id, ()).column_names)
-        rows = self._store.relation(request.table_id, partitions, (*columns, *(name for name in keys.columns if name not in columns)))
+        rows = self._store.relation(
+            request.table_id, partitions, (*columns, *(name for name in keys.columns if name not in columns))
+        )
         return rows_with_keys(rows, keys.columns, wanted).select(list(columns))
 
     def to_spec(self) -> Any:
@@ -151,9 +163,15 @@ class PartitionsReaderSupplier(ProcessorSupplier):
             np.array(self._partitions, dtype="<u4").tobytes(),
             request.replicated,
             None if request.columns is None else list(request.columns),
-            None
-            if keys is None
-            else [list(keys.columns), keys.is_prefix, [[p, [list(key) for key in keys.by_partition.get(p, ())]] for p in self._partitions]],
+            (
+                None
+                if keys is None
+                else [
+                    list(keys.columns),
+                    keys.is_prefix,
+                    [[p, [list(key) for key in keys.by_partition.get(p, ())]] for p in self._partitions],
+                ]
+            ),
         ]
 
     @classmethod
@@ -166,7 +184,11 @@ class PartitionsReaderSupplier(ProcessorSupplier):
             partitions=partitions,
             replicated=replicated,
             columns=None if columns is None else tuple(columns),
-            keys=None if keys is None else KeyLookup(tuple(keys[0]), keys[1], {p: tuple(tuple(key) for key in found) for p, found in keys[2]}),
+            keys=(
+                None
+                if keys is None
+                else KeyLookup(tuple(keys[0]), keys[1], {p: tuple(tuple(key) for key in found) for p, found in keys[2]})
+            ),
         )
         return cls(request, partitions)
 

@@ -1,4 +1,6 @@
-"""A kernel fragment that answers row by row, as a processor: what comes in is answered and passed on before more is taken, so that little is held."""
+"""A kernel fragment that answers row by row, as a processor: what comes in is answered and passed on before more is
+taken, so that little is held.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ __all__ = ["PipelinedFragment"]
 
 
 class PipelinedFragment(Processor):
-    """Answers its scan piece by piece, or its input batch by batch. Passes on at least one batch, were it without rows: the schema is an answer too.
+    """Answers its scan piece by piece, or its input batch by batch.
+
+    Passes on at least one batch, were it without rows: the schema is an answer too.
 
     Args:
         call: The fragment, over one relation.
@@ -25,7 +29,9 @@ class PipelinedFragment(Processor):
         open_: Reads the rows in a thread, in the schema of ``rows``; None where ``rows`` are all.
     """
 
-    def __init__(self, call: FragmentCall, relation: str, rows: pa.Table, open_: Callable[[], pa.Table] | None = None) -> None:
+    def __init__(
+        self, call: FragmentCall, relation: str, rows: pa.Table, open_: Callable[[], pa.Table] | None = None
+    ) -> None:
         self._call = call
         self._relation = relation
         self._empty = empty_table(rows.schema)

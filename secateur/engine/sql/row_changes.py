@@ -1,8 +1,9 @@
 """What a statement does to the rows of a table, as a table: one line for each row that is inserted, updated or deleted.
 
-Statements that are worked out at one place for all partitions (MERGE, UPDATE ... FROM, ON CONFLICT DO UPDATE, and every other change that has to look beyond
-the partition of its row) are queries for such a table. Its columns, whatever their names: the action, the key of the row as it was (NULL for an insertion),
-and all columns of the table: the row as it will be, of a deleted row as it was.
+Statements that are worked out at one place for all partitions (MERGE, UPDATE ... FROM, ON CONFLICT DO UPDATE, and every
+other change that has to look beyond the partition of its row) are queries for such a table. Its columns, whatever their
+names: the action, the key of the row as it was (NULL for an insertion), and all columns of the table: the row as it
+will be, of a deleted row as it was.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ class RowAction(StrEnum):
 
 
 class DuplicateMatchPolicy(Enum):
-    """What it means that a statement says several things of one row that is there. The value is its name on the wire."""
+    """What it means that a statement says several things of one row that is there.
+
+    The value is its name on the wire.
+    """
 
     FIRST = "first"
     """The first counts, as for UPDATE ... FROM."""
@@ -75,7 +79,10 @@ class RowChanges:
         """
         named = effects.column(0).type if effects.num_columns else pa.null()
         if not (pa.types.is_string(named) or pa.types.is_large_string(named) or pa.types.is_dictionary(named)):
-            raise ProtocolError(f"{table.name}: the plan of a change begins with the action of each row, and this one begins with {named}")
+            raise ProtocolError(
+                f"{table.name}: the plan of a change begins with the action of each row, and this one begins with"
+                f" {named}"
+            )
         effects = _once(effects.filter(effects.column(0).is_valid()), table, duplicate_match)
         actions = effects.column(0)
         rows = _rows(effects, table)
@@ -123,7 +130,10 @@ def _keys(effects: pa.Table, table: TableDef) -> pa.Table:
     """The old keys, in the types of the table."""
     schema = table.arrow_schema
     columns = [effects.column(1 + position) for position in range(len(table.primary_key))]
-    return pa.table([column.cast(schema.field(name).type) for column, name in zip(columns, table.primary_key, strict=True)], names=list(table.primary_key))
+    return pa.table(
+        [column.cast(schema.field(name).type) for column, name in zip(columns, table.primary_key, strict=True)],
+        names=list(table.primary_key),
+    )
 
 
 def _rows(effects: pa.Table, table: TableDef) -> pa.Table:
@@ -133,5 +143,8 @@ def _rows(effects: pa.Table, table: TableDef) -> pa.Table:
 
 def _differ(old: pa.Table, new: pa.Table, table: TableDef) -> pa.ChunkedArray:
     """Whether the key of each row is another than it was; NULL counts as another."""
-    different = [pc.fill_null(pc.not_equal(plain_column(old.column(name)), plain_column(new.column(name))), True) for name in table.primary_key]
+    different = [
+        pc.fill_null(pc.not_equal(plain_column(old.column(name)), plain_column(new.column(name))), True)
+        for name in table.primary_key
+    ]
     return reduce(pc.or_, different)

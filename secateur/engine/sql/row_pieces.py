@@ -34,14 +34,19 @@ class RowPieces:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left. A relation without rows has one piece, which has none either: its schema is an answer too."""
+        """Whether nothing is left.
+
+        A relation without rows has one piece, which has none either: its schema is an answer too.
+        """
         return self._position >= max(self._relation.num_rows, 1)
 
     def take(self) -> pa.Table:
         """The next piece."""
         if not self._rows_max:
             # Not before: counting the bytes of many partitions takes its time, which the threads that take pieces have.
-            self._rows_max = max(_PIECE_ROWS_MIN, self._relation.num_rows * PIECE_BYTES // max(self._relation.nbytes, 1))
+            self._rows_max = max(
+                _PIECE_ROWS_MIN, self._relation.num_rows * PIECE_BYTES // max(self._relation.nbytes, 1)
+            )
             self._rows_limit = self._rows_max * (_PIECE_BYTES_MAX // PIECE_BYTES)
             self._taken_bytes = PIECE_BYTES
         piece = self._relation.slice(self._position, self._rows_max)
@@ -49,7 +54,9 @@ class RowPieces:
         return piece
 
     def answered(self, nbytes: int) -> None:
-        """What was taken last came to an answer of so many bytes; if that is little, the next piece is twice as large."""
+        """What was taken last came to an answer of so many bytes; if that is little, the next piece is twice as
+        large.
+        """
         if nbytes < _KEPT_MIN * self._taken_bytes and self._rows_max < self._rows_limit:
             self._rows_max *= 2
             self._taken_bytes *= 2

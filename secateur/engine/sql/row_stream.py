@@ -1,7 +1,8 @@
 """The rows of an answer, handed out as fast as whoever wants them takes them: what is held meanwhile is bounded.
 
-Three kinds, by where the rows come from: one kernel call over partitions that are all here, a fragment that reads them piece by piece, and a job over several
-members. All of them make rows as they are asked for; only what the arrow kernel answers as a whole is there at once, and counts with all that is left of it.
+Three kinds, by where the rows come from: one kernel call over partitions that are all here, a fragment that reads them
+piece by piece, and a job over several members. All of them make rows as they are asked for; only what the arrow kernel
+answers as a whole is there at once, and counts with all that is left of it.
 """
 
 from __future__ import annotations
@@ -98,7 +99,8 @@ class LocalRowStream:
 
 
 class FragmentRowStream:
-    """Rows of a fragment that answers row by row, over a relation of this member: a piece of the relation is read when its rows are wanted.
+    """Rows of a fragment that answers row by row, over a relation of this member: a piece of the relation is read when
+    its rows are wanted.
 
     Args:
         relation: The rows to read, as they were when the statement began.
@@ -140,14 +142,22 @@ class JobRowStream:
 
     Args:
         job: The job.
-        queue: Where its result sink puts the rows; full, it refuses, and so each stage waits for the next, on every member.
+        queue: Where its result sink puts the rows; full, it refuses, and so each stage waits for the next, on every
+            member.
         schema: That of the rows, for when no batch says it.
-        bytes_before_first: What the first part waits for, though it may take less; at most what the queue may hold. Until then an error is one of a job of
-            which nobody has seen a row.
+        bytes_before_first: What the first part waits for, though it may take less; at most what the queue may hold.
+            Until then an error is one of a job of which nobody has seen a row.
         when_late: What to say of an error in the data that comes later.
     """
 
-    def __init__(self, job: RunningJob, queue: ResultQueue, schema: Callable[[], pa.Schema], bytes_before_first: int = 0, when_late: str = "") -> None:
+    def __init__(
+        self,
+        job: RunningJob,
+        queue: ResultQueue,
+        schema: Callable[[], pa.Schema],
+        bytes_before_first: int = 0,
+        when_late: str = "",
+    ) -> None:
         self._job = job
         self._queue = queue
         self._schema = schema

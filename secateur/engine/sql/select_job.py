@@ -1,4 +1,6 @@
-"""A SELECT whose partitions are on several members, as a DAG: a vertex for each stage, where the stage's partitions are, and edges as its exchanges say."""
+"""A SELECT whose partitions are on several members, as a DAG: a vertex for each stage, where the stage's partitions
+are, and edges as its exchanges say.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +40,16 @@ def select_dag(
 ) -> tuple[FrozenDAG, JobConfig]:
     """The DAG of a statement and its arguments.
 
-    Run it at one of the owning members with the statement's parameters in order; the answer is the only table of the result, in the schema of ``plan.columns``
-    also when it has no row. A stage with nothing to read, or that only such stages would hear, is in the DAG and runs nowhere.
+    Run it at one of the owning members with the statement's parameters in order; the answer is the only table of the
+    result, in the schema of ``plan.columns`` also when it has no row. A stage with nothing to read, or that only such
+    stages would hear, is in the DAG and runs nowhere.
 
     Args:
         plan: The statement's plan.
-        partitions: For each scan of the plan, the ids of the partitions to read: what its tree came to with the parameters bound, or all of them. Ignored for
-            replicated tables.
-        published: By table id, the load that has to be the last one published at each member; a table that is not in it is read as it is.
+        partitions: For each scan of the plan, the ids of the partitions to read: what its tree came to with the
+            parameters bound, or all of them. Ignored for replicated tables.
+        published: By table id, the load that has to be the last one published at each member; a table that is not in it
+            is read as it is.
         search_keys: Whether what is said about the primary key replaces the scan by a search.
         timeout_s: Deadline in seconds, or None.
         mark: The mark under which partitioned tables are read; see :mod:`secateur.storage.read_versions`.
@@ -53,7 +57,9 @@ def select_dag(
     """
     loads, marks = published or {}, since or {}
     scans = [
-        StageScan(scan, tuple(ids), loads.get(scan.table_id), search_keys, None if scan.replicated else mark, marks.get(index))
+        StageScan(
+            scan, tuple(ids), loads.get(scan.table_id), search_keys, None if scan.replicated else mark, marks.get(index)
+        )
         for index, (scan, ids) in enumerate(zip(plan.scans, partitions, strict=True))
     ]
     runs = _running(plan, partitions)
@@ -61,7 +67,9 @@ def select_dag(
     dag = DAG()
     for name, stage, is_running in zip(names, plan.stages, runs, strict=True):
         inputs = [(stage_relation(number), plan.stages[number].fragment.schema) for number in stage.inputs]
-        vertex = StageVertex(stage, [scans[number] for number in stage.scans] if is_running else (), inputs, is_running=is_running)
+        vertex = StageVertex(
+            stage, [scans[number] for number in stage.scans] if is_running else (), inputs, is_running=is_running
+        )
         dag.new_vertex(name, vertex, local_parallelism=1)
     dag.new_vertex(RESULT_VERTEX, ResultSink(plan.stages[-1].limit))
     out = [0] * len(plan.stages)
@@ -96,13 +104,19 @@ def vertex_names(plan: SelectPlan) -> tuple[str, ...]:
 def merge_names(plan: SelectPlan) -> dict[int, str]:
     """The names of the vertices that merge what comes in order, by the stage that it comes from."""
     names = [RESULT_VERTEX, *vertex_names(plan)]
-    return {number: _unique(f"merge {names[number + 1]}", names) for number, stage in enumerate(plan.stages) if stage.order}
+    return {
+        number: _unique(f"merge {names[number + 1]}", names) for number, stage in enumerate(plan.stages) if stage.order
+    }
 
 
-def describe_select(plan: SelectPlan, partitions: Sequence[Sequence[int]], params: Sequence[Any], topology: Topology, coordinator: str) -> dict[str, Any]:
+def describe_select(
+    plan: SelectPlan, partitions: Sequence[Sequence[int]], params: Sequence[Any], topology: Topology, coordinator: str
+) -> dict[str, Any]:
     """The ``dag`` object of EXPLAIN (FORMAT JSON): what :func:`select_dag` would run, and where."""
     dag, config = select_dag(plan, partitions)
-    builder = ExecutionPlanBuilder(dag, config, job_id="explain", coordinator=coordinator, topology=topology, params=params, table=_no_table)
+    builder = ExecutionPlanBuilder(
+        dag, config, job_id="explain", coordinator=coordinator, topology=topology, params=params, table=_no_table
+    )
     try:
         return builder.build().to_dict()
     finally:
@@ -114,7 +128,11 @@ def _running(plan: SelectPlan, partitions: Sequence[Sequence[int]]) -> list[bool
     fed: list[bool] = []
     for stage in plan.stages:
         has_partitions = any(partitions[number] for number in stage.scans if not plan.scans[number].replicated)
-        fed.append(stage.at_coordinator or has_partitions or any(fed[number] and plan.stages[number].spreads for number in stage.inputs))
+        fed.append(
+            stage.at_coordinator
+            or has_partitions
+            or any(fed[number] and plan.stages[number].spreads for number in stage.inputs)
+        )
     heard = [False] * len(fed)
     heard[-1] = True
     for index in reversed(range(len(fed))):
@@ -135,7 +153,9 @@ def _exchanged(edge: Edge, stage: QueryStage, consumer: QueryStage, plan: Select
             return edge.partitioned(*stage.columns).distributed()
         case ExchangeKind.ROUTE if stage.route is not None:
             unmatched = UnmatchedRows.KEEP if stage.keeps_unmatched else UnmatchedRows.DROP
-            return edge.partitioned(*stage.columns, scheme=plan.scans[stage.route].tree.scheme, unmatched=unmatched).distributed()
+            return edge.partitioned(
+                *stage.columns, scheme=plan.scans[stage.route].tree.scheme, unmatched=unmatched
+            ).distributed()
         case ExchangeKind.GATHER | ExchangeKind.ROUTE:
             raise InternalError(f"stage {stage.name} does not say how its rows reach {consumer.name}")
         case _:

@@ -1,7 +1,8 @@
 """The plan of a SELECT, as data: what the planner builds, members execute, and msgpack carries.
 
-A plan holds the statement twice, so that the execution mode can be chosen when the parameters are known: whole (``local``, for one member that has every required
-partition), and taken apart into ``stages`` that run where the partitions are. Nothing here knows SQL beyond the text inside the fragments.
+A plan holds the statement twice, so that the execution mode can be chosen when the parameters are known: whole
+(``local``, for one member that has every required partition), and taken apart into ``stages`` that run where the
+partitions are. Nothing here knows SQL beyond the text inside the fragments.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ class Strategy(Enum):
     TWO_STAGE = "two_stage"
     """Each owner aggregates, sorts and limits what it has; the coordinator combines."""
     PLACED = "placed"
-    """Joins, groups and subqueries are computed where their rows are, as far as they are on one member; the rest moves between stages."""
+    """Joins, groups and subqueries are computed where their rows are, as far as they are on one member; the rest moves
+    between stages.
+    """
     GATHER = "gather"
     """Each owner sends the rows and columns that the statement needs; the coordinator runs the whole statement."""
 
@@ -52,10 +55,13 @@ class ScanPlan:
         tree: The partitions to read, open in the parameters.
         group: The affinity group of the table, by which the topology knows its owners.
         replicated: Whether every member has a full copy.
-        keys: What is said about the primary key; rows inside a partition are sorted by it, so that a search replaces the scan.
+        keys: What is said about the primary key; rows inside a partition are sorted by it, so that a search replaces
+            the scan.
         reason: Why the scan cannot be pruned, in words a user can act on, or None when it can.
-        table_version: The version of the table for which the tree was made: its partitions are those that the table had then.
-        system: The name of a system table, whose rows are fetched from the controller when the statement runs; None for a table of the user.
+        table_version: The version of the table for which the tree was made: its partitions are those that the table had
+            then.
+        system: The name of a system table, whose rows are fetched from the controller when the statement runs; None for
+            a table of the user.
         rows: The rows of a system table, in a plan that is about to run; None in any other, and on the wire.
     """
 
@@ -113,30 +119,37 @@ class SelectPlan:
     """A SELECT, planned.
 
     Attributes:
-        plan_id: A digest of everything else that travels, made by :meth:`named`. So equal ids mean equal plans, members keep plans by them, and whoever gets a
-            plan from another process can tell whether it is the one that was asked for.
+        plan_id: A digest of everything else that travels, made by :meth:`named`. So equal ids mean equal plans, members
+            keep plans by them, and whoever gets a plan from another process can tell whether it is the one that was
+            asked for.
         scans: Every reference to a table, in the order of the relations ``s0``, ``s1``, ...
         local: The whole statement over the relations of the scans.
-        stages: The statement taken apart, each stage after those that feed it; the last runs at the coordinator, and its output is the answer.
-        gathered: For ``PLACED``, and for a statement that is gathered because it is small, the stages that gather what the conditions of each scan leave.
-            Other stages may evaluate what the whole statement evaluates behind a filter, so an error in the data has to be one of these stages as well.
+        stages: The statement taken apart, each stage after those that feed it; the last runs at the coordinator, and
+            its output is the answer.
+        gathered: For ``PLACED``, and for a statement that is gathered because it is small, the stages that gather what
+            the conditions of each scan leave. Other stages may evaluate what the whole statement evaluates behind a
+            filter, so an error in the data has to be one of these stages as well.
         strategy: How the statement was split.
-        gather_reason: Why the strategy is ``GATHER``; for ``PLACED`` what the coordinator gets as it is, and why. None where there is nothing.
+        gather_reason: Why the strategy is ``GATHER``; for ``PLACED`` what the coordinator gets as it is, and why. None
+            where there is nothing.
         columns: Name and SQL type text of each result column.
         parameter_count: How many parameters the statement has.
         parameter_names: Their names in order of index when they are named (``$name``), else empty.
-        empty: The answer as an Arrow IPC stream when no partition can match, or None when it depends on parameters: then ``local`` over empty relations says
-            it.
+        empty: The answer as an Arrow IPC stream when no partition can match, or None when it depends on parameters:
+            then ``local`` over empty relations says it.
         deterministic: Whether equal data and parameters give equal answers (``random()`` and ``now()`` do not).
         catalog_version: The catalog version for which the plan was made.
         is_sized: Whether it would have other stages if its tables were larger or smaller, though it reads one.
         views: The ids of the views of which it was made; none of them may have been replaced or dropped when it runs.
         system_tables: The names of the system tables that it reads.
-        reads_clock: Whether the stages have the time at which the statement starts as one more parameter, behind the others: one time for all members.
-        undivided: The stages that run the user's own text over all rows of its tables, for ``SET pruning = verify``; nothing where that is not asked for.
-        origin: A digest of the text and the settings that the plan was made of: two statements with the same plan have ids of their own, by which their
-            texts are found.
-        searched: ``local`` without its WHERE in the arrow kernel, for when a search has applied it; None when there is no such case.
+        reads_clock: Whether the stages have the time at which the statement starts as one more parameter, behind the
+            others: one time for all members.
+        undivided: The stages that run the user's own text over all rows of its tables, for ``SET pruning = verify``;
+            nothing where that is not asked for.
+        origin: A digest of the text and the settings that the plan was made of: two statements with the same plan have
+            ids of their own, by which their texts are found.
+        searched: ``local`` without its WHERE in the arrow kernel, for when a search has applied it; None when there is
+            no such case.
     """
 
     plan_id: str
@@ -166,11 +179,20 @@ class SelectPlan:
 
     def pinned(self, rows: Mapping[str, pa.Table]) -> SelectPlan:
         """The plan over these rows of the system tables that it reads, for one execution."""
-        return replace(self, scans=tuple(scan if scan.system is None else replace(scan, rows=rows[scan.system]) for scan in self.scans))
+        return replace(
+            self,
+            scans=tuple(scan if scan.system is None else replace(scan, rows=rows[scan.system]) for scan in self.scans),
+        )
 
     def as_written(self) -> SelectPlan:
-        """The plan that runs the user's own text in DuckDB's kernel, wherever its rows are; itself where it has no stages for that."""
-        return replace(self, local=replace(self.local, arrow=None), stages=self.undivided, gathered=(), reads_clock=False) if self.undivided else self
+        """The plan that runs the user's own text in DuckDB's kernel, wherever its rows are; itself where it has no
+        stages for that.
+        """
+        return (
+            replace(self, local=replace(self.local, arrow=None), stages=self.undivided, gathered=(), reads_clock=False)
+            if self.undivided
+            else self
+        )
 
     def stage_params(self, params: Sequence[Any]) -> Sequence[Any]:
         """What the stages take for the values of the parameters of the statement, which starts now."""
@@ -178,12 +200,16 @@ class SelectPlan:
 
     @property
     def is_estimated(self) -> bool:
-        """Whether estimates of sizes had a say in it: they choose between ways to bring tables together, and to sort."""
+        """Whether estimates of sizes had a say in it: they choose between ways to bring tables together, and to
+        sort.
+        """
         return self.is_sized or len(self.scans) > 1
 
     def __post_init__(self) -> None:
         check_stages(self.scans, self.stages)
-        object.__setattr__(self, "system_tables", tuple(dict.fromkeys(scan.system for scan in self.scans if scan.system is not None)))
+        object.__setattr__(
+            self, "system_tables", tuple(dict.fromkeys(scan.system for scan in self.scans if scan.system is not None))
+        )
         arrow = self.local.arrow
         if arrow is not None and len(self.scans) == 1 and self.scans[0].keys.decides:
             object.__setattr__(self, "searched", replace(self.local, arrow=replace(arrow, where=None)))
@@ -237,7 +263,10 @@ class SelectPlan:
             ProtocolError: It is not the plan that its id names.
         """
         if data["plan_id"] != _digest(data):
-            raise ProtocolError(f"what was received as plan {data['plan_id']} is not that plan: the process that sent it is of another version, or damaged")
+            raise ProtocolError(
+                f"what was received as plan {data['plan_id']} is not that plan: the process that sent it is of another"
+                " version, or damaged"
+            )
         return cls(
             plan_id=data["plan_id"],
             scans=tuple(ScanPlan.from_wire(scan) for scan in data["scans"]),
@@ -261,7 +290,9 @@ class SelectPlan:
 
 def _digest(data: Mapping[str, Any]) -> str:
     """The id of the plan that ``data`` says, whatever id it gives."""
-    return blake2b(pack({name: value for name, value in data.items() if name != "plan_id"}), digest_size=_ID_BYTES).hexdigest()
+    return blake2b(
+        pack({name: value for name, value in data.items() if name != "plan_id"}), digest_size=_ID_BYTES
+    ).hexdigest()
 
 
 def check_stages(scans: Sequence[ScanPlan], stages: Sequence[QueryStage]) -> None:
@@ -283,7 +314,11 @@ def check_stages(scans: Sequence[ScanPlan], stages: Sequence[QueryStage]) -> Non
             problem = f"reads {sorted(set(stage.fragment.relations) - filled)}, which neither a scan nor an input fills"
         elif stage.at_coordinator and partitioned:
             problem = "scans a partitioned table at the coordinator"
-        elif not stage.at_coordinator and not partitioned and not any(stages[number].exchange is ExchangeKind.SHUFFLE for number in stage.inputs):
+        elif (
+            not stage.at_coordinator
+            and not partitioned
+            and not any(stages[number].exchange is ExchangeKind.SHUFFLE for number in stage.inputs)
+        ):
             problem = "would give the same rows at every member: it has neither a partitioned scan nor a shuffled input"
         elif stage.limit is not None and (index < len(stages) - 1 or not stage.fragment.is_row_by_row):
             problem = "leaves out rows, but is not the last stage or does not pass them on one by one"
@@ -296,7 +331,12 @@ def check_stages(scans: Sequence[ScanPlan], stages: Sequence[QueryStage]) -> Non
 def _problem_of_order(stage: QueryStage, consumers: Sequence[QueryStage]) -> str | None:
     if not {key.column for key in stage.order} <= set(stage.fragment.column_names):
         return f"comes in order of {[key.column for key in stage.order]}, not columns of it"
-    if stage.at_coordinator or len(consumers) > 1 or len(consumers[0].inputs) > 1 or not consumers[0].fragment.is_row_by_row:
+    if (
+        stage.at_coordinator
+        or len(consumers) > 1
+        or len(consumers[0].inputs) > 1
+        or not consumers[0].fragment.is_row_by_row
+    ):
         return "comes in order from each member, but is not passed on row by row at the coordinator"
     return None
 
@@ -325,7 +365,10 @@ def _problem_of_exchange(stage: QueryStage, consumers: Sequence[QueryStage], sca
             wanted = [scheme.type_of(column).arrow for column in scheme.columns]
             given = {field.name: field.type for field in stage.fragment.schema}
             if [given.get(column) for column in stage.columns] != wanted:
-                return f"is routed by {stage.columns}, which do not stand for {scheme.columns} of the types {', '.join(map(str, wanted))}"
+                return (
+                    f"is routed by {stage.columns}, which do not stand for {scheme.columns} of the types"
+                    f" {', '.join(map(str, wanted))}"
+                )
             return None
         case _:
             assert_never(stage.exchange)

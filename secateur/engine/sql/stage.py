@@ -1,7 +1,7 @@
 """A stage: the part of a SELECT between two exchanges, one kernel call at each member that runs it.
 
-A statement over several members is a small DAG of stages. Each reads partitions of the tables where they are, and what earlier stages sent; its fragment
-answers over all of it at once, and the exchange says which members get the answer.
+A statement over several members is a small DAG of stages. Each reads partitions of the tables where they are, and what
+earlier stages sent; its fragment answers over all of it at once, and the exchange says which members get the answer.
 
 Source: the exchange operator of Volcano (Graefe, 1994); fragments between exchanges as in Apache Ignite's SQL engine.
 """
@@ -22,16 +22,24 @@ __all__ = ["ExchangeKind", "QueryStage", "stage_relation"]
 
 
 class ExchangeKind(Enum):
-    """How the rows of a stage reach the members that run its consumers. A consumer at the coordinator gets all rows, whatever the exchange."""
+    """How the rows of a stage reach the members that run its consumers.
+
+    A consumer at the coordinator gets all rows, whatever the exchange.
+    """
 
     GATHER = "gather"
     """All rows to the coordinator; there is no consumer elsewhere."""
     BROADCAST = "broadcast"
     """All rows to every member that runs the consumer."""
     ROUTE = "route"
-    """Each row to the owner of the partition that it belongs to by the partition function of a table that the consumer scans: rows meet the table's data."""
+    """Each row to the owner of the partition that it belongs to by the partition function of a table that the consumer
+    scans: rows meet the table's data.
+    """
     SHUFFLE = "shuffle"
-    """Each row to the member that the hash of some columns names: rows with equal keys meet. Keys that are to meet are of one type."""
+    """Each row to the member that the hash of some columns names: rows with equal keys meet.
+
+    Keys that are to meet are of one type.
+    """
 
 
 def stage_relation(index: int) -> str:
@@ -45,20 +53,26 @@ class QueryStage:
 
     Attributes:
         name: For EXPLAIN and metrics, such as ``scan:o`` or ``final``.
-        fragment: One kernel call over the relations of its scans (``ScanPlan.relation``) and of its inputs (:func:`stage_relation`, or their ``aliases``).
-        scans: Indices into the plan's scans. Each member reads those of the kept partitions that it owns, or its own copy of a replicated table.
+        fragment: One kernel call over the relations of its scans (``ScanPlan.relation``) and of its inputs
+            (:func:`stage_relation`, or their ``aliases``).
+        scans: Indices into the plan's scans. Each member reads those of the kept partitions that it owns, or its own
+            copy of a replicated table.
         inputs: Indices of earlier stages.
-        at_coordinator: Whether it runs once, at the coordinator, where it can read replicated tables only. Otherwise it runs at each member that owns a kept
-            partition of one of its scans or, when it scans no partitioned table, at every participant.
+        at_coordinator: Whether it runs once, at the coordinator, where it can read replicated tables only. Otherwise it
+            runs at each member that owns a kept partition of one of its scans or, when it scans no partitioned table,
+            at every participant.
         exchange: Where its output goes; of no meaning for the last stage, whose output is the answer.
-        columns: The key of ``ROUTE`` or ``SHUFFLE``, columns of its output. For ``ROUTE`` they stand for the partitioning key of the table, in order, and are
-            of its types; a NULL from a ``TRY_CAST`` does for a value that none of them can hold.
-        route: For ``ROUTE``: the index of the scan, one of each consumer's, whose partitions the rows follow. Else None.
-        order: For ``GATHER``: what its rows at each member come in order of, columns of its output that DuckDB orders; they are merged before its consumer, the
-            last stage, gets them. Empty: they come in no order.
-        limit: Of the last stage: which of its rows, in the order in which they come, are the answer; the statement ends when they are there. None for all.
-        keeps_unmatched: For ``ROUTE``: whether a row for which the consumer reads no partition travels all the same, to any member that runs the consumer, as
-            an outer join needs it that keeps such rows. Otherwise it is dropped.
+        columns: The key of ``ROUTE`` or ``SHUFFLE``, columns of its output. For ``ROUTE`` they stand for the
+            partitioning key of the table, in order, and are of its types; a NULL from a ``TRY_CAST`` does for a value
+            that none of them can hold.
+        route: For ``ROUTE``: the index of the scan, one of each consumer's, whose partitions the rows follow. Else
+            None.
+        order: For ``GATHER``: what its rows at each member come in order of, columns of its output that DuckDB orders;
+            they are merged before its consumer, the last stage, gets them. Empty: they come in no order.
+        limit: Of the last stage: which of its rows, in the order in which they come, are the answer; the statement ends
+            when they are there. None for all.
+        keeps_unmatched: For ``ROUTE``: whether a row for which the consumer reads no partition travels all the same, to
+            any member that runs the consumer, as an outer join needs it that keeps such rows. Otherwise it is dropped.
         aliases: The names by which the fragment calls rows of its inputs instead.
     """
 
@@ -79,11 +93,15 @@ class QueryStage:
     def relations(self) -> list[str]:
         """The names that its inputs have in its fragment."""
         aliased = {alias.source for alias in self.aliases}
-        return [name for name in map(stage_relation, self.inputs) if name not in aliased] + [alias.relation for alias in self.aliases]
+        return [name for name in map(stage_relation, self.inputs) if name not in aliased] + [
+            alias.relation for alias in self.aliases
+        ]
 
     @property
     def spreads(self) -> bool:
-        """Whether each of its rows reaches exactly one of the members that run a consumer, whatever the consumer scans."""
+        """Whether each of its rows reaches exactly one of the members that run a consumer, whatever the consumer
+        scans.
+        """
         return self.exchange is ExchangeKind.SHUFFLE or (self.exchange is ExchangeKind.ROUTE and self.keeps_unmatched)
 
     def to_wire(self) -> list[Any]:
@@ -105,7 +123,20 @@ class QueryStage:
 
     @classmethod
     def from_wire(cls, data: Sequence[Any]) -> QueryStage:
-        name, fragment, scans, inputs, at_coordinator, exchange, columns, route, keeps_unmatched, order, limit, aliases = data
+        (
+            name,
+            fragment,
+            scans,
+            inputs,
+            at_coordinator,
+            exchange,
+            columns,
+            route,
+            keeps_unmatched,
+            order,
+            limit,
+            aliases,
+        ) = data
         return cls(
             name,
             Fragment.from_wire(fragment),

@@ -57,7 +57,14 @@ class StageVertex(ProcessorMetaSupplier):
     init_is_cooperative = True
     close_is_cooperative = True
 
-    def __init__(self, stage: QueryStage, scans: Sequence[StageScan], inputs: Sequence[tuple[str, pa.Schema]], *, is_running: bool) -> None:
+    def __init__(
+        self,
+        stage: QueryStage,
+        scans: Sequence[StageScan],
+        inputs: Sequence[tuple[str, pa.Schema]],
+        *,
+        is_running: bool,
+    ) -> None:
         self._stage = stage
         self._scans = tuple(scans)
         self._inputs = tuple(inputs)
@@ -67,7 +74,9 @@ class StageVertex(ProcessorMetaSupplier):
 
     def init(self, context: MetaContext) -> None:
         params = positional(context.params)
-        self._owned = [{} if item.scan.replicated else context.owners(item.scan.group, item.partitions) for item in self._scans]
+        self._owned = [
+            {} if item.scan.replicated else context.owners(item.scan.group, item.partitions) for item in self._scans
+        ]
         self._key_slices = [item.scan.keys.bind(params) if item.search_keys else None for item in self._scans]
 
     def placement(self) -> Placement:
@@ -84,7 +93,12 @@ class StageVertex(ProcessorMetaSupplier):
         return OnPartitions(group, by_member if len(found) == 1 else _united([owned for _, owned in found]))
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
-        return {member: FragmentStageSupplier(self._stage.fragment, self._inputs, self._reads_of(member), self._stage.aliases) for member in members}
+        return {
+            member: FragmentStageSupplier(
+                self._stage.fragment, self._inputs, self._reads_of(member), self._stage.aliases
+            )
+            for member in members
+        }
 
     def _reads_of(self, member: str) -> list[MemberScan]:
         return [
@@ -106,4 +120,7 @@ class StageVertex(ProcessorMetaSupplier):
 def _united(several: Sequence[Mapping[str, tuple[int, ...]]]) -> dict[str, tuple[int, ...]]:
     """The partitions of some scans of one affinity group, each once."""
     members = dict.fromkeys(member for owned in several for member in owned)
-    return {member: tuple(sorted({partition for owned in several for partition in owned.get(member, ())})) for member in members}
+    return {
+        member: tuple(sorted({partition for owned in several for partition in owned.get(member, ())}))
+        for member in members
+    }

@@ -1,7 +1,8 @@
 """What ``column <op> values`` says about the column, exactly as the dialect compares.
 
-The answer is the domain of the column where the comparison is certainly exact, and None, *no statement made*, everywhere else. Pruning with None keeps
-everything; it is never wrong. Which values compare exactly with which columns is told by :mod:`~secateur.partitioning.pruning.comparison_bound`.
+The answer is the domain of the column where the comparison is certainly exact, and None, *no statement made*,
+everywhere else. Pruning with None keeps everything; it is never wrong. Which values compare exactly with which columns
+is told by :mod:`~secateur.partitioning.pruning.comparison_bound`.
 """
 
 from __future__ import annotations
@@ -50,9 +51,14 @@ NEGATED: Final = {
     Comparison.STARTS_WITH: Comparison.NOT_STARTS_WITH,
     Comparison.NOT_STARTS_WITH: Comparison.STARTS_WITH,
 }
-"""What is TRUE where the comparison is FALSE. DISTINCT is never NULL: where it is FALSE a column that is not NULL passes IN."""
+"""What is TRUE where the comparison is FALSE.
 
-EXCLUDING: Final = frozenset({Comparison.NOT_IN, Comparison.DISTINCT, Comparison.NOT_BETWEEN, Comparison.NOT_LIKE, Comparison.NOT_STARTS_WITH})
+DISTINCT is never NULL: where it is FALSE a column that is not NULL passes IN.
+"""
+
+EXCLUDING: Final = frozenset(
+    {Comparison.NOT_IN, Comparison.DISTINCT, Comparison.NOT_BETWEEN, Comparison.NOT_LIKE, Comparison.NOT_STARTS_WITH}
+)
 """The comparisons that name what does not pass, so that almost everything does."""
 
 
@@ -61,12 +67,13 @@ def compare(comparison: Comparison, values: Sequence[Any], column_type: SqlType)
 
     Args:
         comparison: The operator; equality is IN with one value.
-        values: The other operands as Python objects; None is SQL's NULL, of no type. BETWEEN has two, IN any number, LIKE a pattern and, where it has one, the
-            escape character, the others one.
+        values: The other operands as Python objects; None is SQL's NULL, of no type. BETWEEN has two, IN any number,
+            LIKE a pattern and, where it has one, the escape character, the others one.
         column_type: The type of the column.
 
     Returns:
-        The domain, or None when the comparison is not certainly exact in the column's type, such as a string column with a number.
+        The domain, or None when the comparison is not certainly exact in the column's type, such as a string column
+        with a number.
 
     Raises:
         Nothing: any Python object is a valid value here; what is not understood answers None.
@@ -101,9 +108,17 @@ def compare(comparison: Comparison, values: Sequence[Any], column_type: SqlType)
             high = [_above(comparison_bounds[-1], closed=False)] if values[1] is not None else []
             return within([*low, *high])
         case Comparison.LESS | Comparison.LESS_EQUAL:
-            return within([_below(comparison_bounds[0], closed=comparison is Comparison.LESS_EQUAL)]) if comparison_bounds else NOTHING
+            return (
+                within([_below(comparison_bounds[0], closed=comparison is Comparison.LESS_EQUAL)])
+                if comparison_bounds
+                else NOTHING
+            )
         case Comparison.GREATER | Comparison.GREATER_EQUAL:
-            return within([_above(comparison_bounds[0], closed=comparison is Comparison.GREATER_EQUAL)]) if comparison_bounds else NOTHING
+            return (
+                within([_above(comparison_bounds[0], closed=comparison is Comparison.GREATER_EQUAL)])
+                if comparison_bounds
+                else NOTHING
+            )
         case _:
             assert_never(comparison)
 
@@ -113,7 +128,8 @@ def _among(comparison_bounds: Sequence[ComparisonBound], column_type: SqlType) -
 
 
 def _below(bound: ComparisonBound, *, closed: bool) -> Span:
-    # x < 1.5 is x <= 1: when the value lies between two column values, the lower of them belongs to the span whatever the operator.
+    # x < 1.5 is x <= 1: when the value lies between two column values, the lower of them belongs to the span whatever
+    # the operator.
     return Span(upper=bound.value, upper_closed=closed or not bound.exact)
 
 

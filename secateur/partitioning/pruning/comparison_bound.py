@@ -1,10 +1,12 @@
 """Values seen from the type of the column that they are compared with.
 
-A comparison of a column with a value of another type makes DuckDB cast one of the two, and which one decides what matches: ``int_column = '1'`` casts the
-string, ``text_column = 1`` casts the *column*, so that ``'01'`` matches as well; a DOUBLE on one side turns integers above 2**53 into neighbours that compare
-equal. Here a value becomes a bound among the column's values where the comparison is certainly exact, and nothing everywhere else.
+A comparison of a column with a value of another type makes DuckDB cast one of the two, and which one decides what
+matches: ``int_column = '1'`` casts the string, ``text_column = 1`` casts the *column*, so that ``'01'`` matches as
+well; a DOUBLE on one side turns integers above 2**53 into neighbours that compare equal. Here a value becomes a bound
+among the column's values where the comparison is certainly exact, and nothing everywhere else.
 
-Values come as the Python objects that a parameter or a folded constant has, so one table serves planning (constants) and binding (parameters) on any client.
+Values come as the Python objects that a parameter or a folded constant has, so one table serves planning (constants)
+and binding (parameters) on any client.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ __all__ = ["ComparisonBound", "comparison_bounds_of", "representable"]
 
 @dataclass(frozen=True, slots=True)
 class ComparisonBound:
-    """A compared value seen from the column's type: the largest column value that is not above it, and whether it is that value."""
+    """A compared value seen from the column's type: the largest column value that is not above it, and whether it is
+    that value.
+    """
 
     value: Any
     exact: bool = True
@@ -42,7 +46,9 @@ _DECIMAL_DIGITS_MAX: Final = 38
 _INTEGER_TEXT: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _DECIMAL_TEXT: Final = re.compile(r"[+-]?[0-9]{1,37}(?:\.[0-9]{1,37})?")
 _DATE_TEXT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_TIMESTAMP_TEXT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T](?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?)?")
+_TIMESTAMP_TEXT: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T](?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?)?"
+)
 _UUID_TEXT: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _BOOLEAN_TEXT: Final = {"true": True, "false": False}
 _INTEGER_DIGITS: Final = {
@@ -58,7 +64,8 @@ _INTEGER_DIGITS: Final = {
 
 
 def comparison_bounds_of(compared: Sequence[Any], column_type: SqlType) -> list[ComparisonBound] | None:
-    """The bounds of values that one comparison brings together, or None when it is not certainly exact in the column's type.
+    """The bounds of values that one comparison brings together, or None when it is not certainly exact in the column's
+    type.
 
     Args:
         compared: Any Python objects but None.
@@ -93,7 +100,9 @@ def representable(value: Any, column_type: SqlType) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Numpy scalars as the Python values that they travel as; datetime64 stays, because its ``item()`` may be a bare integer."""
+    """Numpy scalars as the Python values that they travel as; datetime64 stays, because its ``item()`` may be a bare
+    integer.
+    """
     return value.item() if isinstance(value, (np.integer, np.floating, np.bool_, np.str_)) else value
 
 
@@ -113,7 +122,8 @@ def _integer_floors(values: list[Any], kinds: set[type[Any]], column_type: SqlTy
     if not all(-_HUGEINT_MAX <= number <= _HUGEINT_MAX for number in integers):
         return None
     if float in kinds:
-        # The column is cast to DOUBLE: below 2**53 that is exact and keeps order, above it two integers may compare equal.
+        # The column is cast to DOUBLE: below 2**53 that is exact and keeps order, above it two integers may compare
+        # equal.
         if Decimal in kinds or not all(abs(number) < DOUBLE_INTEGER_MAX for number in numbers):
             return None
     elif Decimal in kinds and not _decimals_fit(numbers, _INTEGER_DIGITS[column_type.kind], 0):
@@ -124,7 +134,12 @@ def _integer_floors(values: list[Any], kinds: set[type[Any]], column_type: SqlTy
 def _decimal_floors(values: list[Any], kinds: set[type], column_type: SqlType) -> _Floors:
     digits, scale = column_type.precision - column_type.scale, column_type.scale
     if kinds == {str}:
-        if not all(_DECIMAL_TEXT.fullmatch(value) and len(value.partition(".")[2]) <= scale and below_power_of_ten(Decimal(value), digits) for value in values):
+        if not all(
+            _DECIMAL_TEXT.fullmatch(value)
+            and len(value.partition(".")[2]) <= scale
+            and below_power_of_ten(Decimal(value), digits)
+            for value in values
+        ):
             return None
         return [ComparisonBound(floored(Decimal(value), scale)) for value in values]
     if not kinds <= {int, Decimal} or not _decimals_fit(values, digits, scale):
@@ -161,8 +176,16 @@ def _blob_floors(values: list[Any], kinds: set[type]) -> _Floors:
 
 def _boolean_floors(values: list[Any], kinds: set[type]) -> _Floors:
     if kinds == {str}:
-        return [ComparisonBound(_BOOLEAN_TEXT[value]) for value in values] if all(value in _BOOLEAN_TEXT for value in values) else None
-    return [ComparisonBound(bool(value)) for value in values] if kinds <= {bool, int} and all(value in (0, 1) for value in values) else None
+        return (
+            [ComparisonBound(_BOOLEAN_TEXT[value]) for value in values]
+            if all(value in _BOOLEAN_TEXT for value in values)
+            else None
+        )
+    return (
+        [ComparisonBound(bool(value)) for value in values]
+        if kinds <= {bool, int} and all(value in (0, 1) for value in values)
+        else None
+    )
 
 
 def _date_floors(values: list[Any], kinds: set[type]) -> _Floors:
@@ -212,7 +235,9 @@ def _uuid_floors(values: list[Any], kinds: set[type]) -> _Floors:
 
 
 def _utc(value: datetime) -> datetime:
-    """The naive UTC reading of an instant; kernels run with the session time zone UTC, so a naive one is UTC already."""
+    """The naive UTC reading of an instant; kernels run with the session time zone UTC, so a naive one is UTC
+    already.
+    """
     return value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
 
 

@@ -1,7 +1,9 @@
-"""What stands on the column's side of a comparison: the bare column, or an expression of it that can be turned round exactly.
+"""What stands on the column's side of a comparison: the bare column, or an expression of it that can be turned round
+exactly.
 
-``a + 1 = 5`` says of ``a`` what ``a = 4`` says, ``CAST(ts AS DATE) = X`` that ``ts`` lies in the day X. The values that pass are found for the expression
-first, and then carried back to the column. An expression whose order is not the column's, such as ``a % 2``, has no place here.
+``a + 1 = 5`` says of ``a`` what ``a = 4`` says, ``CAST(ts AS DATE) = X`` that ``ts`` lies in the day X. The values that
+pass are found for the expression first, and then carried back to the column. An expression whose order is not the
+column's, such as ``a % 2``, has no place here.
 
 Source: the rules ``move_constants`` and ``timestamp_comparison`` of DuckDB's optimizer do the same for its zone maps.
 """
@@ -50,7 +52,9 @@ class WidenedColumn:
 
 @dataclass(frozen=True, slots=True)
 class ShiftedColumn:
-    """``column + offset``, or ``offset - column`` where ``mirrored``: of an integer column, or ``column + offset`` days of a DATE."""
+    """``column + offset``, or ``offset - column`` where ``mirrored``: of an integer column, or ``column + offset`` days
+    of a DATE.
+    """
 
     offset: int
     mirrored: bool = False
@@ -58,7 +62,9 @@ class ShiftedColumn:
 
 @dataclass(frozen=True, slots=True)
 class TruncatedColumn:
-    """``date_trunc(unit, column)`` of a TIMESTAMP or DATE column, which is a TIMESTAMP; ``as_date`` for ``CAST(column AS DATE)`` of a TIMESTAMP, by days."""
+    """``date_trunc(unit, column)`` of a TIMESTAMP or DATE column, which is a TIMESTAMP; ``as_date`` for
+    ``CAST(column AS DATE)`` of a TIMESTAMP, by days.
+    """
 
     unit: str
     as_date: bool = False
@@ -68,8 +74,9 @@ class TruncatedColumn:
 class RowField:
     """The column as a field of a row value.
 
-    Fields compare in the common type of all rows of the comparison, which is not the column's when one of them is a text, and NULL is their greatest value. So
-    all operands are judged, and only the first ``compared`` are compared; the others are the same field of the rows beside.
+    Fields compare in the common type of all rows of the comparison, which is not the column's when one of them is a
+    text, and NULL is their greatest value. So all operands are judged, and only the first ``compared`` are compared;
+    the others are the same field of the rows beside.
     """
 
     compared: int
@@ -85,7 +92,12 @@ _MIRRORED: Final = {
     Comparison.GREATER: Comparison.LESS,
     Comparison.GREATER_EQUAL: Comparison.LESS_EQUAL,
 }
-_SHIFTABLE: Final = frozenset(Comparison) - {Comparison.LIKE, Comparison.NOT_LIKE, Comparison.STARTS_WITH, Comparison.NOT_STARTS_WITH}
+_SHIFTABLE: Final = frozenset(Comparison) - {
+    Comparison.LIKE,
+    Comparison.NOT_LIKE,
+    Comparison.STARTS_WITH,
+    Comparison.NOT_STARTS_WITH,
+}
 _FIELD_TYPES: Final[dict[TypeKind, type]] = {
     TypeKind.VARCHAR: str,
     TypeKind.BLOB: bytes,
@@ -97,7 +109,9 @@ _FIELD_TYPES: Final[dict[TypeKind, type]] = {
 }
 
 
-def allowed(comparison_target: ComparisonTarget, comparison: Comparison, values: Sequence[Any], column_type: SqlType) -> Domain | None:
+def allowed(
+    comparison_target: ComparisonTarget, comparison: Comparison, values: Sequence[Any], column_type: SqlType
+) -> Domain | None:
     """The non-NULL column values for which ``target <comparison> values`` is TRUE: :func:`compare` for any target.
 
     Returns:
@@ -108,18 +122,30 @@ def allowed(comparison_target: ComparisonTarget, comparison: Comparison, values:
             return compare(comparison, values, column_type)
         case WidenedColumn(wide):
             found = compare(comparison, values, wide)
-            return None if found is None else Domain(frozenset(value for value in found.points if representable(value, column_type)), found.spans)
+            return (
+                None
+                if found is None
+                else Domain(
+                    frozenset(value for value in found.points if representable(value, column_type)), found.spans
+                )
+            )
         case ShiftedColumn():
             return _shifted(comparison_target, comparison, values, column_type)
         case TruncatedColumn():
             return _truncated(comparison_target, comparison, values, column_type)
         case RowField(compared):
-            return compare(comparison, values[:compared], column_type) if all(_is_own(value, column_type) for value in values) else None
+            return (
+                compare(comparison, values[:compared], column_type)
+                if all(_is_own(value, column_type) for value in values)
+                else None
+            )
         case _:
             assert_never(comparison_target)
 
 
-def _shifted(comparison_target: ShiftedColumn, comparison: Comparison, values: Sequence[Any], column_type: SqlType) -> Domain | None:
+def _shifted(
+    comparison_target: ShiftedColumn, comparison: Comparison, values: Sequence[Any], column_type: SqlType
+) -> Domain | None:
     kind = date if column_type.kind is TypeKind.DATE else int
     if comparison not in _SHIFTABLE or not all(value is None or type(value) is kind for value in values):
         return None
@@ -135,13 +161,17 @@ def _shifted(comparison_target: ShiftedColumn, comparison: Comparison, values: S
     return compare(_MIRRORED.get(comparison, comparison), moved, column_type)
 
 
-def _truncated(comparison_target: TruncatedColumn, comparison: Comparison, values: Sequence[Any], column_type: SqlType) -> Domain | None:
+def _truncated(
+    comparison_target: TruncatedColumn, comparison: Comparison, values: Sequence[Any], column_type: SqlType
+) -> Domain | None:
     found = compare(comparison, values, SqlType(TypeKind.DATE if comparison_target.as_date else TypeKind.TIMESTAMP))
     if found is None:
         return None
     try:
         spans = [
-            span for part in (*(Span(value, value) for value in found.points), *found.spans) if (span := _starts_in(part, comparison_target.unit)) is not None
+            span
+            for part in (*(Span(value, value) for value in found.points), *found.spans)
+            if (span := _starts_in(part, comparison_target.unit)) is not None
         ]
     except OverflowError:
         # The unit ends behind the last instant that Python has.
@@ -180,7 +210,9 @@ def _is_own(value: Any, column_type: SqlType) -> bool:
     if type(value) is not _FIELD_TYPES.get(column_type.kind):
         return False
     if isinstance(value, Decimal):
-        return value.is_finite() and value.as_tuple().exponent == -column_type.scale and representable(value, column_type)
+        return (
+            value.is_finite() and value.as_tuple().exponent == -column_type.scale and representable(value, column_type)
+        )
     return not isinstance(value, datetime) or value.tzinfo is None
 
 
@@ -219,4 +251,7 @@ def comparison_target_from_wire(data: list[Any]) -> ComparisonTarget:
         case ["field", compared]:
             return RowField(compared)
         case _:
-            raise InternalError(f"a partition tree has a test on {data!r}, which is not known here; the other side runs another version of secateur")
+            raise InternalError(
+                f"a partition tree has a test on {data!r}, which is not known here; the other side runs another version"
+                " of secateur"
+            )

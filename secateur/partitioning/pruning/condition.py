@@ -1,10 +1,12 @@
 """Conditions on the partitioning columns, with parameters still open.
 
-The planner reads a predicate into a :class:`Condition`: a union of boxes, each box a conjunction of one constraint per column. A constraint is an
-intersection of choices, a choice is a domain of constants united with comparisons whose operands are not known yet. Resolving a box with parameters gives one
+The planner reads a predicate into a :class:`Condition`: a union of boxes, each box a conjunction of one constraint per
+column. A constraint is an intersection of choices, a choice is a domain of constants united with comparisons whose
+operands are not known yet. Resolving a box with parameters gives one
 :class:`~secateur.partitioning.pruning.domain.Domain` per column.
 
-Everything here is plain frozen data with a msgpack form, so that a thin client can do at binding what the planner did at planning.
+Everything here is plain frozen data with a msgpack form, so that a thin client can do at binding what the planner did
+at planning.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ParameterComparison:
-    """``target <comparison> operands`` with at least one parameter among the operands. A :class:`ParameterList` stands alone, in an IN or NOT IN.
+    """``target <comparison> operands`` with at least one parameter among the operands.
+
+    A :class:`ParameterList` stands alone, in an IN or NOT IN.
 
     The target is the column, bare or in an expression that is turned round when the operands are known.
     """
@@ -65,7 +69,11 @@ class ParameterComparison:
     @property
     def compared(self) -> tuple[Operand | ParameterList, ...]:
         """The operands that the column is compared with, without those that are only there to judge the types."""
-        return self.operands[: self.comparison_target.compared] if isinstance(self.comparison_target, RowField) else self.operands
+        return (
+            self.operands[: self.comparison_target.compared]
+            if isinstance(self.comparison_target, RowField)
+            else self.operands
+        )
 
     def values(self, params: Sequence[Any], column_type: SqlType) -> Sequence[Any]:
         """The values that the column is compared with; :data:`UNKNOWN` among them where one is not known."""
@@ -73,7 +81,10 @@ class ParameterComparison:
             case (ParameterList() as elements,):
                 return resolve_list(elements, params, column_type)
             case operands:
-                return [UNKNOWN if isinstance(operand, ParameterList) else resolve_operand(operand, params, column_type) for operand in operands]
+                return [
+                    UNKNOWN if isinstance(operand, ParameterList) else resolve_operand(operand, params, column_type)
+                    for operand in operands
+                ]
 
     def resolve(self, params: Sequence[Any], column_type: SqlType) -> Domain:
         domain = allowed(self.comparison_target, self.comparison, self.values(params, column_type), column_type)
@@ -142,13 +153,18 @@ UNCONSTRAINED = Constraint()
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A conjunction: one constraint per column, as sorted (column, constraint) pairs. Columns without a constraint are left out."""
+    """A conjunction: one constraint per column, as sorted (column, constraint) pairs.
+
+    Columns without a constraint are left out.
+    """
 
     constraints: tuple[tuple[str, Constraint], ...] = ()
 
     @classmethod
     def of(cls, constraints: Mapping[str, Constraint]) -> Box:
-        return cls(tuple(sorted((column, constraint) for column, constraint in constraints.items() if constraint.choices)))
+        return cls(
+            tuple(sorted((column, constraint) for column, constraint in constraints.items() if constraint.choices))
+        )
 
     def __getitem__(self, column: str) -> Constraint:
         for name, constraint in self.constraints:
@@ -180,20 +196,32 @@ class Box:
 
     def to_wire(self) -> list[Any]:
         """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        return [[column, [_choice_to_wire(choice) for choice in constraint.choices]] for column, constraint in self.constraints]
+        return [
+            [column, [_choice_to_wire(choice) for choice in constraint.choices]]
+            for column, constraint in self.constraints
+        ]
 
     @classmethod
     def from_wire(cls, data: list[Any]) -> Box:
-        return cls(tuple((column, Constraint(tuple(_choice_from_wire(choice) for choice in choices))) for column, choices in data))
+        return cls(
+            tuple(
+                (column, Constraint(tuple(_choice_from_wire(choice) for choice in choices))) for column, choices in data
+            )
+        )
 
 
 def _choice_to_wire(choice: Choice) -> list[Any]:
     spans = [[span.lower, span.upper, span.lower_closed, span.upper_closed] for span in choice.domain.spans]
     tests = [
-        [test.comparison.value, [operand_to_wire(operand) for operand in test.operands], comparison_target_to_wire(test.comparison_target)]
+        [
+            test.comparison.value,
+            [operand_to_wire(operand) for operand in test.operands],
+            comparison_target_to_wire(test.comparison_target),
+        ]
         for test in choice.tests
     ]
-    # In an order of their own: that of a set differs from process to process, and the id of a plan is a digest of these bytes.
+    # In an order of their own: that of a set differs from process to process, and the id of a plan is a digest of these
+    # bytes.
     return [sorted(choice.domain.points, key=repr), spans, tests]
 
 
@@ -204,7 +232,9 @@ def _choice_from_wire(data: list[Any]) -> Choice:
         domain,
         tuple(
             ParameterComparison(
-                Comparison(comparison), tuple(listed_from_wire(operand) for operand in operands), comparison_target_from_wire(comparison_target)
+                Comparison(comparison),
+                tuple(listed_from_wire(operand) for operand in operands),
+                comparison_target_from_wire(comparison_target),
             )
             for comparison, operands, comparison_target in tests
         ),

@@ -1,7 +1,7 @@
 """Types whose values can be counted: every value has an integer index, and order and index agree.
 
-Counting turns a closed range into points that can be hashed (``a BETWEEN 3 AND 5``), and an open bound into a closed one (``day > X`` is ``day >= X + 1``),
-so that two ranges that only touch are seen not to meet.
+Counting turns a closed range into points that can be hashed (``a BETWEEN 3 AND 5``), and an open bound into a closed
+one (``day > X`` is ``day >= X + 1``), so that two ranges that only touch are seen not to meet.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ __all__ = ["close_spans", "enumerate_points"]
 
 @dataclass(frozen=True, slots=True)
 class _Counting:
-    """The numbering of one type: ``smallest`` and ``largest`` are the indexes of its extreme values that Python can hold.
+    """The numbering of one type: ``smallest`` and ``largest`` are the indexes of its extreme values that Python can
+    hold.
 
-    ``whole`` says that these are the extreme values of the type itself: there are dates after the last one that Python can hold.
+    ``whole`` says that these are the extreme values of the type itself: there are dates after the last one that Python
+    can hold.
     """
 
     index: Callable[[Any], int]
@@ -45,7 +47,13 @@ def _instants(epoch: datetime) -> _Counting:
     def value(index: int) -> datetime:
         return epoch + index * _MICROSECOND
 
-    return _Counting(index, value, index(datetime.min.replace(tzinfo=epoch.tzinfo)), index(datetime.max.replace(tzinfo=epoch.tzinfo)), whole=False)
+    return _Counting(
+        index,
+        value,
+        index(datetime.min.replace(tzinfo=epoch.tzinfo)),
+        index(datetime.max.replace(tzinfo=epoch.tzinfo)),
+        whole=False,
+    )
 
 
 _COUNTED: Final = {
@@ -66,7 +74,9 @@ def _counting(column_type: SqlType) -> _Counting | None:
         return _Counting(int, int, *column_type.integer_range)
     if column_type.kind is TypeKind.DECIMAL:
         scale, largest = column_type.scale, int(10**column_type.precision) - 1
-        return _Counting(lambda value: unscaled(value, scale), lambda index: from_unscaled(index, scale), -largest, largest)
+        return _Counting(
+            lambda value: unscaled(value, scale), lambda index: from_unscaled(index, scale), -largest, largest
+        )
     return _COUNTED.get(column_type.kind)
 
 
@@ -91,7 +101,8 @@ def enumerate_points(domain: Domain, column_type: SqlType, count_max: int) -> fr
 
     Args:
         domain: The values.
-        column_type: The type of the column. An unbounded span ends where the type ends; one of dates or instants is not counted.
+        column_type: The type of the column. An unbounded span ends where the type ends; one of dates or instants is not
+            counted.
         count_max: How many values are worth hashing.
     """
     counting = _counting(column_type)
@@ -113,17 +124,31 @@ def enumerate_points(domain: Domain, column_type: SqlType, count_max: int) -> fr
 
 
 def _inside(points: frozenset[Any], counting: _Counting | None) -> frozenset[Any]:
-    """The points that the type has: two bounds may have met at a value beyond its ends, which no row holds and nothing encodes."""
+    """The points that the type has: two bounds may have met at a value beyond its ends, which no row holds and nothing
+    encodes.
+    """
     if counting is None or not counting.whole or not points:
         return points
     smallest, largest = counting.value(counting.smallest), counting.value(counting.largest)
-    return points if smallest <= min(points) and max(points) <= largest else frozenset(point for point in points if smallest <= point <= largest)
+    return (
+        points
+        if smallest <= min(points) and max(points) <= largest
+        else frozenset(point for point in points if smallest <= point <= largest)
+    )
 
 
 def _indexes(span: Span, counting: _Counting) -> tuple[int, int]:
     """First and last index of a span inside the type; first > last when it is empty."""
-    first = counting.smallest if span.lower is None else max(counting.smallest, counting.index(span.lower) + (not span.lower_closed))
-    last = counting.largest if span.upper is None else min(counting.largest, counting.index(span.upper) - (not span.upper_closed))
+    first = (
+        counting.smallest
+        if span.lower is None
+        else max(counting.smallest, counting.index(span.lower) + (not span.lower_closed))
+    )
+    last = (
+        counting.largest
+        if span.upper is None
+        else min(counting.largest, counting.index(span.upper) - (not span.upper_closed))
+    )
     return first, last
 
 
@@ -132,4 +157,6 @@ def _close(span: Span, counting: _Counting) -> Span | None:
     if first > last:
         # Beyond the last value that Python can hold there may still be values of the column.
         return None if counting.whole or (span.lower is not None and span.upper is not None) else span
-    return Span(None if span.lower is None else counting.value(first), None if span.upper is None else counting.value(last))
+    return Span(
+        None if span.lower is None else counting.value(first), None if span.upper is None else counting.value(last)
+    )

@@ -1,11 +1,13 @@
 """Value domains: which values of one column a predicate leaves possible.
 
-A :class:`Domain` is a finite set of points together with a list of spans (intervals, each side open, closed or unbounded). It is the one currency of pruning:
-every supported predicate on a column becomes a domain, AND intersects domains, OR unites them, NOT takes the complement, and a scheme turns the domains of its
-columns into partitions (:mod:`secateur.partitioning.pruning.select_partitions`).
+A :class:`Domain` is a finite set of points together with a list of spans (intervals, each side open, closed or
+unbounded). It is the one currency of pruning: every supported predicate on a column becomes a domain, AND intersects
+domains, OR unites them, NOT takes the complement, and a scheme turns the domains of its columns into partitions
+(:mod:`secateur.partitioning.pruning.select_partitions`).
 
-A domain never holds NULL: a predicate that is TRUE for a column value that is NULL has no domain, and whoever builds domains must then use :data:`EVERYTHING`
-for *no statement made*. All values of one domain are canonical values of one column type, so they are comparable with each other.
+A domain never holds NULL: a predicate that is TRUE for a column value that is NULL has no domain, and whoever builds
+domains must then use :data:`EVERYTHING` for *no statement made*. All values of one domain are canonical values of one
+column type, so they are comparable with each other.
 """
 
 from __future__ import annotations
@@ -43,15 +45,21 @@ class Span:
     def is_empty(self) -> bool:
         if self.lower is None or self.upper is None:
             return False
-        return bool(self.upper < self.lower or (self.upper == self.lower and not (self.lower_closed and self.upper_closed)))
+        return bool(
+            self.upper < self.lower or (self.upper == self.lower and not (self.lower_closed and self.upper_closed))
+        )
 
     def intersect(self, other: Span) -> Span:
         """The values in both; possibly an empty span."""
         lower, lower_closed = self.lower, self.lower_closed
-        if other.lower is not None and (lower is None or other.lower > lower or (other.lower == lower and not other.lower_closed)):
+        if other.lower is not None and (
+            lower is None or other.lower > lower or (other.lower == lower and not other.lower_closed)
+        ):
             lower, lower_closed = other.lower, other.lower_closed
         upper, upper_closed = self.upper, self.upper_closed
-        if other.upper is not None and (upper is None or other.upper < upper or (other.upper == upper and not other.upper_closed)):
+        if other.upper is not None and (
+            upper is None or other.upper < upper or (other.upper == upper and not other.upper_closed)
+        ):
             upper, upper_closed = other.upper, other.upper_closed
         return Span(lower, upper, lower_closed, upper_closed)
 
@@ -60,8 +68,9 @@ class Span:
 class Domain:
     """A set of non-NULL values of one column: ``points`` and everything inside ``spans``.
 
-    The spans are sorted, hold two values or more each, do not meet and do not touch; no point is inside a span or on its end. So equal sets are equal domains.
-    The functions of this module keep it so; what builds a Domain of its own does too.
+    The spans are sorted, hold two values or more each, do not meet and do not touch; no point is inside a span or on
+    its end. So equal sets are equal domains. The functions of this module keep it so; what builds a Domain of its own
+    does too.
     """
 
     points: frozenset[Any] = frozenset()
@@ -84,7 +93,10 @@ class Domain:
         return not self.spans
 
     def intersect(self, other: Domain) -> Domain:
-        """The values in both. Cost: linear in the spans of both sides, and in the points times the logarithm of the other side's spans."""
+        """The values in both.
+
+        Cost: linear in the spans of both sides, and in the points times the logarithm of the other side's spans.
+        """
         if self.is_everything:
             return other
         if other.is_everything:
@@ -165,7 +177,9 @@ def _merged(values: frozenset[Any], spans: Iterable[Span]) -> Domain:
         last = merged[-1] if merged else None
         if last is None or not _touch(last, span):
             merged.append(span)
-        elif last.upper is not None and (span.upper is None or span.upper > last.upper or (span.upper == last.upper and span.upper_closed)):
+        elif last.upper is not None and (
+            span.upper is None or span.upper > last.upper or (span.upper == last.upper and span.upper_closed)
+        ):
             merged[-1] = Span(last.lower, span.upper, last.lower_closed, span.upper_closed)
     single = frozenset(span.lower for span in merged if span.lower is not None and span.lower == span.upper)
     kept = tuple(span for span in merged if span.lower is None or span.lower != span.upper)
@@ -177,4 +191,7 @@ def _touch(span: Span, following: Span) -> bool:
     """Whether no value lies between a span and one that does not start before it."""
     if span.upper is None or following.lower is None:
         return True
-    return bool(following.lower < span.upper or (following.lower == span.upper and (following.lower_closed or span.upper_closed)))
+    return bool(
+        following.lower < span.upper
+        or (following.lower == span.upper and (following.lower_closed or span.upper_closed))
+    )

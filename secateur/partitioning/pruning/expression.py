@@ -1,10 +1,13 @@
-"""Expressions of parameters, evaluated at binding: by any client, without DuckDB, exactly as DuckDB would, or not at all.
+"""Expressions of parameters, evaluated at binding: by any client, without DuckDB, exactly as DuckDB would, or not at
+all.
 
-A function is here only where its result in Python is certain to be DuckDB's for the values that it is given: whole numbers that do not overflow, text of ASCII
-characters (the two change the case of others differently), calendar days and instants without a zone. For other values the result is :data:`UNKNOWN`, and what
-is compared with it stays unbounded. ``tests/property/test_expressions.py`` holds that *known* implies *equal*.
+A function is here only where its result in Python is certain to be DuckDB's for the values that it is given: whole
+numbers that do not overflow, text of ASCII characters (the two change the case of others differently), calendar days
+and instants without a zone. For other values the result is :data:`UNKNOWN`, and what is compared with it stays
+unbounded. ``tests/property/test_expressions.py`` holds that *known* implies *equal*.
 
-SQL's types are told by the Python class of a value, and the width of a whole number by its size, as DuckDB tells those of parameters.
+SQL's types are told by the Python class of a value, and the width of a whole number by its size, as DuckDB tells those
+of parameters.
 """
 
 from __future__ import annotations
@@ -34,7 +37,10 @@ class _Unknown(Enum):
 
 
 UNKNOWN: Final = _Unknown.UNKNOWN
-"""In place of a value that is not known outside of DuckDB. It compares with no column, so what it is compared with stays unbounded."""
+"""In place of a value that is not known outside of DuckDB.
+
+It compares with no column, so what it is compared with stays unbounded.
+"""
 
 
 class ParameterFunction(Enum):
@@ -81,7 +87,9 @@ _SPANS: Final = {"microsecond": timedelta(microseconds=1), "millisecond": timede
 _SPELLINGS: Final[dict[TypeKind, re.Pattern[str]]] = {
     TypeKind.BOOLEAN: re.compile(r"true|false"),
     TypeKind.DATE: re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"),
-    TypeKind.TIMESTAMP: re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?)?"),
+    TypeKind.TIMESTAMP: re.compile(
+        r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?)?"
+    ),
     TypeKind.DECIMAL: re.compile(r"[+-]?[0-9]{1,37}(?:\.[0-9]{1,37})?"),
     TypeKind.UUID: re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
 }
@@ -113,7 +121,9 @@ def evaluate(function: ParameterFunction, values: Sequence[Any]) -> Any:
 
 
 def cast(value: Any, wanted: SqlType) -> Any:
-    """``CAST(value AS wanted)`` where the value is converted without rounding and is spelled in full; else :data:`UNKNOWN`. Never raises."""
+    """``CAST(value AS wanted)`` where the value is converted without rounding and is spelled in full; else
+    :data:`UNKNOWN`. Never raises.
+    """
     if value is None or value is UNKNOWN:
         return value
     try:
@@ -129,7 +139,9 @@ def cast(value: Any, wanted: SqlType) -> Any:
                 return value.date() if value.tzinfo is None else UNKNOWN
             case TypeKind.TIMESTAMP, datetime():
                 return value if value.tzinfo is None else UNKNOWN
-            case (TypeKind.DATE | TypeKind.TIMESTAMP, date()) | (TypeKind.BOOLEAN, bool()) | (TypeKind.UUID, uuid.UUID()):
+            case (
+                (TypeKind.DATE | TypeKind.TIMESTAMP, date()) | (TypeKind.BOOLEAN, bool()) | (TypeKind.UUID, uuid.UUID())
+            ):
                 return coerce(value, wanted)
             case TypeKind.DECIMAL, int() | Decimal() if not isinstance(value, bool):
                 return coerce(value, wanted)
@@ -140,7 +152,9 @@ def cast(value: Any, wanted: SqlType) -> Any:
 
 
 def belongs(value: Any, column_type: SqlType) -> bool:
-    """Whether a computed value is of the same kind as a column, so that comparing them converts neither into something else."""
+    """Whether a computed value is of the same kind as a column, so that comparing them converts neither into something
+    else.
+    """
     kind = type(value)
     if value is None:
         return True
@@ -203,7 +217,9 @@ def _text_of(value: Any) -> str:
 def _to_integer(value: Any, wanted: SqlType) -> Any:
     if wanted.kind is TypeKind.HUGEINT or (isinstance(value, str) and not _INTEGER_SPELLING.fullmatch(value)):
         return UNKNOWN
-    if not isinstance(value, (str, int, Decimal, float)) or (isinstance(value, float) and abs(value) >= DOUBLE_INTEGER_MAX):
+    if not isinstance(value, (str, int, Decimal, float)) or (
+        isinstance(value, float) and abs(value) >= DOUBLE_INTEGER_MAX
+    ):
         return UNKNOWN
     return coerce(int(value) if isinstance(value, bool) else value, wanted)
 

@@ -1,11 +1,12 @@
 """Pushing predicates into primary-key bounds: from boxes over the primary-key columns to ranges of keys.
 
-``user_id = 500 AND target_id < 700`` is ``(500) <= key < (500, 700)``. The other direction, lifting row-value bounds into predicates, needs nothing here: the
-planner reads ``(a, b) >= (500, 500)`` as the boxes ``a > 500`` and ``a = 500, b >= 500``, which partitions are pruned by like any other, and whose ranges
-``(500) < key`` and ``(500, 500) <= key <= (500)`` touch and are one range again.
+``user_id = 500 AND target_id < 700`` is ``(500) <= key < (500, 700)``. The other direction, lifting row-value bounds
+into predicates, needs nothing here: the planner reads ``(a, b) >= (500, 500)`` as the boxes ``a > 500`` and
+``a = 500, b >= 500``, which partitions are pruned by like any other, and whose ranges ``(500) < key`` and
+``(500, 500) <= key <= (500)`` touch and are one range again.
 
-Every range covers what its box allows and perhaps more: a column behind a range of values narrows only the two ends of it, unless the values are few and can be
-counted, when each becomes a range of its own.
+Every range covers what its box allows and perhaps more: a column behind a range of values narrows only the two ends of
+it, unless the values are few and can be counted, when each becomes a range of its own.
 
 Source: Apache Kudu, "Scan Optimization & Partition Pruning" (pushing predicates into bounds).
 """
@@ -52,9 +53,11 @@ class KeyBounds:
 
     @classmethod
     def of(cls, columns: Sequence[tuple[str, SqlType]], factors: Iterable[Sequence[Box]]) -> KeyBounds | None:
-        """The bounds that follow from some factors; None when they do not bound the first column, and so leave every key.
+        """The bounds that follow from some factors; None when they do not bound the first column, and so leave every
+        key.
 
-        What has too many alternatives for ranges of its own is replaced by its hull here, so that a long IN list is neither sent nor sorted again for bounds.
+        What has too many alternatives for ranges of its own is replaced by its hull here, so that a long IN list is
+        neither sent nor sorted again for bounds.
         """
         leading = columns[0][0]
         useful = [boxes for boxes in map(_few, factors) if all(box[leading].choices for box in boxes)]
@@ -66,7 +69,8 @@ class KeyBounds:
         return self._constant is not None
 
     def bind(self, params: Sequence[Any]) -> KeyRanges:
-        """The ranges for these parameters; a value that cannot be compared exactly with its column leaves the column unbounded.
+        """The ranges for these parameters; a value that cannot be compared exactly with its column leaves the column
+        unbounded.
 
         Raises:
             IndexError: There are fewer parameters than the bounds use.
@@ -83,27 +87,38 @@ class KeyBounds:
             ranges: list[KeyRange] = []
             for box in boxes:
                 domains = _short(box, params).resolve(params, types)
-                ranges.extend(key_ranges([domains.get(name, EVERYTHING) for name, _ in self.columns], list(types.values()), share))
+                ranges.extend(
+                    key_ranges([domains.get(name, EVERYTHING) for name, _ in self.columns], list(types.values()), share)
+                )
             found.append(unite_ranges(ranges))
         return reduce(intersect_ranges, found)
 
     def to_wire(self) -> list[Any]:
         """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        return [[[name, str(type_)] for name, type_ in self.columns], [[box.to_wire() for box in boxes] for boxes in self.factors]]
+        return [
+            [[name, str(type_)] for name, type_ in self.columns],
+            [[box.to_wire() for box in boxes] for boxes in self.factors],
+        ]
 
     @classmethod
     def from_wire(cls, data: Sequence[Any]) -> KeyBounds:
         columns, factors = data
-        return cls(tuple((name, parse_type(text)) for name, text in columns), tuple(tuple(Box.from_wire(box) for box in boxes) for boxes in factors))
+        return cls(
+            tuple((name, parse_type(text)) for name, text in columns),
+            tuple(tuple(Box.from_wire(box) for box in boxes) for boxes in factors),
+        )
 
 
-def key_ranges(domains: Sequence[Domain], types: Sequence[SqlType], ranges_max: int, prefix: tuple[Any, ...] = ()) -> list[KeyRange]:
+def key_ranges(
+    domains: Sequence[Domain], types: Sequence[SqlType], ranges_max: int, prefix: tuple[Any, ...] = ()
+) -> list[KeyRange]:
     """Ranges that hold every key of the product of some domains.
 
     Args:
         domains: One for each remaining primary-key column.
         types: Their types.
-        ranges_max: How many ranges there may be; where there would be more, a column counts with the hull of its values.
+        ranges_max: How many ranges there may be; where there would be more, a column counts with the hull of its
+            values.
         prefix: The values of the columns before.
 
     Returns:
@@ -124,14 +139,18 @@ def key_ranges(domains: Sequence[Domain], types: Sequence[SqlType], ranges_max: 
     if len(first.points) + len(first.spans) > ranges_max:
         first = Domain(spans=(_hull(first),))
     share = ranges_max // (len(first.points) + len(first.spans))
-    found = [KeyRange(_end(prefix, span, rest, lower=True), _end(prefix, span, rest, lower=False)) for span in first.spans]
+    found = [
+        KeyRange(_end(prefix, span, rest, lower=True), _end(prefix, span, rest, lower=False)) for span in first.spans
+    ]
     for value in first.points:
         found.extend(key_ranges(rest, types[1:], share, (*prefix, value)))
     return found
 
 
 def _end(prefix: tuple[Any, ...], span: Span, rest: Sequence[Domain], *, lower: bool) -> KeyBoundary:
-    """The cut at one end of the keys that begin with ``prefix``, have a value of ``span`` next, and of ``rest`` behind it."""
+    """The cut at one end of the keys that begin with ``prefix``, have a value of ``span`` next, and of ``rest`` behind
+    it.
+    """
     value, closed = (span.lower, span.lower_closed) if lower else (span.upper, span.upper_closed)
     if value is None:
         return KeyBoundary(prefix, after=not lower)
@@ -155,18 +174,29 @@ def _hull(domain: Domain) -> Span:
 
 
 def _few(boxes: Sequence[Box]) -> tuple[Box, ...]:
-    """At most :data:`RANGES_MAX` boxes with at most so many alternatives in each constraint, that hold what the given ones hold."""
+    """At most :data:`RANGES_MAX` boxes with at most so many alternatives in each constraint, that hold what the given
+    ones hold.
+    """
     boxes = [box for box in boxes if not box.is_nothing]
     if len(boxes) <= RANGES_MAX:
-        return tuple(Box.of({column: _few_choices(constraint) for column, constraint in box.constraints}) for box in boxes)
-    columns = set.intersection(*({column for column, constraint in box.constraints if constraint.is_constant} for box in boxes))
+        return tuple(
+            Box.of({column: _few_choices(constraint) for column, constraint in box.constraints}) for box in boxes
+        )
+    columns = set.intersection(
+        *({column for column, constraint in box.constraints if constraint.is_constant} for box in boxes)
+    )
     return (Box.of({column: Constraint((Choice(Domain(spans=(_hull_of(column, boxes),))),)) for column in columns}),)
 
 
 def _hull_of(column: str, boxes: Sequence[Box]) -> Span:
     """The hull of what boxes allow for a column that each of them bounds by constants alone."""
     domains = [choice.domain for box in boxes for choice in box[column].choices[:1]]
-    return _hull(Domain(frozenset().union(*(domain.points for domain in domains)), tuple(span for domain in domains for span in domain.spans)))
+    return _hull(
+        Domain(
+            frozenset().union(*(domain.points for domain in domains)),
+            tuple(span for domain in domains for span in domain.spans),
+        )
+    )
 
 
 def _short(box: Box, params: Sequence[Any]) -> Box:

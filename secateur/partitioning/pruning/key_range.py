@@ -1,8 +1,8 @@
 """Ranges of primary keys in lexicographic order, bounded by cuts between keys.
 
-A :class:`KeyBoundary` is a place in the order of keys: before or after all keys that begin with some values. With cuts there is no next or previous value to compute,
-so nothing can overflow at the end of a type (KUDU-1766), and a bound on a prefix of the key says by itself whether it takes in the keys that extend the prefix
-(KUDU-2173):
+A :class:`KeyBoundary` is a place in the order of keys: before or after all keys that begin with some values. With cuts
+there is no next or previous value to compute, so nothing can overflow at the end of a type (KUDU-1766), and a bound on
+a prefix of the key says by itself whether it takes in the keys that extend the prefix (KUDU-2173):
 
 =======================  ==========================================
 bound                    cut
@@ -53,7 +53,9 @@ class KeyBoundary:
 
     @property
     def order(self) -> tuple[tuple[Any, ...], ...]:
-        """Compares as the places do: a cut before a prefix precedes, a cut after it follows, every cut on a longer key with that prefix."""
+        """Compares as the places do: a cut before a prefix precedes, a cut after it follows, every cut on a longer key
+        with that prefix.
+        """
         return (*((0, value) for value in self.values), (1,) if self.after else (-1,))
 
 
@@ -109,7 +111,12 @@ class KeyRanges:
 
     @classmethod
     def from_wire(cls, data: Sequence[Any]) -> KeyRanges:
-        return cls(tuple(KeyRange(KeyBoundary(tuple(low), after_low), KeyBoundary(tuple(high), after_high)) for low, after_low, high, after_high in data))
+        return cls(
+            tuple(
+                KeyRange(KeyBoundary(tuple(low), after_low), KeyBoundary(tuple(high), after_high))
+                for low, after_low, high, after_high in data
+            )
+        )
 
 
 _LOWER: Final = itemgetter(0)

@@ -1,7 +1,8 @@
 """IN lists of parameters on one hashed column: all their partitions at once.
 
-The general form turns each value into what it is in the column's type, collects them in a domain, encodes and hashes one by one, which is a microsecond and
-more an element. Here values that all have the column's own Python type go through Arrow and numpy together. Anything else goes the general way.
+The general form turns each value into what it is in the column's type, collects them in a domain, encodes and hashes
+one by one, which is a microsecond and more an element. Here values that all have the column's own Python type go
+through Arrow and numpy together. Anything else goes the general way.
 """
 
 from __future__ import annotations
@@ -39,7 +40,13 @@ class _Elements:
 
 
 def compile_list(
-    constraint: Constraint, component: HashComponent, column_type: SqlType, own_class: Any, integers: tuple[int, int] | None, limit: int, general: _Bind
+    constraint: Constraint,
+    component: HashComponent,
+    column_type: SqlType,
+    own_class: Any,
+    integers: tuple[int, int] | None,
+    limit: int,
+    general: _Bind,
 ) -> _Bind | None:
     """The function from parameters to sorted partition ids for a scheme that is one hash component of one column.
 

@@ -12,8 +12,9 @@ node                    the partitions it stands for
 :class:`AllOf`          the intersection of its parts (AND)
 ======================  =========================================================================
 
-Source: Apache Ignite IEP-24, the tables "AND algebra" and "OR algebra". ``(P) OR (ANY) => (P)`` of that text is unsound (a row of the replicated side may
-satisfy the OR for every partition) and is not implemented: Everywhere inside an OR gives All.
+Source: Apache Ignite IEP-24, the tables "AND algebra" and "OR algebra". ``(P) OR (ANY) => (P)`` of that text is unsound
+(a row of the replicated side may satisfy the OR for every partition) and is not implemented: Everywhere inside an OR
+gives All.
 """
 
 from __future__ import annotations
@@ -25,7 +26,21 @@ from typing import Any, assert_never
 from secateur.errors import InternalError
 from secateur.partitioning.pruning.condition import Box
 
-__all__ = ["All", "AllOf", "AnyOf", "Everywhere", "Keys", "Node", "Nothing", "Partitions", "boxes_of", "intersect", "node_from_wire", "node_to_wire", "unite"]
+__all__ = [
+    "All",
+    "AllOf",
+    "AnyOf",
+    "Everywhere",
+    "Keys",
+    "Node",
+    "Nothing",
+    "Partitions",
+    "boxes_of",
+    "intersect",
+    "node_from_wire",
+    "node_to_wire",
+    "unite",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +81,9 @@ class AnyOf:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """The intersection of two or more nodes, none of them All, Nothing, Everywhere or AllOf, at most one of them Partitions."""
+    """The intersection of two or more nodes, none of them All, Nothing, Everywhere or AllOf, at most one of them
+    Partitions.
+    """
 
     parts: tuple[Node, ...]
 
@@ -75,7 +92,9 @@ Node = All | Nothing | Everywhere | Partitions | Keys | AnyOf | AllOf
 
 
 def unite(nodes: Iterable[Node]) -> Node:
-    """The OR of nodes, simplified: ``(P1, :1) OR (P2, :2) => (P1, P2, :1, :2)``, ``(P1) OR (ALL) => (ALL)``, ``(P1) OR () => (P1)``."""
+    """The OR of nodes, simplified: ``(P1, :1) OR (P2, :2) => (P1, P2, :1, :2)``, ``(P1) OR (ALL) => (ALL)``,
+    ``(P1) OR () => (P1)``.
+    """
     constants: set[int] = set()
     parts: dict[Node, None] = {}
     for node in _flat(nodes, AnyOf):
@@ -94,7 +113,9 @@ def unite(nodes: Iterable[Node]) -> Node:
 
 
 def intersect(nodes: Iterable[Node]) -> Node:
-    """The AND of nodes, simplified: ``(P1) AND (ALL) => (P1)``, ``(P1) AND () => ()``, ``(P1, P2) AND (P2, P3) => (P2)``, ``(P1) AND (ANY) => (P1)``."""
+    """The AND of nodes, simplified: ``(P1) AND (ALL) => (P1)``, ``(P1) AND () => ()``,
+    ``(P1, P2) AND (P2, P3) => (P2)``, ``(P1) AND (ANY) => (P1)``.
+    """
     constants: set[int] | None = None
     parts: dict[Node, None] = {}
     anywhere = False
@@ -185,4 +206,6 @@ def node_from_wire(data: list[Any]) -> Node:
         case "and":
             return AllOf(tuple(node_from_wire(part) for part in data[1]))
         case _:
-            raise InternalError(f"a partition tree has a node of unknown kind {kind!r}; the other side runs another version of secateur")
+            raise InternalError(
+                f"a partition tree has a node of unknown kind {kind!r}; the other side runs another version of secateur"
+            )

@@ -41,7 +41,10 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class ParameterList:
-    """All elements of the list that the parameter at ``index`` holds, as operands of IN. A list that is NULL has none."""
+    """All elements of the list that the parameter at ``index`` holds, as operands of IN.
+
+    A list that is NULL has none.
+    """
 
     index: int
 
@@ -67,7 +70,8 @@ Operand = Constant | Parameter | Computed | Cast
 
 
 def resolve_operand(operand: Operand, params: Sequence[Any], column_type: SqlType) -> Any:
-    """The value that an operand stands for beside a column of a type; :data:`UNKNOWN` when it is not certain, or the comparison would convert it.
+    """The value that an operand stands for beside a column of a type; :data:`UNKNOWN` when it is not certain, or the
+    comparison would convert it.
 
     Raises:
         IndexError: There are fewer parameters than the statement has.
@@ -83,8 +87,9 @@ def resolve_operand(operand: Operand, params: Sequence[Any], column_type: SqlTyp
 def resolve_list(operand: ParameterList, params: Sequence[Any], column_type: SqlType) -> Sequence[Any]:
     """The elements of a list as operands.
 
-    A list has a type before it meets the column: text in it stays text, where text alone would be read as a value of the column's type. What is no list has no
-    elements but may have a meaning (``x IN 'a text'`` finds substrings), which is DuckDB's to know.
+    A list has a type before it meets the column: text in it stays text, where text alone would be read as a value of
+    the column's type. What is no list has no elements but may have a meaning (``x IN 'a text'`` finds substrings),
+    which is DuckDB's to know.
 
     Raises:
         IndexError: There are fewer parameters than the statement has.
@@ -158,7 +163,10 @@ def _value(operand: Operand, params: Sequence[Any]) -> Any:
         case Computed(ParameterFunction.COALESCE, operands):
             # The NULL of a parameter has no type; any other may be of a type that makes the others convert.
             values = [(inner, _value(inner, params)) for inner in operands]
-            return evaluate(ParameterFunction.COALESCE, [UNKNOWN if value is None and not isinstance(inner, Parameter) else value for inner, value in values])
+            return evaluate(
+                ParameterFunction.COALESCE,
+                [UNKNOWN if value is None and not isinstance(inner, Parameter) else value for inner, value in values],
+            )
         case Computed(function, operands):
             return evaluate(function, [_value(inner, params) for inner in operands])
         case Cast(inner, wanted):

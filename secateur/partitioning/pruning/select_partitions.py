@@ -1,10 +1,10 @@
 """From domains of the partitioning columns to the partitions that can hold such rows.
 
-Every hash component prunes by itself when all its columns are finite sets; the range component prunes on any prefix of its columns. The partitions are the
-cross product of what remains, over every range that remains.
+Every hash component prunes by itself when all its columns are finite sets; the range component prunes on any prefix of
+its columns. The partitions are the cross product of what remains, over every range that remains.
 
-Source: Apache Kudu, "Scan Optimization & Partition Pruning" (hash bucket pruning, range pruning); the product of an IN list is hashed column by column and
-stops when every bucket is hit, against the memory blow-up of KUDU-3455.
+Source: Apache Kudu, "Scan Optimization & Partition Pruning" (hash bucket pruning, range pruning); the product of an IN
+list is hashed column by column and stops when every bucket is hit, against the memory blow-up of KUDU-3455.
 """
 
 from __future__ import annotations
@@ -27,7 +27,13 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.types.column_type import TypeKind
 from secateur.partitioning.types.encoding import scalar_encoder
 
-__all__ = ["COMBINATIONS_PER_PARTITION", "PartitionSelection", "UnprunedComponent", "combination_limit", "select_partitions"]
+__all__ = [
+    "COMBINATIONS_PER_PARTITION",
+    "PartitionSelection",
+    "UnprunedComponent",
+    "combination_limit",
+    "select_partitions",
+]
 
 COMBINATIONS_PER_PARTITION: Final = 8
 """Default cap: hashing more keys than this times the partitions almost surely reaches them all, and only costs time."""
@@ -68,8 +74,10 @@ def select_partitions(scheme: PartitionScheme, domains: Mapping[str, Domain], li
         limit: How many combinations of values to hash per component at most.
 
     Returns:
-        A superset of the partitions that hold such rows, exact when nothing overflowed and every range of values could be counted or compared.
-        Cost: linear in the combinations hashed plus the ranges that remain plus the ids returned; ranges that do not remain cost a binary search.
+        A superset of the partitions that hold such rows, exact when nothing overflowed and every range of values could
+        be counted or compared.
+        Cost: linear in the combinations hashed plus the ranges that remain plus the ids returned; ranges that do not
+            remain cost a binary search.
     """
     if any(domain.is_nothing for domain in domains.values()):
         return PartitionSelection(())
@@ -86,20 +94,28 @@ def select_partitions(scheme: PartitionScheme, domains: Mapping[str, Domain], li
 
 
 def _shared_keys(scheme: PartitionScheme, domains: Mapping[str, Domain]) -> list[dict[str, Domain]] | None:
-    """Every combination of values of the columns that both a range and a hash component depend on; None when there are none, or too many.
+    """Every combination of values of the columns that both a range and a hash component depend on; None when there are
+    none, or too many.
 
-    What such a column is in the range decides what it can be in the hash: the components are not independent, and their cross product would hold partitions
-    that no key is in.
+    What such a column is in the range decides what it can be in the hash: the components are not independent, and their
+    cross product would hold partitions that no key is in.
     """
     if scheme.range is None:
         return None
     hashed = {column for components in scheme.hash_lists() for component in components for column in component.columns}
-    shared = [column for column in scheme.range.columns if column in hashed and column in domains and not domains[column].is_everything]
+    shared = [
+        column
+        for column in scheme.range.columns
+        if column in hashed and column in domains and not domains[column].is_everything
+    ]
     values = [enumerate_points(domains[column], scheme.type_of(column), _SHARED_KEYS_MAX) for column in shared]
     combinations = prod(len(points) for points in values if points is not None)
     if None in values or not 1 < combinations <= _SHARED_KEYS_MAX:
         return None
-    return [dict(zip(shared, (points_of([value]) for value in key), strict=True)) for key in product(*(points for points in values if points is not None))]
+    return [
+        dict(zip(shared, (points_of([value]) for value in key), strict=True))
+        for key in product(*(points for points in values if points is not None))
+    ]
 
 
 def _cross_product(scheme: PartitionScheme, domains: Mapping[str, Domain], limit: int) -> PartitionSelection:
@@ -116,8 +132,13 @@ def _cross_product(scheme: PartitionScheme, domains: Mapping[str, Domain], limit
         found: list[frozenset[int] | None] = []
         for component in hashes:
             reached = None
-            if shared in component.columns and not domains.keys().isdisjoint(component.columns) and not scheme.is_catch_all(block.start):
-                # A column of both components has only the range's values here; all ranges together hash no more keys than one component may.
+            if (
+                shared in component.columns
+                and not domains.keys().isdisjoint(component.columns)
+                and not scheme.is_catch_all(block.start)
+            ):
+                # A column of both components has only the range's values here; all ranges together hash no more keys
+                # than one component may.
                 inside = {**domains, shared: domains.get(shared, EVERYTHING).intersect(_first_values(partition))}
                 reached = _buckets_reached(scheme, component, inside, limit // len(ranges), [])
             if reached is None and component not in buckets:
@@ -127,7 +148,11 @@ def _cross_product(scheme: PartitionScheme, domains: Mapping[str, Domain], limit
             ids.extend(block)
             continue
         for component, reached in zip(hashes, found, strict=True):
-            local = [base * component.partitions + bucket for base in local for bucket in (range(component.partitions) if reached is None else reached)]
+            local = [
+                base * component.partitions + bucket
+                for base in local
+                for bucket in (range(component.partitions) if reached is None else reached)
+            ]
         ids.extend(block.start + position for position in local)
     return PartitionSelection(tuple(sorted(ids)), tuple(overflows))
 
@@ -137,11 +162,23 @@ def _first_values(partition: RangePartition) -> Domain:
     lower, upper = partition.lower, partition.upper
     if upper is not None and lower is not None and lower[0] == upper[0]:
         return points_of([lower[0]])
-    return Domain(spans=(Span(None if lower is None else lower[0], None if upper is None else upper[0], upper_closed=upper is not None and len(upper) > 1),))
+    return Domain(
+        spans=(
+            Span(
+                None if lower is None else lower[0],
+                None if upper is None else upper[0],
+                upper_closed=upper is not None and len(upper) > 1,
+            ),
+        )
+    )
 
 
 def _buckets_reached(
-    scheme: PartitionScheme, component: HashComponent, domains: Mapping[str, Domain], limit: int, overflows: list[UnprunedComponent]
+    scheme: PartitionScheme,
+    component: HashComponent,
+    domains: Mapping[str, Domain],
+    limit: int,
+    overflows: list[UnprunedComponent],
 ) -> frozenset[int] | None:
     """The buckets of one component, or None for all of them."""
     types = [scheme.type_of(column) for column in component.columns]
@@ -153,7 +190,9 @@ def _buckets_reached(
     values = [enumerate_points(domain, type_, limit) for domain, type_ in zip(bound, types, strict=True)]
     if any(points is None for points in values):
         finite = [len(domain.points) for domain in bound if domain.is_finite]
-        overflows.append(UnprunedComponent(component, prod(finite) if len(finite) == len(component.columns) else None, limit))
+        overflows.append(
+            UnprunedComponent(component, prod(finite) if len(finite) == len(component.columns) else None, limit)
+        )
         return None
     combinations = prod(len(points) for points in values if points is not None)
     if combinations > limit:
@@ -183,15 +222,22 @@ def _ranges_reached(scheme: PartitionScheme, domains: Mapping[str, Domain]) -> S
     columns = [close_spans(domains.get(column, EVERYTHING), scheme.type_of(column)) for column in scheme.range.columns]
     if any(domain.is_nothing for domain in columns):
         return ()
-    if all(domain.is_finite for domain in columns) and prod(len(domain.points) for domain in columns) <= _RANGE_KEYS_MAX:
+    if (
+        all(domain.is_finite for domain in columns)
+        and prod(len(domain.points) for domain in columns) <= _RANGE_KEYS_MAX
+    ):
         positions = {scheme.range_position(key) for key in product(*(domain.points for domain in columns))} - {-1}
         return _distinct([ranges[position] for position in sorted(positions)])
     types = [scheme.type_of(column) for column in scheme.range.columns]
     kept: set[int] = set()
     for span in (*(Span(value, value) for value in columns[0].points), *columns[0].spans):
-        first = points_of([span.lower]) if span.lower is not None and span.lower == span.upper else Domain(spans=(span,))
+        first = (
+            points_of([span.lower]) if span.lower is not None and span.lower == span.upper else Domain(spans=(span,))
+        )
         for position in _candidates(ranges, span):
-            if position not in kept and _meets([first, *columns[1:]], types, ranges[position].lower, ranges[position].upper):
+            if position not in kept and _meets(
+                [first, *columns[1:]], types, ranges[position].lower, ranges[position].upper
+            ):
                 kept.add(position)
     return _distinct([ranges[position] for position in sorted(kept)])
 
@@ -202,7 +248,10 @@ def _distinct(ranges: Sequence[RangePartition]) -> Sequence[RangePartition]:
 
 
 def _candidates(ranges: Sequence[RangePartition], span: Span) -> range:
-    """The positions of the ranges whose first column overlaps the span. Ranges are sorted and disjoint, so both ends are found by bisection."""
+    """The positions of the ranges whose first column overlaps the span.
+
+    Ranges are sorted and disjoint, so both ends are found by bisection.
+    """
     start, stop = 0, len(ranges)
     if span.lower is not None:
         start = bisect_left(ranges, True, key=lambda r: r.upper is None or r.upper[0] >= span.lower)
@@ -211,11 +260,18 @@ def _candidates(ranges: Sequence[RangePartition], span: Span) -> range:
     return range(start, stop)
 
 
-def _meets(columns: Sequence[Domain], types: Sequence[Any], lower: tuple[Any, ...] | None, upper: tuple[Any, ...] | None, position: int = 0) -> bool:
+def _meets(
+    columns: Sequence[Domain],
+    types: Sequence[Any],
+    lower: tuple[Any, ...] | None,
+    upper: tuple[Any, ...] | None,
+    position: int = 0,
+) -> bool:
     """Whether a key of the domains lies in ``[lower, upper)`` lexicographically; None is a side that no longer binds.
 
-    Column by column: a value strictly between the bounds frees the columns behind it; a value on a bound keeps that bound binding. A key that equals
-    ``upper`` in every column is outside, while one that equals only a prefix of it may be inside (KUDU-2173).
+    Column by column: a value strictly between the bounds frees the columns behind it; a value on a bound keeps that
+    bound binding. A key that equals ``upper`` in every column is outside, while one that equals only a prefix of it may
+    be inside (KUDU-2173).
     """
     if lower is None and upper is None:
         return True

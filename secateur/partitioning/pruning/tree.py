@@ -1,6 +1,8 @@
-"""The partition tree: the serialisable expression that yields the required partitions of one scan once the parameters are bound.
+"""The partition tree: the serialisable expression that yields the required partitions of one scan once the parameters
+are bound.
 
-The planner builds a tree once per statement; members and thin clients evaluate it at every execution, without the planner.
+The planner builds a tree once per statement; members and thin clients evaluate it at every execution, without the
+planner.
 
 Source: Apache Ignite IEP-24, "Thin Clients" (PartitionNode, PartitionInfo).
 """
@@ -115,7 +117,9 @@ class PartitionTree:
         return range(self.total) if self.scheme.range is None else self.scheme.live_ids()
 
     def __str__(self) -> str:
-        """The text form, such as ``orders: (p17 | ?0)``: constant partitions, parameters by index, ``all``, ``none`` or ``any``."""
+        """The text form, such as ``orders: (p17 | ?0)``: constant partitions, parameters by index, ``all``, ``none`` or
+        ``any``.
+        """
         return f"{self.table}: {node_text(self.root, self.scheme)}"
 
     def to_wire(self, *, by_reference: bool = False) -> dict[str, Any]:
@@ -125,7 +129,13 @@ class PartitionTree:
             by_reference: Name a large scheme instead of sending it, to somebody who has the table or will fetch it.
         """
         scheme = scheme_to_wire(self.scheme, by_reference=by_reference)
-        return {"table": self.table, "scheme": scheme, "root": node_to_wire(self.root), "total": self.total, "limit": self.limit}
+        return {
+            "table": self.table,
+            "scheme": scheme,
+            "root": node_to_wire(self.root),
+            "total": self.total,
+            "limit": self.limit,
+        }
 
     @classmethod
     def from_wire(cls, data: dict[str, Any]) -> PartitionTree:
@@ -134,7 +144,13 @@ class PartitionTree:
         Raises:
             TopologyChangedError: It names a scheme that is not known here.
         """
-        return cls(data["table"], read_scheme(data["scheme"], table=data["table"]), node_from_wire(data["root"]), data["total"], data["limit"])
+        return cls(
+            data["table"],
+            read_scheme(data["scheme"], table=data["table"]),
+            node_from_wire(data["root"]),
+            data["total"],
+            data["limit"],
+        )
 
 
 def _has_keys(node: Node) -> bool:

@@ -1,6 +1,7 @@
 """Evaluation of a partition tree: each node becomes a function from parameters to partition ids, once.
 
-The common tree is one key on a scheme of hash components: its function converts nothing that already has the column's own Python type, hashes, and is done.
+The common tree is one key on a scheme of hash components: its function converts nothing that already has the column's
+own Python type, hashes, and is done.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ __all__ = ["compile_node"]
 
 Bind = Callable[[Sequence[Any]], Sequence[int] | None]
 
-# A value of exactly this Python type is canonical for the column and compares with it exactly; integers are checked against the range of the type besides.
+# A value of exactly this Python type is canonical for the column and compares with it exactly; integers are checked
+# against the range of the type besides.
 _OWN_TYPES: Final[dict[TypeKind, Any]] = {
     TypeKind.VARCHAR: str,
     TypeKind.BLOB: bytes,
@@ -123,7 +125,9 @@ def _compile_listed(box: Box, scheme: PartitionScheme, limit: int, general: Bind
         return None
     _, own_type, smallest, largest, encode = compiled
     match constraint:
-        case Constraint((Choice(domain, (ParameterComparison(Comparison.IN, (Computed() | Cast() as operand,), BareColumn()),)),)) if domain == NOTHING:
+        case Constraint(
+            (Choice(domain, (ParameterComparison(Comparison.IN, (Computed() | Cast() as operand,), BareColumn()),)),)
+        ) if domain == NOTHING:
             hashed = _bind_one(component, 0, own_type, smallest, largest, encode, _undecided)
             return _bind_computed(operand, column_type, hashed, general)
         case _:
@@ -152,7 +156,13 @@ def _compile_key(box: Box, scheme: PartitionScheme, general: Bind) -> Bind | Non
         columns = [_compile_column(parameters.get(column), scheme.type_of(column)) for column in component.columns]
         if any(column is None for column in columns):
             return None
-        components.append((first_seed(component.seed), component.partitions, tuple(column for column in columns if column is not None)))
+        components.append(
+            (
+                first_seed(component.seed),
+                component.partitions,
+                tuple(column for column in columns if column is not None),
+            )
+        )
     if len(components) == 1 and len(components[0][2]) == 1:
         return _bind_one(scheme.hashes[0], *components[0][2][0], general)
 
@@ -174,7 +184,15 @@ def _compile_key(box: Box, scheme: PartitionScheme, general: Bind) -> Bind | Non
     return bind
 
 
-def _bind_one(component: HashComponent, index: int, own_type: Any, smallest: Any, largest: Any, encode: Callable[[Any], bytes], general: Bind) -> Bind:
+def _bind_one(
+    component: HashComponent,
+    index: int,
+    own_type: Any,
+    smallest: Any,
+    largest: Any,
+    encode: Callable[[Any], bytes],
+    general: Bind,
+) -> Bind:
     seed, partitions = first_seed(component.seed), component.partitions
 
     def bind(params: Sequence[Any]) -> Sequence[int] | None:
@@ -192,13 +210,17 @@ def _bind_one(component: HashComponent, index: int, own_type: Any, smallest: Any
 def _only_parameter(constraint: Constraint) -> int | None:
     """The parameter that a column must equal, when that is all that is said about it."""
     match constraint:
-        case Constraint((Choice(domain, (ParameterComparison(Comparison.IN, (Parameter(index),), BareColumn()),)),)) if domain == NOTHING:
+        case Constraint(
+            (Choice(domain, (ParameterComparison(Comparison.IN, (Parameter(index),), BareColumn()),)),)
+        ) if domain == NOTHING:
             return index
         case _:
             return None
 
 
-def _compile_column(index: int | None, column_type: SqlType) -> tuple[int, Any, Any, Any, Callable[[Any], bytes]] | None:
+def _compile_column(
+    index: int | None, column_type: SqlType
+) -> tuple[int, Any, Any, Any, Callable[[Any], bytes]] | None:
     if index is None:
         return None
     if column_type.is_integer:

@@ -1,7 +1,8 @@
 """The text form of a partition tree, for EXPLAIN: ``(p17 | ?0)``.
 
-``p17`` is a constant partition, ``?0`` the partition of parameter 0, ``?0[]`` the partitions of the elements of parameter 0, a list. On a partitioning key of
-several columns a key is a tuple, ``(?0, *)``, in which ``*`` stands for a column that is not bound.
+``p17`` is a constant partition, ``?0`` the partition of parameter 0, ``?0[]`` the partitions of the elements of
+parameter 0, a list. On a partitioning key of several columns a key is a tuple, ``(?0, *)``, in which ``*`` stands for a
+column that is not bound.
 """
 
 from __future__ import annotations
@@ -10,7 +11,14 @@ from collections.abc import Sequence
 from typing import Any, Final, assert_never
 
 from secateur.partitioning.pruning.comparison import Comparison, compare
-from secateur.partitioning.pruning.comparison_target import BARE, BareColumn, RowField, ShiftedColumn, TruncatedColumn, WidenedColumn
+from secateur.partitioning.pruning.comparison_target import (
+    BARE,
+    BareColumn,
+    RowField,
+    ShiftedColumn,
+    TruncatedColumn,
+    WidenedColumn,
+)
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.domain import Domain, Span
 from secateur.partitioning.pruning.expression import ParameterFunction
@@ -25,7 +33,9 @@ _SHOWN_MAX: Final = 16
 
 
 def node_text(node: Node, scheme: PartitionScheme) -> str:
-    """The text of a tree whose table has this scheme; groups are in parentheses, ``all``, ``none`` and ``any`` stand alone."""
+    """The text of a tree whose table has this scheme; groups are in parentheses, ``all``, ``none`` and ``any`` stand
+    alone.
+    """
     match node:
         case All():
             return "all"
@@ -67,14 +77,21 @@ def _tuple_text(box: Box, scheme: PartitionScheme) -> str:
 def _constraint_alternatives(constraint: Constraint, scheme: PartitionScheme) -> list[str]:
     """On a key of one column the constants of an IN list are shown as the partitions that they are in."""
     match constraint.choices:
-        case (Choice(domain, tests),) if domain.is_finite and all(test.comparison is Comparison.IN and test.comparison_target == BARE for test in tests):
+        case (Choice(domain, tests),) if domain.is_finite and all(
+            test.comparison is Comparison.IN and test.comparison_target == BARE for test in tests
+        ):
             column = scheme.columns[0]
             constants = [operand.value for test in tests for operand in test.operands if isinstance(operand, Constant)]
             known = compare(Comparison.IN, constants, scheme.type_of(column))
             if known is None:
                 return [_choice_text(constraint.choices[0])]
             ids = select_partitions(scheme, {column: domain.unite(known)}, len(domain.points) + len(constants)).ids
-            opened = [_operand_text(operand) for test in tests for operand in test.operands if not isinstance(operand, Constant)]
+            opened = [
+                _operand_text(operand)
+                for test in tests
+                for operand in test.operands
+                if not isinstance(operand, Constant)
+            ]
             return [f"p{partition}" for partition in ids] + opened
         case choices:
             return [" & ".join(_choice_text(choice) for choice in choices)]
@@ -93,7 +110,9 @@ def _test_text(test: ParameterComparison) -> str:
         case comparison_target:
             operands = ", ".join(_shortened([_operand_text(operand) for operand in test.operands]))
             word = (
-                {Comparison.IN: "=", Comparison.NOT_IN: "<>"}.get(test.comparison, test.comparison.value) if len(test.operands) == 1 else test.comparison.value
+                {Comparison.IN: "=", Comparison.NOT_IN: "<>"}.get(test.comparison, test.comparison.value)
+                if len(test.operands) == 1
+                else test.comparison.value
             )
             return f"{_subject_text(comparison_target)} {word} {operands}"
 
@@ -112,7 +131,14 @@ def _bare_text(comparison: Comparison, operands: Sequence[str]) -> str:
             return f"{operands[0]}..."
         case Comparison.NOT_STARTS_WITH:
             return f"not {operands[0]}..."
-        case Comparison.LESS | Comparison.LESS_EQUAL | Comparison.GREATER | Comparison.GREATER_EQUAL | Comparison.LIKE | Comparison.NOT_LIKE:
+        case (
+            Comparison.LESS
+            | Comparison.LESS_EQUAL
+            | Comparison.GREATER
+            | Comparison.GREATER_EQUAL
+            | Comparison.LIKE
+            | Comparison.NOT_LIKE
+        ):
             return f"{comparison.value} {operands[0]}"
         case _:
             assert_never(comparison)
@@ -151,7 +177,13 @@ def _operand_text(operand: Operand | ParameterList) -> str:
 
 def _computed_text(function: ParameterFunction, operands: Sequence[str]) -> str:
     match function:
-        case ParameterFunction.ADD | ParameterFunction.SUBTRACT | ParameterFunction.MULTIPLY | ParameterFunction.MODULO | ParameterFunction.JOIN:
+        case (
+            ParameterFunction.ADD
+            | ParameterFunction.SUBTRACT
+            | ParameterFunction.MULTIPLY
+            | ParameterFunction.MODULO
+            | ParameterFunction.JOIN
+        ):
             return f"{operands[0]} {function.value} {operands[1]}"
         case ParameterFunction.NEGATE:
             return f"-{operands[0]}"

@@ -34,7 +34,8 @@ def build_scheme(
         hashes: The table's hash components as written; names are matched without regard to case.
         range_columns: The columns of the range component; empty for none.
         ranges: The ranges in any order; their ordinals are their positions once sorted, the catch-all behind them.
-        every: The grid by which ranges are made on demand, as written: its unit is brought into the one of the column's type.
+        every: The grid by which ranges are made on demand, as written: its unit is brought into the one of the column's
+            type.
         types: The type of every column of the table, by its name as declared.
         primary_key: The primary key, in order.
         table: The table's name, for messages.
@@ -56,7 +57,10 @@ def build_scheme(
         if not ranges and grid is None:
             raise check.error("the range component has no ranges; give at least one, or SPLIT AT (...)")
         if others and grid is not None and grid.start is None:
-            raise check.error("with EVERY every row has a range, and nothing is left for a DEFAULT PARTITION; say STARTING to keep what is before for it")
+            raise check.error(
+                "with EVERY every row has a range, and nothing is left for a DEFAULT PARTITION; say STARTING to keep"
+                " what is before for it"
+            )
         if len(others) > 1:
             raise check.error("it has two DEFAULT PARTITIONs; one takes whatever no range holds")
         component = RangeComponent(

@@ -1,6 +1,9 @@
-"""The parts of a partition scheme: hash components, range partitions and the range component. Pure descriptions, nothing resolved.
+"""The parts of a partition scheme: hash components, range partitions and the range component.
 
-Source: Apache Kudu's partition schemas ("Scan Optimization & Partition Pruning"), with hash components that a range may replace by its own.
+Pure descriptions, nothing resolved.
+
+Source: Apache Kudu's partition schemas ("Scan Optimization & Partition Pruning"), with hash components that a range may
+replace by its own.
 """
 
 from __future__ import annotations
@@ -34,7 +37,8 @@ class RangePartition:
 
     Attributes:
         ordinal: Its position among all ranges that the table has ever had; never reused, so that no partition id moves.
-        lower: The first key inside, canonical Python values (see :mod:`~secateur.partitioning.types.coerce`), or None where unbounded.
+        lower: The first key inside, canonical Python values (see :mod:`~secateur.partitioning.types.coerce`), or None
+            where unbounded.
         upper: The first key behind it, or None where unbounded.
         name: The name to drop it by, if it was given one.
         hashes: Its own hash components; ``()`` for ``NO HASH``; None for those of the table.
@@ -69,8 +73,10 @@ class RangeComponent:
         columns: The range columns, most significant first.
         ranges: The live ranges, sorted by lower bound, disjoint, possibly with gaps.
         retired: The dropped ranges, by ordinal.
-        catch_all: The partition that takes what no range holds, unbounded on both sides; None when such rows are refused. With EVERY, below its start only.
-        every: The grid by which ranges are made when rows for them arrive; None when they are made by ALTER TABLE alone.
+        catch_all: The partition that takes what no range holds, unbounded on both sides; None when such rows are
+            refused. With EVERY, below its start only.
+        every: The grid by which ranges are made when rows for them arrive; None when they are made by ALTER TABLE
+            alone.
     """
 
     columns: tuple[str, ...]
@@ -91,4 +97,6 @@ class RangeComponent:
 
 
 def _literal(values: tuple[Any, ...]) -> str:
-    return f"({', '.join(repr(value) if isinstance(value, (int, str, bytes)) else repr(str(value)) for value in values)})"
+    return (
+        f"({', '.join(repr(value) if isinstance(value, (int, str, bytes)) else repr(str(value)) for value in values)})"
+    )

@@ -1,8 +1,10 @@
 """XXH64 over rows, as Spark's ``xxhash64``: the hash of one column is the seed of the next (DESIGN section 6).
 
-The scalar form calls the C library; the vectorised form is XXH64 written as operations on whole numpy arrays, so that no row of an integer column costs Python.
+The scalar form calls the C library; the vectorised form is XXH64 written as operations on whole numpy arrays, so that
+no row of an integer column costs Python.
 
-Source: Yann Collet, "xxHash fast digest algorithm", section XXH64; Apache Spark ``XxHash64`` for the chain and its seed of 42.
+Source: Yann Collet, "xxHash fast digest algorithm", section XXH64; Apache Spark ``XxHash64`` for the chain and its seed
+of 42.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ _P5: Final = np.uint64(0x27D4EB2F165667C5)
 _MASK: Final = 2**64 - 1
 _STRIPE_BYTES: Final = 32
 _WORD_BYTES: Final = 8
-# Half a dozen arrays of this many words stay in the second-level cache; larger blocks ran at half the speed, smaller ones pay for numpy's call overhead.
+# Half a dozen arrays of this many words stay in the second-level cache; larger blocks ran at half the speed, smaller
+# ones pay for numpy's call overhead.
 _BLOCK_ROWS: Final = 16_384
 # Beyond this length the C library's per-call cost no longer matters and its stripes are faster than ours.
 _VECTOR_BYTES_MAX: Final = 128
@@ -40,7 +43,10 @@ _xxh64 = xxhash.xxh64_intdigest
 
 
 def first_seed(seed: int) -> int:
-    """The hash state before the first column: 42, or 42 after hashing a non-zero ``SEED`` as a BIGINT. Unsigned 64 bit."""
+    """The hash state before the first column: 42, or 42 after hashing a non-zero ``SEED`` as a BIGINT.
+
+    Unsigned 64 bit.
+    """
     return SPARK_SEED if seed == 0 else _xxh64(struct.pack("<q", seed), SPARK_SEED)
 
 
@@ -176,11 +182,14 @@ def _hash_words(words: npt.NDArray[np.uint64] | npt.NDArray[np.uint32], seeds: U
     return state
 
 
-def _hash_bytes(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], seeds: UInt64s) -> UInt64s:
+def _hash_bytes(
+    data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], seeds: UInt64s
+) -> UInt64s:
     """XXH64 of a string of bytes per row, each with its own seed.
 
-    Rows advance together through the stages of the algorithm (32-byte stripes, 8-byte words, one 4-byte word, single bytes); a stage sees only the rows that
-    are long enough for it. Rows too long for that go to the C library one by one.
+    Rows advance together through the stages of the algorithm (32-byte stripes, 8-byte words, one 4-byte word, single
+    bytes); a stage sees only the rows that are long enough for it. Rows too long for that go to the C library one by
+    one.
     """
     state = seeds + (_P5 + lengths.astype(np.uint64))
     position = starts.copy()
@@ -212,7 +221,9 @@ def _absorb_stripes(
     lengths: npt.NDArray[np.int64],
     state: UInt64s,
 ) -> None:
-    """Run the four accumulators over all whole stripes of ``rows`` and leave their merged value in ``state``; advances ``position`` and ``remaining``."""
+    """Run the four accumulators over all whole stripes of ``rows`` and leave their merged value in ``state``; advances
+    ``position`` and ``remaining``.
+    """
     seed = seeds[rows]
     lanes = [seed + _P1 + _P2, seed + _P2, seed.copy(), seed - _P1]
     active = np.arange(len(rows))
@@ -245,6 +256,7 @@ def _gather(data: npt.NDArray[np.uint8], at: npt.NDArray[np.int64], size: int) -
     if size == 1:
         return data[at].astype(np.uint64)
     dtype = np.dtype("<u8" if size == 8 else "<u4")
-    # Every position is the start of ``size`` bytes inside the data, so overlapping words with a stride of one byte cover all of them.
+    # Every position is the start of ``size`` bytes inside the data, so overlapping words with a stride of one byte
+    # cover all of them.
     words: npt.NDArray[Any] = np.ndarray(shape=(len(data) - size + 1,), dtype=dtype, buffer=data, strides=(1,))
     return words[at].astype(np.uint64, copy=False)

@@ -1,9 +1,11 @@
 """``RANGE (day) EVERY INTERVAL 1 DAY``: ranges that are made when the first row for them arrives.
 
-EVERY lays a grid over the range column. A *cell* of it, counted from the start of the grid, becomes a range when somebody writes a row that no range holds;
-what of the cell other ranges hold already is left to them. Cells are numbers, so writers can ask for the same ones at once, and for many at a time.
+EVERY lays a grid over the range column. A *cell* of it, counted from the start of the grid, becomes a range when
+somebody writes a row that no range holds; what of the cell other ranges hold already is left to them. Cells are
+numbers, so writers can ask for the same ones at once, and for many at a time.
 
-The grid begins at STARTING, and nothing is made below that. Without STARTING it goes through 0, or the beginning of 1970, and on in both directions.
+The grid begins at STARTING, and nothing is made below that. Without STARTING it goes through 0, or the beginning of
+1970, and on in both directions.
 """
 
 from __future__ import annotations
@@ -64,7 +66,11 @@ class IntervalPartitioning:
             Distinct numbers. Cost: some 20 ns per value.
         """
         if self.unit is IntervalUnit.MONTH:
-            numbers = 12 * pc.year(values).to_numpy(zero_copy_only=False).astype(np.int64) + pc.month(values).to_numpy(zero_copy_only=False) - 1
+            numbers = (
+                12 * pc.year(values).to_numpy(zero_copy_only=False).astype(np.int64)
+                + pc.month(values).to_numpy(zero_copy_only=False)
+                - 1
+            )
             first = _EPOCH_MONTH if self.start is None else _month(self.start)
             kept = numbers if self.start is None else numbers[numbers >= first]
             return _distinct((kept - first) // self.count)
@@ -74,7 +80,8 @@ class IntervalPartitioning:
             return _distinct(wide // wide.dtype.type(self.count))
         start = order_key(self.start, type_)
         kept = wide[wide >= wide.dtype.type(start)].astype(np.uint64)
-        # The difference of two 64-bit integers needs 65 bits, but not when it is known to be positive: then it wraps to the right one.
+        # The difference of two 64-bit integers needs 65 bits, but not when it is known to be positive: then it wraps to
+        # the right one.
         return _distinct((kept - np.uint64(start % 2**64)) // np.uint64(self.count))
 
     def bounds(self, cell: int, type_: SqlType) -> tuple[Any, Any]:

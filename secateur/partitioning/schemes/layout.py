@@ -1,4 +1,5 @@
-"""How the partition ids of a scheme are numbered: one block per range in order of ordinals, mixed radix of the buckets inside a block (DESIGN section 6).
+"""How the partition ids of a scheme are numbered: one block per range in order of ordinals, mixed radix of the buckets
+inside a block (DESIGN section 6).
 
 A dropped range keeps its block, so that adding and dropping ranges moves no other partition.
 """
@@ -27,7 +28,8 @@ class Layout:
 
     Attributes:
         partition_count: The size of the id space, blocks of dropped ranges included.
-        segments: The intervals of the range columns that hold rows, sorted and disjoint, each with the ordinal that it leads to; one without a range component.
+        segments: The intervals of the range columns that hold rows, sorted and disjoint, each with the ordinal that it
+            leads to; one without a range component.
         has_gaps: Whether some keys have no partition.
         hash_lists: The distinct lists of hash components of the live ranges: thousands of ranges share a few.
         live: The live ranges by ordinal, ascending.
@@ -35,7 +37,19 @@ class Layout:
         columns: The partitioning key, in order of first mention.
     """
 
-    __slots__ = ("_blocks", "_hashes", "_live_ids", "_live_partitions", "bases", "columns", "has_gaps", "hash_lists", "live", "partition_count", "segments")
+    __slots__ = (
+        "_blocks",
+        "_hashes",
+        "_live_ids",
+        "_live_partitions",
+        "bases",
+        "columns",
+        "has_gaps",
+        "hash_lists",
+        "live",
+        "partition_count",
+        "segments",
+    )
 
     def __init__(self, hashes: tuple[HashComponent, ...], component: RangeComponent | None) -> None:
         self._hashes = hashes
@@ -44,7 +58,9 @@ class Layout:
         retired = () if component is None else component.retired
         ranges = self.segments if component is None else component.partitions
         own = dict.fromkeys(r.hashes for r in ranges if r.hashes is not None)
-        self.hash_lists = tuple(own if len(own) and all(r.hashes is not None for r in ranges) else dict.fromkeys((hashes, *own)))
+        self.hash_lists = tuple(
+            own if len(own) and all(r.hashes is not None for r in ranges) else dict.fromkeys((hashes, *own))
+        )
         self.live = {r.ordinal: r for r in sorted(ranges, key=lambda r: r.ordinal)}
         usual = bucket_product(hashes)
         sizes = [(r.ordinal, usual if r.hashes is None else bucket_product(r.hashes), True) for r in ranges]

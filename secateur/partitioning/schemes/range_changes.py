@@ -1,10 +1,11 @@
 """ALTER TABLE ADD and DROP of ranges, as a pure function from scheme to scheme.
 
-Several changes of one statement are folded, and nothing has happened until the last one succeeded. A dropped range's ordinal and block of ids stay reserved and
-an added range gets the next ordinal, so no other partition ever moves (DESIGN section 6).
+Several changes of one statement are folded, and nothing has happened until the last one succeeded. A dropped range's
+ordinal and block of ids stay reserved and an added range gets the next ordinal, so no other partition ever moves
+(DESIGN section 6).
 
-Source: Apache Kudu, ALTER TABLE ADD / DROP RANGE PARTITION. Its KUDU-1750 dropped a range of which only one bound matched: here all that is said of a range has
-to be true of it.
+Source: Apache Kudu, ALTER TABLE ADD / DROP RANGE PARTITION. Its KUDU-1750 dropped a range of which only one bound
+matched: here all that is said of a range has to be true of it.
 """
 
 from __future__ import annotations
@@ -50,7 +51,12 @@ RangeChange: TypeAlias = AddRange | DropNamed | DropRange
 
 
 def alter_ranges(
-    scheme: PartitionScheme, changes: Sequence[RangeChange], *, types: Mapping[str, SqlType], primary_key: Sequence[str], table: str
+    scheme: PartitionScheme,
+    changes: Sequence[RangeChange],
+    *,
+    types: Mapping[str, SqlType],
+    primary_key: Sequence[str],
+    table: str,
 ) -> PartitionScheme:
     """Add and drop ranges in the order given: all, or an error and nothing.
 
@@ -65,7 +71,8 @@ def alter_ranges(
         The scheme afterwards. Cost: linear in the ranges.
 
     Raises:
-        SchemeError: The table has no range component, an added range overlaps a live one or repeats its name, or a dropped one does not exist.
+        SchemeError: The table has no range component, an added range overlaps a live one or repeats its name, or a
+            dropped one does not exist.
     """
     rules = SchemeRules(table, types, primary_key)
     if scheme.range is None:
@@ -104,7 +111,9 @@ def _without(component: RangeComponent, gone: RangePartition, scheme: PartitionS
         component,
         ranges=tuple(r for r in component.ranges if r.ordinal != gone.ordinal),
         retired=tuple(sorted((*component.retired, retired), key=lambda r: r.ordinal)),
-        catch_all=None if component.catch_all is None or component.catch_all.ordinal == gone.ordinal else component.catch_all,
+        catch_all=(
+            None if component.catch_all is None or component.catch_all.ordinal == gone.ordinal else component.catch_all
+        ),
     )
 
 
@@ -117,13 +126,19 @@ def _named(component: RangeComponent, name: str, rules: SchemeRules) -> RangePar
 
 def _exactly(component: RangeComponent, spec: RangeSpec, scheme: PartitionScheme, rules: SchemeRules) -> RangePartition:
     wanted = rules.range(spec, component.columns)
-    candidates = [component.catch_all] if spec.is_catch_all else [r for r in component.ranges if (r.lower, r.upper) == (wanted.lower, wanted.upper)]
+    candidates = (
+        [component.catch_all]
+        if spec.is_catch_all
+        else [r for r in component.ranges if (r.lower, r.upper) == (wanted.lower, wanted.upper)]
+    )
     found = candidates[0] if candidates else None
     if found is None:
         what = "DEFAULT PARTITION" if spec.is_catch_all else f"range with exactly the bounds {wanted}"
         raise rules.error(f"no {what}; {_described(component)}")
     if wanted.name is not None and wanted.name.casefold() != (found.name or "").casefold():
-        raise rules.error(f"the range {found} is named {found.name or 'nothing'}, not {wanted.name}; nothing was dropped")
+        raise rules.error(
+            f"the range {found} is named {found.name or 'nothing'}, not {wanted.name}; nothing was dropped"
+        )
     if wanted.hashes is not None and wanted.hashes != (scheme.hashes if found.hashes is None else found.hashes):
         raise rules.error(f"the range {found} has other hash components than those given; leave them out to drop it")
     return found

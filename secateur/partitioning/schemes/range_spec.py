@@ -22,7 +22,8 @@ class RangeSpec:
         name: The name given, or None.
         hashes: Its own hash components, ``()`` for NO HASH, None for the table's.
         is_point: Whether it was written ``VALUE = lower``; ``upper`` is then worked out.
-        is_catch_all: Whether it was written ``DEFAULT PARTITION``: it has no bounds, and takes what no other range holds.
+        is_catch_all: Whether it was written ``DEFAULT PARTITION``: it has no bounds, and takes what no other range
+            holds.
     """
 
     lower: tuple[Any, ...] | None = None
@@ -34,12 +35,17 @@ class RangeSpec:
 
 
 def split_at(splits: Sequence[tuple[Any, ...]]) -> tuple[RangeSpec, ...]:
-    """``SPLIT AT (...)``: n splits make n + 1 ranges that cover everything. The splits must ascend, which is checked when the scheme is built."""
+    """``SPLIT AT (...)``: n splits make n + 1 ranges that cover everything.
+
+    The splits must ascend, which is checked when the scheme is built.
+    """
     bounds: list[tuple[Any, ...] | None] = [None, *splits, None]
     return tuple(RangeSpec(lower, upper) for lower, upper in pairwise(bounds))
 
 
-def single_value(value: tuple[Any, ...], name: str | None = None, hashes: tuple[HashComponent, ...] | None = None) -> RangeSpec:
+def single_value(
+    value: tuple[Any, ...], name: str | None = None, hashes: tuple[HashComponent, ...] | None = None
+) -> RangeSpec:
     """``PARTITION name VALUE = value``."""
     return RangeSpec(value, None, name, hashes, is_point=True)
 

@@ -1,8 +1,9 @@
 """Which range partition holds a key: lexicographic search, for one key and for whole columns.
 
-Sorted disjoint ranges need one binary search over their lower bounds and one comparison with the upper bound found. For many rows the same works on *codes*: a
-value becomes twice the number of bounds at or below it, less one when it equals a bound. Comparing codes gives what comparing the values with a bound gives,
-codes of several columns fold into one integer, most significant column first, and there are so few codes that a table holds the answer for each.
+Sorted disjoint ranges need one binary search over their lower bounds and one comparison with the upper bound found. For
+many rows the same works on *codes*: a value becomes twice the number of bounds at or below it, less one when it equals
+a bound. Comparing codes gives what comparing the values with a bound gives, codes of several columns fold into one
+integer, most significant column first, and there are so few codes that a table holds the answer for each.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ class RangeIndex:
     """A search structure over intervals of the range columns.
 
     Args:
-        ranges: Sorted by lower bound and disjoint. Positions are indexes into them; :data:`NO_RANGE` says that none holds the key.
+        ranges: Sorted by lower bound and disjoint. Positions are indexes into them; :data:`NO_RANGE` says that none
+            holds the key.
         types: Those of the range columns.
     """
 
@@ -48,7 +50,10 @@ class RangeIndex:
         self._rows: _RowIndex | None = None
 
     def locate(self, key: tuple[Any, ...]) -> int:
-        """The position of the range that holds a key of canonical, non-null values. Cost: under 1 microsecond for 1,000 ranges."""
+        """The position of the range that holds a key of canonical, non-null values.
+
+        Cost: under 1 microsecond for 1,000 ranges.
+        """
         position = bisect_right(self._lowers, key) - (not self._first_is_open)
         if position < 0:
             return NO_RANGE
@@ -64,11 +69,18 @@ class RangeIndex:
 
         Returns:
             int64 of shape (rows,), :data:`NO_RANGE` where no range holds the row.
-            Cost: 30-80 ns per row for a fixed-width column; for strings and binaries a dictionary of the distinct values is built and searched instead. The
+            Cost: 30-80 ns per row for a fixed-width column; for strings and binaries a dictionary of the distinct
+                values is built and searched instead. The
             first call costs some microseconds per range: who only routes single keys never pays them.
         """
         if self._rows is None:
-            self._rows = _RowIndex(self._lowers, self._uppers, self._types, first_is_open=self._first_is_open, last_is_open=self._last_is_open)
+            self._rows = _RowIndex(
+                self._lowers,
+                self._uppers,
+                self._types,
+                first_is_open=self._first_is_open,
+                last_is_open=self._last_is_open,
+            )
         return self._rows.locate(columns)
 
 
@@ -88,7 +100,8 @@ class _RowIndex:
     ) -> None:
         bounds = [*lowers, *uppers]
         self._columns = [_ColumnCodes(type_, [bound[i] for bound in bounds]) for i, type_ in enumerate(types)]
-        # What stands before column i, folded: renumbered among the bounds it stays below 4 * (number of bounds)^2, however many columns there are.
+        # What stands before column i, folded: renumbered among the bounds it stays below 4 * (number of bounds)^2,
+        # however many columns there are.
         self._prefixes: list[npt.NDArray[np.int64]] = []
         folded = self._columns[0].of_bounds
         for column in self._columns[1:]:
@@ -98,7 +111,9 @@ class _RowIndex:
             self._prefixes.append(np.unique(folded))
             folded = _codes(self._prefixes[-1], folded)
         lower_codes, upper_codes = np.split(folded, [len(lowers)])
-        self._positions = _position_of_each_code(lower_codes, upper_codes, first_is_open=first_is_open, last_is_open=last_is_open)
+        self._positions = _position_of_each_code(
+            lower_codes, upper_codes, first_is_open=first_is_open, last_is_open=last_is_open
+        )
 
     def locate(self, columns: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
         codes = self._columns[0].of_array(columns[0])
@@ -109,7 +124,9 @@ class _RowIndex:
         return self._positions[codes]
 
 
-def _position_of_each_code(lowers: npt.NDArray[np.int64], uppers: npt.NDArray[np.int64], *, first_is_open: bool, last_is_open: bool) -> npt.NDArray[np.int64]:
+def _position_of_each_code(
+    lowers: npt.NDArray[np.int64], uppers: npt.NDArray[np.int64], *, first_is_open: bool, last_is_open: bool
+) -> npt.NDArray[np.int64]:
     """The position for each code that a row can have, given the codes of the bounds."""
     codes = np.arange(max(int(lowers.max(initial=0)), int(uppers.max(initial=0))) + 2)
     if not len(lowers) and not first_is_open:
@@ -139,7 +156,9 @@ class _ColumnCodes:
         match self._type.kind:
             case TypeKind.VARCHAR | TypeKind.BLOB:
                 distinct = array.cast(pa.binary()).dictionary_encode()
-                of_distinct = np.array([_code(self._keys, value) for value in distinct.dictionary.to_pylist()], dtype=np.int64)
+                of_distinct = np.array(
+                    [_code(self._keys, value) for value in distinct.dictionary.to_pylist()], dtype=np.int64
+                )
                 return of_distinct[distinct.indices.to_numpy()]
             case TypeKind.UUID:
                 words = uuid_bytes(array).view(">u8").astype(np.uint64)
@@ -167,10 +186,16 @@ def _codes(keys: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[np.i
     return 2 * above - (keys[above - 1] == values)
 
 
-def _wide_codes(keys: Sequence[tuple[int, int]], high: npt.NDArray[Any], low: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """Codes of 128-bit values given as two words: the two words are two columns, folded as :class:`RangeIndex` folds columns."""
+def _wide_codes(
+    keys: Sequence[tuple[int, int]], high: npt.NDArray[Any], low: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.int64]:
+    """Codes of 128-bit values given as two words: the two words are two columns, folded as :class:`RangeIndex` folds
+    columns.
+    """
     key_high = np.array([k[0] for k in keys], dtype=high.dtype)
     key_low = np.array([k[1] for k in keys], dtype=np.uint64)
     highs, lows = np.unique(key_high), np.unique(key_low)
     span = np.int64(2 * len(lows) + 1)
-    return _codes(_codes(highs, key_high) * span + _codes(lows, key_low), _codes(highs, high) * span + _codes(lows, low))
+    return _codes(
+        _codes(highs, key_high) * span + _codes(lows, key_low), _codes(highs, high) * span + _codes(lows, low)
+    )

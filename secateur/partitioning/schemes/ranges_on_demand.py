@@ -16,7 +16,9 @@ from secateur.partitioning.schemes.segments import gaps_between
 __all__ = ["CELLS_MAX", "with_cells"]
 
 CELLS_MAX: Final = 10_000
-"""The most ranges that one write may make: more look like wrong values in the column, such as seconds where milliseconds are meant."""
+"""The most ranges that one write may make: more look like wrong values in the column, such as seconds where
+milliseconds are meant.
+"""
 
 
 def with_cells(scheme: PartitionScheme, cells: Collection[int], *, table: str) -> PartitionScheme:
@@ -39,8 +41,8 @@ def with_cells(scheme: PartitionScheme, cells: Collection[int], *, table: str) -
         raise ProgrammingError(f"table {table} makes no ranges on demand: it was created without EVERY", table=table)
     if len(cells) > CELLS_MAX:
         raise LimitExceededError(
-            f"table {table}: the rows need {len(cells):,} new ranges at once, at most {CELLS_MAX:,} are made; if the values are right, load in several steps, "
-            "or choose a wider EVERY",
+            f"table {table}: the rows need {len(cells):,} new ranges at once, at most {CELLS_MAX:,} are made; if the"
+            " values are right, load in several steps, or choose a wider EVERY",
             limit="ranges",
         )
     (column,) = component.columns
@@ -63,11 +65,13 @@ def with_cells(scheme: PartitionScheme, cells: Collection[int], *, table: str) -
         return scheme
     next_ordinal = component.ordinals_used
     made = [RangePartition(next_ordinal + position, lower, upper) for position, (lower, upper) in enumerate(found)]
-    changed = replace(scheme, range=replace(component, ranges=tuple(sorted((*component.ranges, *made), key=by_lower_bound))))
+    changed = replace(
+        scheme, range=replace(component, ranges=tuple(sorted((*component.ranges, *made), key=by_lower_bound)))
+    )
     if changed.partition_count > PARTITIONS_MAX:
         raise LimitExceededError(
-            f"table {table} would have {changed.partition_count:,} partitions, dropped ranges included; the most is {PARTITIONS_MAX:,}: "
-            "create it anew with a wider EVERY or fewer buckets",
+            f"table {table} would have {changed.partition_count:,} partitions, dropped ranges included; the most is"
+            f" {PARTITIONS_MAX:,}: create it anew with a wider EVERY or fewer buckets",
             limit="partitions",
         )
     return changed

@@ -1,6 +1,7 @@
 """A partition scheme compiled for speed: encoders, seeds, bases and search structures resolved once.
 
-:class:`~secateur.partitioning.schemes.scheme.PartitionScheme` describes, this resolves. A thin client routes every statement through :meth:`Router.partition_of`.
+:class:`~secateur.partitioning.schemes.scheme.PartitionScheme` describes, this resolves. A thin client routes every
+statement through :meth:`Router.partition_of`.
 """
 
 from __future__ import annotations
@@ -50,15 +51,32 @@ class _Bucketer:
 class Router:
     """The compiled form of one scheme; holds no reference to any row."""
 
-    __slots__ = ("_bases", "_bucketers", "_by_hashes", "_every", "_group_of", "_groups", "_index", "_range_classes", "_range_columns", "_route", "_types")
+    __slots__ = (
+        "_bases",
+        "_bucketers",
+        "_by_hashes",
+        "_every",
+        "_group_of",
+        "_groups",
+        "_index",
+        "_range_classes",
+        "_range_columns",
+        "_route",
+        "_types",
+    )
 
     def __init__(self, layout: Layout, component: RangeComponent | None, types: Sequence[tuple[str, SqlType]]) -> None:
         self._types = dict(types)
         self._range_columns = () if component is None else component.columns
         self._every = None if component is None else component.every
         self._range_classes = tuple(type(minimum(self._types[name])) for name in self._range_columns)
-        self._index = None if component is None else RangeIndex(layout.segments, [self._types[name] for name in component.columns])
-        # Everything below is by position of the segment: sorted by lower bound. Without a range component there is one that holds everything.
+        self._index = (
+            None
+            if component is None
+            else RangeIndex(layout.segments, [self._types[name] for name in component.columns])
+        )
+        # Everything below is by position of the segment: sorted by lower bound. Without a range component there is one
+        # that holds everything.
         ordinals = [segment.ordinal for segment in layout.segments]
         self._bases = np.array([layout.bases[ordinal] for ordinal in ordinals], dtype=np.int64)
         hashes = [layout.hashes_of(ordinal) for ordinal in ordinals]
@@ -86,7 +104,9 @@ class Router:
         return 0 if self._index is None else self._index.locate(key)
 
     def missing_cells(self, values: pa.Array) -> frozenset[int]:
-        """The cells of EVERY in which those values lie that no range holds; see :meth:`PartitionScheme.missing_cells`."""
+        """The cells of EVERY in which those values lie that no range holds; see
+        :meth:`PartitionScheme.missing_cells`.
+        """
         if self._every is None or self._index is None:
             return frozenset()
         present = values.drop_null()
@@ -94,10 +114,14 @@ class Router:
         return self._every.cells_of(outside, self._types[self._range_columns[0]]) if len(outside) else frozenset()
 
     def partitions_of(self, batch: pa.RecordBatch, *, unmatched_allowed: bool = False) -> npt.NDArray[np.int32]:
-        """The partition of each row of a batch whose columns have exactly the Arrow types of the scheme; -1 for rows of none, if those are allowed."""
+        """The partition of each row of a batch whose columns have exactly the Arrow types of the scheme; -1 for rows of
+        none, if those are allowed.
+        """
         if self._index is None:
             hashes = _RowHashes(batch, self._types)
-            return self._combine(self._groups[0], hashes, None, np.zeros(batch.num_rows, dtype=np.int64)).astype(np.int32)
+            return self._combine(self._groups[0], hashes, None, np.zeros(batch.num_rows, dtype=np.int64)).astype(
+                np.int32
+            )
         if not unmatched_allowed:
             return self._partitions_at(batch, self._locate_rows(batch, self._index))
         at = self._rows_without_null(batch)
@@ -107,7 +131,9 @@ class Router:
         if at is None and len(inside) == batch.num_rows:
             return self._partitions_at(batch, position)
         ids = np.full(batch.num_rows, NO_PARTITION, dtype=np.int32)
-        ids[inside if at is None else at[inside]] = self._partitions_at(located.take(pa.array(inside)), position[inside])
+        ids[inside if at is None else at[inside]] = self._partitions_at(
+            located.take(pa.array(inside)), position[inside]
+        )
         return ids
 
     def _partitions_at(self, batch: pa.RecordBatch, position: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
@@ -146,7 +172,8 @@ class Router:
         key = tuple([values[name] for name in self._range_columns])
         if None in key:
             raise self._null_key(self._range_columns[key.index(None)])
-        # A float would be found a range of an INTEGER column: comparisons across types are silent, where encoding raises.
+        # A float would be found a range of an INTEGER column: comparisons across types are silent, where encoding
+        # raises.
         if tuple(map(type, key)) != self._range_classes:
             raise TypeError
         position = self.locate(key)
@@ -155,16 +182,25 @@ class Router:
         return int(self._bases[position]) + _mixed_radix(self._bucketers[position], values)
 
     def _canonical(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The slow path: match names without regard to case, convert what converts exactly, and say what is wrong with the rest."""
+        """The slow path: match names without regard to case, convert what converts exactly, and say what is wrong with
+        the rest.
+        """
         folded = {name.casefold(): value for name, value in values.items()}
         missing = [name for name in self._types if name.casefold() not in folded]
         if missing:
             given = ", ".join(values) or "nothing"
-            raise ParameterError(f"the partition depends on the columns {', '.join(self._types)}; {', '.join(missing)} missing, given were: {given}")
+            raise ParameterError(
+                f"the partition depends on the columns {', '.join(self._types)}; {', '.join(missing)} missing, given"
+                f" were: {given}"
+            )
         return {name: coerce(folded[name.casefold()], type_, column=name) for name, type_ in self._types.items()}
 
     def _combine(
-        self, bucketers: tuple[_Bucketer, ...], hashes: _RowHashes, at: npt.NDArray[np.int64] | None, bases: npt.NDArray[np.int64]
+        self,
+        bucketers: tuple[_Bucketer, ...],
+        hashes: _RowHashes,
+        at: npt.NDArray[np.int64] | None,
+        bases: npt.NDArray[np.int64],
     ) -> npt.NDArray[np.int64]:
         """Bases plus the mixed radix of the buckets, for all rows or those at the given positions."""
         local = np.zeros(len(bases), dtype=np.int64)
@@ -194,15 +230,21 @@ class Router:
         return np.flatnonzero(valid)
 
     def _null_key(self, column: str) -> NullKeyError:
-        return NullKeyError(f"column {column} partitions its table by range and is NULL; give it a value", column=column)
+        return NullKeyError(
+            f"column {column} partitions its table by range and is NULL; give it a value", column=column
+        )
 
     def _no_range(self, key: Sequence[str], *, rows: int) -> NoRangeError:
         shown = ", ".join(f"{name}={value}" for name, value in zip(self._range_columns, key, strict=True))
         remedy = "add one with ALTER TABLE ... ADD PARTITION, or leave the row out"
         if self._every is not None:
             start = "" if self._every.start is None else f" of {self._every.start!s} or later"
-            remedy = f"EVERY makes one when a row{start} is written; for others add one with ALTER TABLE ... ADD PARTITION"
-        return NoRangeError(f"no range partition covers {shown} ({rows} such row{'s' if rows > 1 else ''}); {remedy}", value=list(key))
+            remedy = (
+                f"EVERY makes one when a row{start} is written; for others add one with ALTER TABLE ... ADD PARTITION"
+            )
+        return NoRangeError(
+            f"no range partition covers {shown} ({rows} such row{'s' if rows > 1 else ''}); {remedy}", value=list(key)
+        )
 
 
 class _RowHashes:
@@ -219,7 +261,9 @@ class _RowHashes:
     def of(self, bucketer: _Bucketer) -> npt.NDArray[np.uint64]:
         key = (bucketer.columns, bucketer.seed)
         if key not in self._states:
-            self._states[key] = hash_columns([self._encode(name) for name in bucketer.columns], bucketer.seed, self._batch.num_rows)
+            self._states[key] = hash_columns(
+                [self._encode(name) for name in bucketer.columns], bucketer.seed, self._batch.num_rows
+            )
         return self._states[key]
 
     def _encode(self, name: str) -> EncodedColumn:

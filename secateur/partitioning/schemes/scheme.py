@@ -1,7 +1,8 @@
 """The partition scheme of a table and the partition function (DESIGN section 6).
 
-A scheme is a frozen description that travels; :mod:`~secateur.partitioning.schemes.build` validates and builds one from DDL. Its resolved forms, the
-:class:`~secateur.partitioning.schemes.layout.Layout` of ids and the :class:`~secateur.partitioning.schemes.router.Router`, are made on first use and never leave the process.
+A scheme is a frozen description that travels; :mod:`~secateur.partitioning.schemes.build` validates and builds one from
+DDL. Its resolved forms, the :class:`~secateur.partitioning.schemes.layout.Layout` of ids and the
+:class:`~secateur.partitioning.schemes.router.Router`, are made on first use and never leave the process.
 """
 
 from __future__ import annotations
@@ -35,17 +36,19 @@ _BATCH_ROWS_MIN: Final = 1024
 class PartitionScheme:
     """How rows map to partitions.
 
-    The partitions are the cross product of the hash components and the ranges. A scheme without components has one partition, 0.
+    The partitions are the cross product of the hash components and the ranges. A scheme without components has one
+    partition, 0.
 
     Attributes:
         hashes: The hash components, most significant first; those of the table, which a range may replace.
         range: The range component, if there is one.
         types: The type of each column of the partitioning key.
         function: Name and version of the partition function; see :attr:`is_known_function`.
-        group: The affinity group, when it is not the one that the structure names: a table whose ranges were changed keeps its owners, and they may differ from
-            those of another table that has come to the same ranges by another way.
-        reference: A name for this scheme that is unique for ever, for large ones that should not travel with every statement; see
-            :mod:`~secateur.partitioning.schemes.scheme_registry`.
+        group: The affinity group, when it is not the one that the structure names: a table whose ranges were changed
+            keeps its owners, and they may differ from those of another table that has come to the same ranges by
+            another way.
+        reference: A name for this scheme that is unique for ever, for large ones that should not travel with every
+            statement; see :mod:`~secateur.partitioning.schemes.scheme_registry`.
     """
 
     hashes: tuple[HashComponent, ...] = ()
@@ -69,12 +72,17 @@ class PartitionScheme:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The partitioning key: the columns in order of first mention, hash components before ranges before the ranges' own hash components."""
+        """The partitioning key: the columns in order of first mention, hash components before ranges before the ranges'
+        own hash components.
+        """
         return self._ids().columns
 
     @property
     def partition_count(self) -> int:
-        """The size of the id space: ids are in ``[0, partition_count)``. Ids of dropped ranges are counted: they stay reserved, so that no id ever moves."""
+        """The size of the id space: ids are in ``[0, partition_count)``.
+
+        Ids of dropped ranges are counted: they stay reserved, so that no id ever moves.
+        """
         return self._ids().partition_count
 
     @property
@@ -95,9 +103,11 @@ class PartitionScheme:
         return dict(self.types)[column]
 
     def ranges(self) -> tuple[RangePartition, ...]:
-        """The intervals that hold rows, sorted by lower bound and disjoint; one unbounded interval with ordinal 0 when there is no range component.
+        """The intervals that hold rows, sorted by lower bound and disjoint; one unbounded interval with ordinal 0 when
+        there is no range component.
 
-        These are the live ranges. A catch-all stands here once for every gap that it fills, each time with its one ordinal.
+        These are the live ranges. A catch-all stands here once for every gap that it fills, each time with its one
+        ordinal.
         """
         return self._ids().segments
 
@@ -113,7 +123,9 @@ class PartitionScheme:
         return position < len(live) and int(live[position]) == partition
 
     def is_catch_all(self, partition: int) -> bool:
-        """Whether a partition takes what no range holds: its keys change with the ranges beside it, where those of all others stay the same for ever."""
+        """Whether a partition takes what no range holds: its keys change with the ranges beside it, where those of all
+        others stay the same for ever.
+        """
         rest = None if self.range is None else self.range.catch_all
         return rest is not None and partition in self.block(rest.ordinal)
 
@@ -127,7 +139,9 @@ class PartitionScheme:
         return self._ids().hashes_of(ordinal)
 
     def hash_lists(self) -> tuple[tuple[HashComponent, ...], ...]:
-        """The distinct lists of hash components that live ranges have: the table's, and those that ranges have of their own."""
+        """The distinct lists of hash components that live ranges have: the table's, and those that ranges have of their
+        own.
+        """
         return self._ids().hash_lists
 
     def block(self, ordinal: int) -> builtins.range:
@@ -139,7 +153,10 @@ class PartitionScheme:
         return self._ids().compose(ordinal, buckets)
 
     def range_position(self, key: tuple[Any, ...]) -> int:
-        """The position in :meth:`ranges` of the range that holds a key of canonical values, or -1. Cost: under 1 microsecond."""
+        """The position in :meth:`ranges` of the range that holds a key of canonical values, or -1.
+
+        Cost: under 1 microsecond.
+        """
         return self._compiled().locate(key)
 
     def bucket_of(self, component: int, values: Sequence[Any], *, ordinal: int | None = None) -> int:
@@ -161,13 +178,14 @@ class PartitionScheme:
         """The partition of one row.
 
         Args:
-            values: Values by column name; columns that do not partition are ignored. Names and values in canonical form (see
-                :func:`~secateur.partitioning.types.coerce.coerce`) take the fast path; others are matched without regard to case and converted where that is exact.
+            values: Values by column name; columns that do not partition are ignored. Names and values in canonical form
+                (see :func:`~secateur.partitioning.types.coerce.coerce`) take the fast path; others are matched without
+                regard to case and converted where that is exact.
 
         Raises:
             ParameterError: A partitioning column is missing.
-            DataError: A value of another class than its column's that does not convert. The domain is not checked: an int that is too large for an INTEGER
-                column is routed like any other, and no row is there.
+            DataError: A value of another class than its column's that does not convert. The domain is not checked: an
+                int that is too large for an INTEGER column is routed like any other, and no row is there.
             NoRangeError: No range holds the row.
             NullKeyError: A range column is NULL. NULL in a hash column leaves the hash unchanged.
             NotSupportedError: The partition function is not known to this build.
@@ -177,12 +195,16 @@ class PartitionScheme:
         router = self._router
         return (self._compiled() if router is None else router).partition_of(values)
 
-    def partitions_of(self, table: pa.Table | pa.RecordBatch, *, unmatched_allowed: bool = False) -> npt.NDArray[np.int32]:
+    def partitions_of(
+        self, table: pa.Table | pa.RecordBatch, *, unmatched_allowed: bool = False
+    ) -> npt.NDArray[np.int32]:
         """The partition of each row.
 
         Args:
-            table: Has at least the partitioning columns, by name; other columns are ignored. Columns that are not in their Arrow form are converted first.
-            unmatched_allowed: Whether rows that belong to no partition, because no range holds them or a range column is NULL, get -1 instead of an error.
+            table: Has at least the partitioning columns, by name; other columns are ignored. Columns that are not in
+                their Arrow form are converted first.
+            unmatched_allowed: Whether rows that belong to no partition, because no range holds them or a range column
+                is NULL, get -1 instead of an error.
 
         Returns:
             int32 of shape (rows,).
@@ -200,7 +222,10 @@ class PartitionScheme:
         if not self.columns:
             return ids
         types = dict(self.types)
-        key = pa.Table.from_arrays([cast_column(_column(table, name), types[name], name=name) for name in self.columns], names=list(self.columns))
+        key = pa.Table.from_arrays(
+            [cast_column(_column(table, name), types[name], name=name) for name in self.columns],
+            names=list(self.columns),
+        )
         if any(column.num_chunks > 1 + key.num_rows // _BATCH_ROWS_MIN for column in key.columns):
             key = key.combine_chunks()
         start = 0
@@ -210,10 +235,11 @@ class PartitionScheme:
         return ids
 
     def missing_cells(self, table: pa.Table | pa.RecordBatch) -> frozenset[int]:
-        """The cells of EVERY for which rows have come that no range holds; empty when the ranges are not made on demand.
+        """The cells of EVERY for which rows have come that no range holds; empty when the ranges are not made on
+        demand.
 
-        Whoever writes the rows asks the cluster for these ranges first. Raises as :meth:`partitions_of`, but for rows without a range.
-        Cost: about 50 ns per row with EVERY, else nothing.
+        Whoever writes the rows asks the cluster for these ranges first. Raises as :meth:`partitions_of`, but for rows
+        without a range. Cost: about 50 ns per row with EVERY, else nothing.
         """
         if self.range is None or not self.makes_ranges:
             return frozenset()
@@ -222,7 +248,10 @@ class PartitionScheme:
         return frozenset().union(*(self._compiled().missing_cells(chunk) for chunk in column.chunks))
 
     def affinity_group(self) -> str:
-        """The name by which the topology knows the owners. Tables that share it are co-located: partition i of all holds the same keys, in the same place."""
+        """The name by which the topology knows the owners.
+
+        Tables that share it are co-located: partition i of all holds the same keys, in the same place.
+        """
         return (self._structure or self.structure()) if self.group is None else self.group
 
     def in_group(self, group: str) -> PartitionScheme:
@@ -234,7 +263,10 @@ class PartitionScheme:
         return self._keeping(replace(self, reference=reference))
 
     def resolve(self) -> None:
-        """Make the resolved forms now rather than on first use, in a thread that has time. Cost: some microseconds per range."""
+        """Make the resolved forms now rather than on first use, in a thread that has time.
+
+        Cost: some microseconds per range.
+        """
         self._ids()
         if self.is_known_function:
             self._compiled()
@@ -242,8 +274,8 @@ class PartitionScheme:
     def structure(self) -> str:
         """A name that two schemes share exactly when partition i of both holds the same keys.
 
-        Column names do not count, nor names of ranges; types, structure, seeds, bucket counts, bounds and ordinals do. Computed once, in time linear in the
-        ranges.
+        Column names do not count, nor names of ranges; types, structure, seeds, bucket counts, bounds and ordinals do.
+        Computed once, in time linear in the ranges.
         """
         if self._structure is None:
             object.__setattr__(self, "_structure", self._describe_structure())
@@ -263,7 +295,10 @@ class PartitionScheme:
 
     @classmethod
     def from_wire(cls, data: Mapping[str, Any]) -> PartitionScheme:
-        """Read :meth:`to_wire`. A partition function of another name is kept: the reader may hold the table, but neither route nor prune."""
+        """Read :meth:`to_wire`.
+
+        A partition function of another name is kept: the reader may hold the table, but neither route nor prune.
+        """
         component = data["range"]
         return cls(
             hashes=tuple(_hash_from_wire(h) for h in data["hashes"]),
@@ -284,12 +319,26 @@ class PartitionScheme:
         if not number:
             return "single"
         types = dict(self.types)
-        shape = [f"{self.function} ({', '.join(str(types[name]) for name in self.columns)})", *(_hash_text(h, number) for h in self.hashes)]
+        shape = [
+            f"{self.function} ({', '.join(str(types[name]) for name in self.columns)})",
+            *(_hash_text(h, number) for h in self.hashes),
+        ]
         if self.range is not None:
-            bounds = [(r.ordinal, str(r), None if r.hashes is None else [_hash_text(h, number) for h in r.hashes]) for r in self.range.ranges]
+            bounds = [
+                (r.ordinal, str(r), None if r.hashes is None else [_hash_text(h, number) for h in r.hashes])
+                for r in self.range.ranges
+            ]
             retired = [(r.ordinal, r.partitions) for r in self.range.retired]
             rest = self.range.catch_all
-            others = None if rest is None else (rest.ordinal, None if rest.hashes is None else [_hash_text(h, number) for h in rest.hashes], self.range.every)
+            others = (
+                None
+                if rest is None
+                else (
+                    rest.ordinal,
+                    None if rest.hashes is None else [_hash_text(h, number) for h in rest.hashes],
+                    self.range.every,
+                )
+            )
             # Thousands of ranges would make a long name: their text is hashed, to a length at which equal means equal.
             digest = blake2b(repr((bounds, retired, others)).encode(), digest_size=16).hexdigest()
             shape.append(f"RANGE ({', '.join(number[name] for name in self.range.columns)}) {digest}")
@@ -304,7 +353,10 @@ class PartitionScheme:
     def _compiled(self) -> Router:
         if self._router is None:
             if not self.is_known_function:
-                raise NotSupportedError(f"partition function {self.function!r} is unknown here, {FUNCTION!r} is known; update this side to route and prune")
+                raise NotSupportedError(
+                    f"partition function {self.function!r} is unknown here, {FUNCTION!r} is known; update this side to"
+                    " route and prune"
+                )
             object.__setattr__(self, "_router", Router(self._ids(), self.range, self.types))
         assert self._router is not None
         return self._router
@@ -316,12 +368,16 @@ def _column(table: pa.Table | pa.RecordBatch, name: str) -> pa.ChunkedArray | pa
         return table.column(name)
     folded = [n for n in names if n.casefold() == name.casefold()]
     if len(folded) != 1:
-        raise UnknownColumnError(f"the partition depends on column {name}, which the data lack; they have {', '.join(names)}", column=name)
+        raise UnknownColumnError(
+            f"the partition depends on column {name}, which the data lack; they have {', '.join(names)}", column=name
+        )
     return table.column(folded[0])
 
 
 def _hash_text(component: HashComponent, number: Mapping[str, str]) -> str:
-    return f"HASH ({', '.join(number[name] for name in component.columns)}) {component.partitions} SEED {component.seed}"
+    return (
+        f"HASH ({', '.join(number[name] for name in component.columns)}) {component.partitions} SEED {component.seed}"
+    )
 
 
 def _hash_to_wire(component: HashComponent) -> list[Any]:
@@ -338,19 +394,31 @@ def _range_to_wire(component: RangeComponent) -> dict[str, Any]:
         "columns": list(component.columns),
         "ranges": _partitions_to_wire(component.ranges, len(component.columns)),
         "retired": [[r.ordinal, r.partitions] for r in component.retired],
-        "catch_all": None if component.catch_all is None else _partitions_to_wire((component.catch_all,), len(component.columns)),
-        "every": None if component.every is None else [component.every.count, component.every.unit.value, component.every.start],
+        "catch_all": (
+            None if component.catch_all is None else _partitions_to_wire((component.catch_all,), len(component.columns))
+        ),
+        "every": (
+            None
+            if component.every is None
+            else [component.every.count, component.every.unit.value, component.every.start]
+        ),
     }
 
 
 def _partitions_to_wire(partitions: Sequence[RangePartition], columns: int) -> dict[str, Any]:
-    """Column by column, and what few ranges have by position: thousands of small lists would take ten times as long to write and read."""
+    """Column by column, and what few ranges have by position: thousands of small lists would take ten times as long to
+    write and read.
+    """
     return {
         "ordinals": [r.ordinal for r in partitions],
         "lowers": [[None if r.lower is None else r.lower[column] for r in partitions] for column in range(columns)],
         "uppers": [[None if r.upper is None else r.upper[column] for r in partitions] for column in range(columns)],
         "names": [[position, r.name] for position, r in enumerate(partitions) if r.name is not None],
-        "hashes": [[position, [_hash_to_wire(h) for h in r.hashes]] for position, r in enumerate(partitions) if r.hashes is not None],
+        "hashes": [
+            [position, [_hash_to_wire(h) for h in r.hashes]]
+            for position, r in enumerate(partitions)
+            if r.hashes is not None
+        ],
     }
 
 
@@ -370,6 +438,12 @@ def _partitions_from_wire(data: Mapping[str, Any]) -> tuple[RangePartition, ...]
     hashes = {position: tuple(_hash_from_wire(h) for h in own) for position, own in data["hashes"]}
     bounds = zip(data["ordinals"], zip(*data["lowers"], strict=True), zip(*data["uppers"], strict=True), strict=True)
     return tuple(
-        RangePartition(ordinal, None if lower[0] is None else lower, None if upper[0] is None else upper, names.get(position), hashes.get(position))
+        RangePartition(
+            ordinal,
+            None if lower[0] is None else lower,
+            None if upper[0] is None else upper,
+            names.get(position),
+            hashes.get(position),
+        )
         for position, (ordinal, lower, upper) in enumerate(bounds)
     )

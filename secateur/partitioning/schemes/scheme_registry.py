@@ -1,10 +1,11 @@
 """Large schemes travel once, with their table; statements name them.
 
-The scheme of a table with 100,000 ranges has megabytes. A statement on it must not carry them, nor may whoever receives the statement resolve them again. So
-the cluster gives such a scheme a *reference*, unique for ever; members and clients that have the table have the scheme under it, and partition trees and
-plans on the wire say the reference instead.
+The scheme of a table with 100,000 ranges has megabytes. A statement on it must not carry them, nor may whoever receives
+the statement resolve them again. So the cluster gives such a scheme a *reference*, unique for ever; members and clients
+that have the table have the scheme under it, and partition trees and plans on the wire say the reference instead.
 
-The registry is of the whole process and holds nothing alive: a scheme is in it for as long as some table, plan or tree has it.
+The registry is of the whole process and holds nothing alive: a scheme is in it for as long as some table, plan or tree
+has it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 __all__ = ["RANGES_INLINE_MAX", "read_scheme", "scheme_to_wire"]
 
 RANGES_INLINE_MAX: Final = 64
-"""Up to so many ranges a scheme travels with every statement: a kilobyte or two, which cost less than asking for them."""
+"""Up to so many ranges a scheme travels with every statement: a kilobyte or two, which cost less than asking for
+them.
+"""
 
 _registry: Final[WeakValueDictionary[str, PartitionScheme]] = WeakValueDictionary()
 
@@ -29,19 +32,24 @@ def scheme_to_wire(scheme: PartitionScheme, *, by_reference: bool) -> Any:
 
 
 def read_scheme(data: Any, *, table: str) -> PartitionScheme:
-    """Read :func:`scheme_to_wire`. A scheme that comes whole is noted in the registry; of two with one reference the first is used on.
+    """Read :func:`scheme_to_wire`.
+
+    A scheme that comes whole is noted in the registry; of two with one reference the first is used on.
 
     Args:
         data: What came.
         table: The table's name, for the error.
 
     Raises:
-        TopologyChangedError: A reference that is not in the registry: the table is not known here, or not at this version. ``details`` has ``table``.
+        TopologyChangedError: A reference that is not in the registry: the table is not known here, or not at this
+            version. ``details`` has ``table``.
     """
     if isinstance(data, str):
         known = _registry.get(data)
         if known is None:
-            raise TopologyChangedError(f"the ranges of table {table} are not known here, or have changed: fetch the table again", table=table)
+            raise TopologyChangedError(
+                f"the ranges of table {table} are not known here, or have changed: fetch the table again", table=table
+            )
         return known
     reference = data["reference"]
     if reference is None:

@@ -35,7 +35,9 @@ _GRID_UNITS: Final = {
     TypeKind.TIMESTAMP: _INSTANTS,
     TypeKind.TIMESTAMPTZ: _INSTANTS,
 }
-"""By type of the column and unit as written, the unit that the grid is counted in, and how many of it make one as written."""
+"""By type of the column and unit as written, the unit that the grid is counted in, and how many of it make one as
+written.
+"""
 
 
 class SchemeRules:
@@ -81,7 +83,10 @@ class SchemeRules:
             upper = successor(lower, [self._types[name] for name in columns])
         resolved = RangePartition(0, lower, upper, spec.name, None if spec.hashes is None else self.hashes(spec.hashes))
         if lower is not None and upper is not None and not lower < upper:
-            raise self.error(f"the range {resolved} is empty: its lower bound, which is inside, must be less than its upper bound, which is not")
+            raise self.error(
+                f"the range {resolved} is empty: its lower bound, which is inside, must be less than its upper bound,"
+                " which is not"
+            )
         return resolved
 
     def every(self, every: IntervalPartitioning, columns: tuple[str, ...]) -> IntervalPartitioning:
@@ -95,7 +100,9 @@ class SchemeRules:
             raise self.error(f"EVERY does not fit column {column} of type {type_}: {_grid_remedy(type_)}")
         unit, factor = units[every.unit]
         if not 1 <= every.count * factor <= _GRID_MAX:
-            raise self.error(f"EVERY {every.count} {every.unit.value}s: a range has to have a width of 1 to {_GRID_MAX // factor}")
+            raise self.error(
+                f"EVERY {every.count} {every.unit.value}s: a range has to have a width of 1 to {_GRID_MAX // factor}"
+            )
         bound = None if every.start is None else self._bound((every.start,), columns)
         start = None if bound is None else bound[0]
         if unit is IntervalUnit.MONTH and start is not None and start != _first_of_month(start):
@@ -116,7 +123,10 @@ class SchemeRules:
     def finish(self, scheme: PartitionScheme) -> PartitionScheme:
         """Add the types and check the size."""
         if scheme.partition_count > PARTITIONS_MAX:
-            raise self.error(f"its scheme makes {scheme.partition_count} partitions, dropped ranges included; the most is {PARTITIONS_MAX}")
+            raise self.error(
+                f"its scheme makes {scheme.partition_count} partitions, dropped ranges included; the most is"
+                f" {PARTITIONS_MAX}"
+            )
         return replace(scheme, types=tuple((name, self._types[name]) for name in scheme.columns))
 
     def _column(self, name: str, where: str) -> str:
@@ -124,10 +134,15 @@ class SchemeRules:
         if declared is None:
             raise self.error(f"{where} names column {name}, which the table lacks; it has {', '.join(self._types)}")
         if name.casefold() not in self._key:
-            raise self.error(f"{where} names column {declared}, which is not in the primary key ({self._key_text}); add it there or partition by others")
+            raise self.error(
+                f"{where} names column {declared}, which is not in the primary key ({self._key_text}); add it there or"
+                " partition by others"
+            )
         type_ = self._types[declared]
         if not type_.can_partition:
-            raise self.error(f"{where} names column {declared} of type {type_}, which cannot partition: {_remedy(type_)}")
+            raise self.error(
+                f"{where} names column {declared} of type {type_}, which cannot partition: {_remedy(type_)}"
+            )
         return declared
 
     def _distinct(self, names: Sequence[str], where: str) -> None:
@@ -139,11 +154,16 @@ class SchemeRules:
         if values is None:
             return None
         if len(values) != len(columns):
-            raise self.error(f"the bound {values!r} has {len(values)} values; the range component has the columns {', '.join(columns)}")
+            raise self.error(
+                f"the bound {values!r} has {len(values)} values; the range component has the columns"
+                f" {', '.join(columns)}"
+            )
         if None in values:
             raise self.error(f"the bound {values!r} has a NULL; leave a bound out to make the range unbounded")
         try:
-            return tuple(coerce(value, self._types[name], column=name) for value, name in zip(values, columns, strict=True))
+            return tuple(
+                coerce(value, self._types[name], column=name) for value, name in zip(values, columns, strict=True)
+            )
         except DataError as error:
             raise self.error(f"a bound of the range component: {error}") from error
 

@@ -17,11 +17,13 @@ def conform(table: pa.Table | pa.RecordBatch, tdef: TableDef) -> pa.Table:
     """Bring rows into ``tdef.arrow_schema``.
 
     Args:
-        table: Rows with columns in any order, matched by name without regard to case. Nullable columns may be missing: they become NULL.
+        table: Rows with columns in any order, matched by name without regard to case. Nullable columns may be missing:
+            they become NULL.
         tdef: The table they are for.
 
     Returns:
-        The same rows in exactly ``tdef.arrow_schema``; columns that fit already are not copied. :mod:`~secateur.partitioning.types.cast` says which types convert.
+        The same rows in exactly ``tdef.arrow_schema``; columns that fit already are not copied.
+        :mod:`~secateur.partitioning.types.cast` says which types convert.
 
     Raises:
         UnknownColumnError: A column that the table does not have.
@@ -44,9 +46,17 @@ def _by_name(rows: pa.Table, tdef: TableDef) -> dict[str, int]:
         folded = name.casefold()
         if folded not in known:
             expected = ", ".join(c.name for c in tdef.columns)
-            raise UnknownColumnError(f"table {tdef.name} has no column {name!r}, which the data have; it has {expected}", table=tdef.name, column=name)
+            raise UnknownColumnError(
+                f"table {tdef.name} has no column {name!r}, which the data have; it has {expected}",
+                table=tdef.name,
+                column=name,
+            )
         if folded in given:
-            raise DataError(f"table {tdef.name}: the data have column {name} twice (names differ only in case); give it once", table=tdef.name, column=name)
+            raise DataError(
+                f"table {tdef.name}: the data have column {name} twice (names differ only in case); give it once",
+                table=tdef.name,
+                column=name,
+            )
         given[folded] = position
     return given
 
@@ -54,12 +64,18 @@ def _by_name(rows: pa.Table, tdef: TableDef) -> dict[str, int]:
 def _conform_column(rows: pa.Table, position: int | None, column: Column, tdef: TableDef) -> pa.ChunkedArray:
     if position is None:
         if not column.nullable and rows.num_rows:
-            raise NullKeyError(f"table {tdef.name}: column {column.name} is NOT NULL and the data lack it", table=tdef.name, column=column.name)
+            raise NullKeyError(
+                f"table {tdef.name}: column {column.name} is NOT NULL and the data lack it",
+                table=tdef.name,
+                column=column.name,
+            )
         return pa.chunked_array([pa.nulls(rows.num_rows, column.type.arrow)])
     converted = cast_column(rows.column(position), column.type, name=column.name)
     check_held(converted, column.name)
     if not column.nullable and converted.null_count:
         first = pc.index(converted.is_null(), True).as_py()
         nulls = f"{converted.null_count} of {len(converted)} rows are NULL there, the first is row {first}"
-        raise NullKeyError(f"table {tdef.name}: column {column.name} is NOT NULL, but {nulls}", table=tdef.name, column=column.name)
+        raise NullKeyError(
+            f"table {tdef.name}: column {column.name} is NOT NULL, but {nulls}", table=tdef.name, column=column.name
+        )
     return converted

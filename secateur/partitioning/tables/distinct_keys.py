@@ -40,7 +40,9 @@ def first_positions(rows: pa.Table, tdef: TableDef) -> pa.Array | None:
 
 
 def plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The values of a column in a type that Arrow compares: an extension type, such as that of UUIDs, in that of its storage."""
+    """The values of a column in a type that Arrow compares: an extension type, such as that of UUIDs, in that of its
+    storage.
+    """
     if isinstance(column.type, pa.BaseExtensionType):
         return pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
     return column

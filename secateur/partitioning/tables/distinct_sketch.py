@@ -1,10 +1,12 @@
 """How many distinct values a column has, from samples of its rows on several members.
 
-The smallest hashes of the sampled values say how many distinct values the samples have together; how many of these were seen once says how many more the rows
-have that were not sampled. Both survive merging, so members that have values in common do not count them twice.
+The smallest hashes of the sampled values say how many distinct values the samples have together; how many of these were
+seen once says how many more the rows have that were not sampled. Both survive merging, so members that have values in
+common do not count them twice.
 
-Source: Bar-Yossef et al., "Counting distinct elements in a data stream" (2002), the k minimum values; Haas and Stokes, "Estimating the number of classes in a
-finite population" (1998), the estimator Duj1, which PostgreSQL's ANALYZE uses as well.
+Source: Bar-Yossef et al., "Counting distinct elements in a data stream" (2002), the k minimum values; Haas and Stokes,
+"Estimating the number of classes in a finite population" (1998), the estimator Duj1, which PostgreSQL's ANALYZE uses as
+well.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ import numpy.typing as npt
 __all__ = ["SKETCH_HASHES_MAX", "DistinctSketch"]
 
 SKETCH_HASHES_MAX: Final = 1024
-"""Below as many distinct values the number in the sample is exact; above, its standard error is 1 / sqrt(1024) = 3 %."""
+"""Below as many distinct values the number in the sample is exact; above, its standard error is 1 / sqrt(1024) = 3
+%.
+"""
 
 _HASHES: Final = 2.0**64
 _AGREEMENT: Final = 0.1
@@ -66,9 +70,10 @@ class DistinctSketch:
             values_total: How many values there are, of which those of this sketch are a sample; NULLs do not count.
 
         Returns:
-            At least 1 where there is a value, at most ``values_total``. Exact when all values were seen and fewer than :data:`SKETCH_HASHES_MAX` are distinct;
-            with more, the standard error is 3 %. Of a sample it is that too where values repeat in the sample or are all different; between the two, values
-            of uneven frequency are underestimated, by a factor of up to the square root of values to sampled values.
+            At least 1 where there is a value, at most ``values_total``. Exact when all values were seen and fewer than
+            :data:`SKETCH_HASHES_MAX` are distinct; with more, the standard error is 3 %. Of a sample it is that too
+            where values repeat in the sample or are all different; between the two, values of uneven frequency are
+            underestimated, by a factor of up to the square root of values to sampled values.
         """
         if not len(self.hashes):
             return min(values_total, 1)
@@ -81,8 +86,8 @@ class DistinctSketch:
     def _seen(self) -> float:
         """How many distinct values were seen.
 
-        The hashes say it whatever the values are. The counts say it better where all values are about as frequent, and not at all where a few are most of the
-        rows: they are believed where both agree.
+        The hashes say it whatever the values are. The counts say it better where all values are about as frequent, and
+        not at all where a few are most of the rows: they are believed where both agree.
         """
         if len(self.hashes) < SKETCH_HASHES_MAX:
             return float(len(self.hashes))
@@ -97,4 +102,6 @@ class DistinctSketch:
     @classmethod
     def from_wire(cls, data: Sequence[Any]) -> DistinctSketch:
         """Read :meth:`to_wire`."""
-        return cls(np.frombuffer(data[0], "<u8").astype(np.uint64), np.frombuffer(data[1], "<u4").astype(np.uint32), data[2])
+        return cls(
+            np.frombuffer(data[0], "<u8").astype(np.uint64), np.frombuffer(data[1], "<u4").astype(np.uint32), data[2]
+        )

@@ -21,8 +21,9 @@ def split(table: pa.Table | pa.RecordBatch, tdef: TableDef) -> dict[int, pa.Tabl
         tdef: The table they belong to.
 
     Returns:
-        The rows of each partition that has any, by ascending partition id, each in the order they had. All are slices of one table: of the input when its rows
-        come grouped already, else of one copy. Keep a slice only as long as the whole may live.
+        The rows of each partition that has any, by ascending partition id, each in the order they had. All are slices
+        of one table: of the input when its rows come grouped already, else of one copy. Keep a slice only as long as
+        the whole may live.
 
     Raises:
         NoRangeError: A row that no range covers; nothing is split then.
@@ -38,7 +39,10 @@ def split(table: pa.Table | pa.RecordBatch, tdef: TableDef) -> dict[int, pa.Tabl
         rows = _take(rows, order)
     starts = np.flatnonzero(np.concatenate(([True], ids[1:] != ids[:-1])))
     ends = np.append(starts[1:], len(ids))
-    return {int(ids[start]): rows.slice(start, end - start) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)}
+    return {
+        int(ids[start]): rows.slice(start, end - start)
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    }
 
 
 def _take(rows: pa.Table, order: npt.NDArray[np.int64]) -> pa.Table:

@@ -1,7 +1,8 @@
-"""What is known of the rows of a table, for estimates: how many there are, how wide the columns are, how many values they have.
+"""What is known of the rows of a table, for estimates: how many there are, how wide the columns are, how many values
+they have.
 
-Statistics are of a moment that has passed, in part of a sample, and merged over members that did not answer at one moment. They choose between plans that
-all give the right rows; nothing may ever be left out because of them.
+Statistics are of a moment that has passed, in part of a sample, and merged over members that did not answer at one
+moment. They choose between plans that all give the right rows; nothing may ever be left out because of them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ __all__ = ["NO_STATISTICS", "ColumnStatistics", "StatisticsSnapshot", "TableStat
 
 _CHANGE: Final = 2.0
 _NOISE: Final = 1000
-"""Added to what is compared, so that small tables, for which every plan is good, do not count as changed at every row."""
+"""Added to what is compared, so that small tables, for which every plan is good, do not count as changed at every
+row.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +29,10 @@ class ColumnStatistics:
         nbytes: Bytes of its Arrow buffers.
         nulls: How many rows have NULL.
         distinct: About how many distinct values there are, NULL not among them; exact where they are few, see
-            :meth:`~secateur.partitioning.tables.distinct_sketch.DistinctSketch.estimate`. None where the type has no hash (INTERVAL, lists).
-        minimum: The smallest value as Python has it, rounded down to a prefix where it is a long string; None without any value, or for a type without an
-            order.
+            :meth:`~secateur.partitioning.tables.distinct_sketch.DistinctSketch.estimate`. None where the type has no
+            hash (INTERVAL, lists).
+        minimum: The smallest value as Python has it, rounded down to a prefix where it is a long string; None without
+            any value, or for a type without an order.
         maximum: The largest value; None also where it is a long string.
     """
 
@@ -59,10 +63,14 @@ class TableStatistics:
         return sum(column.nbytes for column in self.columns.values())
 
     def has_changed_since(self, before: TableStatistics) -> bool:
-        """Whether rows or distinct values of a column are more than twice, or less than half, of what they were: plans may be other ones then."""
+        """Whether rows or distinct values of a column are more than twice, or less than half, of what they were: plans
+        may be other ones then.
+        """
         if _differs(self.rows, before.rows) or self.columns.keys() != before.columns.keys():
             return True
-        return any(_differs(column.distinct or 0, before.columns[name].distinct or 0) for name, column in self.columns.items())
+        return any(
+            _differs(column.distinct or 0, before.columns[name].distinct or 0) for name, column in self.columns.items()
+        )
 
     def to_wire(self) -> dict[str, Any]:
         """Plain data for msgpack; :meth:`from_wire` reads it back."""
@@ -81,7 +89,8 @@ class StatisticsSnapshot:
     """What is known of all tables at one moment.
 
     Attributes:
-        version: Grows when a table has changed by so much that plans may be other ones, and only then; a plan that was made with estimates is of a version.
+        version: Grows when a table has changed by so much that plans may be other ones, and only then; a plan that was
+            made with estimates is of a version.
         tables: By table id; a table that nobody has looked at yet is not among them.
         landmarks: The statistics of each table when the version grew because of it: small changes add up.
     """

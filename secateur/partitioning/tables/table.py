@@ -1,6 +1,7 @@
 """The description of one table: columns, primary key, partition scheme, copies.
 
-A frozen value that travels: the controller keeps it in the catalog, members build their partitions from it, clients route with it.
+A frozen value that travels: the controller keeps it in the catalog, members build their partitions from it, clients
+route with it.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ class TableDef:
     def arrow_schema(self) -> pa.Schema:
         """The schema of a batch of this table: columns in declared order, ``nullable`` as declared. Computed once."""
         if self._schema is None:
-            object.__setattr__(self, "_schema", pa.schema([pa.field(c.name, c.type.arrow, c.nullable) for c in self.columns]))
+            object.__setattr__(
+                self, "_schema", pa.schema([pa.field(c.name, c.type.arrow, c.nullable) for c in self.columns])
+            )
         return self._schema
 
     @property
@@ -87,10 +90,16 @@ class TableDef:
         for column in self.columns:
             if column.name.casefold() == folded:
                 return column
-        raise UnknownColumnError(f"table {self.name} has no column {name!r}; it has {', '.join(c.name for c in self.columns)}", table=self.name)
+        raise UnknownColumnError(
+            f"table {self.name} has no column {name!r}; it has {', '.join(c.name for c in self.columns)}",
+            table=self.name,
+        )
 
     def to_wire(self, *, by_reference: bool = False) -> dict[str, Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back. By reference, a large scheme is named instead: for who has the table at this version."""
+        """Plain data for msgpack; :meth:`from_wire` reads it back.
+
+        By reference, a large scheme is named instead: for who has the table at this version.
+        """
         return {
             "name": self.name,
             "table_id": self.table_id,

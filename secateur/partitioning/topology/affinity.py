@@ -1,10 +1,11 @@
 """Owners of partitions: balanced, deterministic, and moving only what must move.
 
-Primaries first: every member gets the same number, give or take one, and keeps what it has up to that number. What is left without a primary goes to a
-member that already holds a backup, when that member has room (the data are there), else to the emptiest. Then backups, by the same principle, never on the
-primary.
+Primaries first: every member gets the same number, give or take one, and keeps what it has up to that number. What is
+left without a primary goes to a member that already holds a backup, when that member has room (the data are there),
+else to the emptiest. Then backups, by the same principle, never on the primary.
 
-All choices are made by counting and by index, so that everybody who computes an assignment from the same inputs gets the same one.
+All choices are made by counting and by index, so that everybody who computes an assignment from the same inputs gets
+the same one.
 """
 
 from __future__ import annotations
@@ -34,22 +35,28 @@ def assign(partitions: int, members: Sequence[str], replicas: int, previous: Own
     Args:
         partitions: How many partitions there are; may have grown since ``previous``.
         members: The members that can own, each once. The order matters to the result when ``previous`` is None.
-        replicas: Copies of each partition wanted, primary included; with fewer members there are as many copies as members.
+        replicas: Copies of each partition wanted, primary included; with fewer members there are as many copies as
+            members.
         previous: The ownership to start from; members that are gone or new are seen by comparing ids.
 
     Returns:
-        Primaries that differ by at most one between members, as do the backups in all; all copies of a partition on different members. With ``previous``,
-        the number of partitions whose primary changes is the smallest that balance allows, and a partition that loses its primary is taken over by one of its
-        backups where balance allows it. Cost: 0.3 s for 100,000 partitions at most.
+        Primaries that differ by at most one between members, as do the backups in all; all copies of a partition on
+        different members. With ``previous``, the number of partitions whose primary changes is the smallest that
+        balance allows, and a partition that loses its primary is taken over by one of its backups where balance allows
+        it. Cost: 0.3 s for 100,000 partitions at most.
 
     Raises:
         InterfaceError: No members, a member twice, or a count below 1.
     """
     count = len(members)
     if not 0 < count <= _MEMBERS_MAX or len(set(members)) != count:
-        raise InterfaceError(f"partitions need 1 to {_MEMBERS_MAX} distinct members to own them, not {list(members)[:10]}")
+        raise InterfaceError(
+            f"partitions need 1 to {_MEMBERS_MAX} distinct members to own them, not {list(members)[:10]}"
+        )
     if partitions < 0 or replicas < 1:
-        raise InterfaceError(f"cannot assign {partitions} partitions in {replicas} copies; a partition has at least one copy")
+        raise InterfaceError(
+            f"cannot assign {partitions} partitions in {replicas} copies; a partition has at least one copy"
+        )
     copies = min(replicas, count)
     if previous is None:
         owners = _deal(partitions, count, copies)
@@ -62,7 +69,9 @@ def assign(partitions: int, members: Sequence[str], replicas: int, previous: Own
 
 
 def _deal(partitions: int, count: int, copies: int) -> _Indexes:
-    """Deal primaries round robin, and the backups of one member's partitions round robin over all others: a lost member's load spreads over everybody."""
+    """Deal primaries round robin, and the backups of one member's partitions round robin over all others: a lost
+    member's load spreads over everybody.
+    """
     position = np.arange(partitions, dtype=np.int64)
     primary = position % count
     backups = [(primary + 1 + (position // count + copy) % (count - 1)) % count for copy in range(copies - 1)]
@@ -85,7 +94,8 @@ def _primaries(held: _Indexes, count: int) -> _Indexes:
     primaries = held[0].copy()
     loads = np.bincount(primaries[primaries >= 0], minlength=count)
     low, seats = divmod(partitions, count)
-    # ``seats`` members may own one more than the others. Those that own more already keep theirs first: each such choice saves a move.
+    # ``seats`` members may own one more than the others. Those that own more already keep theirs first: each such
+    # choice saves a move.
     crowded = sorted(np.flatnonzero(loads > low).tolist(), key=lambda member: (-loads[member], member))
     quotas = np.full(count, low, dtype=np.int64)
     quotas[crowded[:seats]] += 1
@@ -119,7 +129,8 @@ def _primaries(held: _Indexes, count: int) -> _Indexes:
 def _shed(primaries: _Indexes, held: _Indexes, member: int, excess: int, wanting: npt.NDArray[np.bool_]) -> None:
     """Take ``excess`` partitions from a member, those first whose backup has room and needs no copy.
 
-    Spread evenly over its partitions: the ids of the newest ranges are neighbours, and moving them together would move the load of today to one member.
+    Spread evenly over its partitions: the ids of the newest ranges are neighbours, and moving them together would move
+    the load of today to one member.
     """
     if excess <= 0:
         return
@@ -159,7 +170,8 @@ def _backups(held: _Indexes, primaries: _Indexes, count: int, copies: int) -> _I
     for partition in np.flatnonzero(filled < copies).tolist():
         primary = int(primaries[partition])
         for copy in range(int(filled[partition]), copies):
-            # Load decides, then how many partitions the two members share already, so that a lost member's load spreads.
+            # Load decides, then how many partitions the two members share already, so that a lost member's load
+            # spreads.
             weights = loads * (partitions + 1) + pairs[primary]
             weights[owners[:copy, partition]] = np.iinfo(np.int64).max
             chosen = int(weights.argmin())
@@ -170,7 +182,9 @@ def _backups(held: _Indexes, primaries: _Indexes, count: int, copies: int) -> _I
 
 
 def _even_out(owners: _Indexes, count: int) -> None:
-    """Move backups from the fullest to the emptiest members until they differ by at most one, as far as the primaries allow; in place."""
+    """Move backups from the fullest to the emptiest members until they differ by at most one, as far as the primaries
+    allow; in place.
+    """
     if owners.shape[0] == 1:
         return
     loads = np.bincount(owners[1:].ravel(), minlength=count)
@@ -192,14 +206,20 @@ def _even_out(owners: _Indexes, count: int) -> None:
 
 
 def _relief(owners: _Indexes, loads: npt.NDArray[np.int64]) -> list[int] | None:
-    """A shortest chain of members, from a full one to one with at least two backups less, along which each can give one backup to the next."""
-    for fullest in sorted(np.flatnonzero(loads > loads.min() + 1).tolist(), key=lambda member: (-loads[member], member)):
+    """A shortest chain of members, from a full one to one with at least two backups less, along which each can give one
+    backup to the next.
+    """
+    for fullest in sorted(
+        np.flatnonzero(loads > loads.min() + 1).tolist(), key=lambda member: (-loads[member], member)
+    ):
         came_from = {fullest: fullest}
         frontier = [fullest]
         while frontier:
             following = []
             for giver in frontier:
-                for taker in sorted(set(range(len(loads))) - came_from.keys(), key=lambda member: (loads[member], member)):
+                for taker in sorted(
+                    set(range(len(loads))) - came_from.keys(), key=lambda member: (loads[member], member)
+                ):
                     if not len(_movable(owners, giver, taker)[0]):
                         continue
                     came_from[taker] = giver

@@ -1,7 +1,7 @@
 """Owners for the partitions of new ranges, while everybody else's stay where they are.
 
-Adding a range must not move a row, so nothing is balanced anew here: each new partition goes to the member that has the fewest, and so do its backups. Ranges
-that were dropped keep their ids but weigh nothing.
+Adding a range must not move a row, so nothing is balanced anew here: each new partition goes to the member that has the
+fewest, and so do its backups. Ranges that were dropped keep their ids but weigh nothing.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ def grow(previous: Ownership, partitions: int, members: Sequence[str], live: npt
         live: The ids that can hold rows, ascending; the others do not count as load.
 
     Returns:
-        ``previous`` with further columns. The new partitions are assigned to the members with the fewest primaries: those differ by at most one between members if
-        they did before. A backup is never on its primary. Where fewer members live than there are copies, members that have gone fill up, as after a loss.
+        ``previous`` with further columns. The new partitions are assigned to the members with the fewest primaries:
+        those differ by at most one between members if they did before. A backup is never on its primary. Where fewer
+        members live than there are copies, members that have gone fill up, as after a loss.
         Cost: a few microseconds per new partition and member.
 
     Raises:
@@ -49,7 +50,9 @@ def grow(previous: Ownership, partitions: int, members: Sequence[str], live: npt
         primaries[primary] += 1
         shared = pairs[primary]
         # Load decides, then how many partitions the two members share already, so that a lost member's load spreads.
-        others = sorted((index for index in alive if index != primary), key=lambda index: (backups[index], shared[index], index))
+        others = sorted(
+            (index for index in alive if index != primary), key=lambda index: (backups[index], shared[index], index)
+        )
         for row, backup in enumerate([*others, *gone][: previous.replicas - 1], start=1):
             added[row, column] = backup
             backups[backup] += 1
@@ -59,12 +62,16 @@ def grow(previous: Ownership, partitions: int, members: Sequence[str], live: npt
 
 
 def same_holders(left: Ownership, right: Ownership, partitions: npt.NDArray[np.int32]) -> bool:
-    """Whether two ownerships have the same primary and the same backups in the same order for each of some partitions."""
+    """Whether two ownerships have the same primary and the same backups in the same order for each of some
+    partitions.
+    """
     if left.replicas != right.replicas:
         return False
     number = {member: index for index, member in enumerate(dict.fromkeys((*left.members, *right.members)))}
     ours, theirs = (
-        np.array([number[member] for member in ownership.members], dtype=np.int64)[ownership.owners[:, partitions].astype(np.int64)]
+        np.array([number[member] for member in ownership.members], dtype=np.int64)[
+            ownership.owners[:, partitions].astype(np.int64)
+        ]
         for ownership in (left, right)
     )
     return bool(np.array_equal(ours, theirs))

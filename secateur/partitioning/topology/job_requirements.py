@@ -13,7 +13,8 @@ __all__ = ["JobRequirements"]
 class JobRequirements:
     """The partitions and members without which a job cannot run; with ``|``, those of two.
 
-    They choose who coordinates: somebody who takes part anyway. Who takes part is decided when the job starts, by the placements of its vertices.
+    They choose who coordinates: somebody who takes part anyway. Who takes part is decided when the job starts, by the
+    placements of its vertices.
 
     Attributes:
         partitions: By table name or affinity group.
@@ -37,6 +38,8 @@ class JobRequirements:
     def from_wire(cls, data: list[Any]) -> JobRequirements:
         partitions, members = data
         needs = cls({str(name): frozenset(ids) for name, ids in partitions.items()}, frozenset(members))
-        if not all(isinstance(partition, int) and partition >= 0 for ids in needs.partitions.values() for partition in ids):
+        if not all(
+            isinstance(partition, int) and partition >= 0 for ids in needs.partitions.values() for partition in ids
+        ):
             raise ValueError("a partition id is an integer from 0")
         return needs

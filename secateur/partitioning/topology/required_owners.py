@@ -12,7 +12,8 @@ __all__ = ["coordinators"]
 
 
 def coordinators(needs: JobRequirements, topology: Topology, group_of: Callable[[str], str]) -> list[str]:
-    """The members that may coordinate a job, sorted: those that it needs, or every member when it needs nobody in particular.
+    """The members that may coordinate a job, sorted: those that it needs, or every member when it needs nobody in
+    particular.
 
     Args:
         needs: Partitions, and members by name; names that are not in the topology are left to whoever builds the plan.
@@ -31,7 +32,10 @@ def coordinators(needs: JobRequirements, topology: Topology, group_of: Callable[
             continue
         unknown = sorted(partition for partition in partitions if partition >= ownership.partitions)
         if unknown:
-            raise DagError(f"JobConfig.required_partitions: {name} has the partitions 0 to {ownership.partitions - 1}, not {', '.join(map(str, unknown[:10]))}")
+            raise DagError(
+                f"JobConfig.required_partitions: {name} has the partitions 0 to {ownership.partitions - 1}, not"
+                f" {', '.join(map(str, unknown[:10]))}"
+            )
         found.update(ownership.primaries(sorted(partitions)))
     topology.check_any()
     topology.check_live(found)

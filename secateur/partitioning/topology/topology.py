@@ -1,6 +1,7 @@
 """Who owns which partition: ownership of one affinity group, and the topology of the whole cluster at one version.
 
-Frozen values; every change makes a new topology with a higher version, and whoever meets a request with another version knows that somebody is behind.
+Frozen values; every change makes a new topology with a higher version, and whoever meets a request with another version
+knows that somebody is behind.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class Ownership:
 
     Attributes:
         members: Member ids; ``owners`` holds indexes into them.
-        owners: uint16 of shape (replicas, partitions), read-only; row 0 has the primaries, the rows below the backups. A column never names a member twice.
+        owners: uint16 of shape (replicas, partitions), read-only; row 0 has the primaries, the rows below the backups.
+            A column never names a member twice.
     """
 
     members: tuple[str, ...]
@@ -50,7 +52,9 @@ class Ownership:
         object.__setattr__(self, "_index", {member: position for position, member in enumerate(self.members)})
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Ownership) and self.members == other.members and np.array_equal(self.owners, other.owners)
+        return (
+            isinstance(other, Ownership) and self.members == other.members and np.array_equal(self.owners, other.owners)
+        )
 
     def __hash__(self) -> int:
         return hash((self.members, self.owners.shape, self.owners.tobytes()))
@@ -101,7 +105,11 @@ class Ownership:
 
     def to_wire(self) -> dict[str, Any]:
         """Plain data for msgpack: the owners as one string of little-endian bytes."""
-        return {"members": list(self.members), "shape": list(self.owners.shape), "owners": self.owners.astype(_WIRE_DTYPE, copy=False).tobytes()}
+        return {
+            "members": list(self.members),
+            "shape": list(self.owners.shape),
+            "owners": self.owners.astype(_WIRE_DTYPE, copy=False).tobytes(),
+        }
 
     @classmethod
     def from_wire(cls, data: Mapping[str, Any]) -> Ownership:
@@ -114,7 +122,10 @@ class Ownership:
         flat = np.frombuffer(data["owners"], dtype=_WIRE_DTYPE)
         members = tuple(data["members"])
         if len(flat) != replicas * partitions or (len(flat) and int(flat.max()) >= len(members)):
-            raise ProtocolError(f"an ownership of {replicas} x {partitions} over {len(members)} members came with {len(flat)} owners that do not fit it")
+            raise ProtocolError(
+                f"an ownership of {replicas} x {partitions} over {len(members)} members came with {len(flat)} owners"
+                " that do not fit it"
+            )
         return cls(members, flat.astype(np.uint16).reshape(replicas, partitions))
 
     def _rows_with(self, member: str, owners: npt.NDArray[np.uint16]) -> list[int]:
@@ -132,7 +143,8 @@ class Topology:
     Attributes:
         version: Grows with every change of membership or ownership.
         members: All members, also those that own nothing.
-        owners: Ownership by affinity group (:meth:`~secateur.partitioning.schemes.scheme.PartitionScheme.affinity_group`). Not to be changed.
+        owners: Ownership by affinity group
+            (:meth:`~secateur.partitioning.schemes.scheme.PartitionScheme.affinity_group`). Not to be changed.
         member_ids: Those of the members, in their order.
     """
 
@@ -160,17 +172,24 @@ class Topology:
         member = self._by_id.get(member_id)
         if member is not None:
             return member
-        raise UnreachableError(f"member {member_id} is not part of topology {self.version}, which has {', '.join(self.member_ids) or 'none'}", member=member_id)
+        raise UnreachableError(
+            f"member {member_id} is not part of topology {self.version}, which has"
+            f" {', '.join(self.member_ids) or 'none'}",
+            member=member_id,
+        )
 
     def ownership(self, group: str) -> Ownership:
         """The ownership of an affinity group.
 
         Raises:
-            TopologyChangedError: This topology has no such group: it is older than the table, or the table has other ranges by now.
+            TopologyChangedError: This topology has no such group: it is older than the table, or the table has other
+                ranges by now.
         """
         found = self.owners.get(group)
         if found is None:
-            raise TopologyChangedError(f"topology {self.version} has no owners for affinity group {group!r}; fetch a newer one")
+            raise TopologyChangedError(
+                f"topology {self.version} has no owners for affinity group {group!r}; fetch a newer one"
+            )
         return found
 
     def primaries(self, group: str, partitions: Sequence[int]) -> dict[str, list[int]]:
@@ -186,8 +205,9 @@ class Topology:
         lost = sorted(set(owners).difference(self._by_id))
         if lost:
             raise PartitionLostError(
-                f"partitions that are needed had their last copy on {', '.join(lost)}, which left the cluster (topology version {self.version}): their rows "
-                "are gone. DROP the table, CREATE it again and load it; with BACKUPS n a table survives the loss of n members",
+                f"partitions that are needed had their last copy on {', '.join(lost)}, which left the cluster (topology"
+                f" version {self.version}): their rows are gone. DROP the table, CREATE it again and load it; with"
+                " BACKUPS n a table survives the loss of n members",
                 members=lost,
             )
 
@@ -198,7 +218,10 @@ class Topology:
             PartitionLostError: All have left.
         """
         if not self.members:
-            raise PartitionLostError(f"no member is left in the cluster (topology version {self.version}): start the cluster anew and load the tables again")
+            raise PartitionLostError(
+                f"no member is left in the cluster (topology version {self.version}): start the cluster anew and load"
+                " the tables again"
+            )
 
     def to_wire(self) -> dict[str, Any]:
         """Plain data for msgpack."""

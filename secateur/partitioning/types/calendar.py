@@ -1,4 +1,7 @@
-"""Units of the calendar: where the unit that holds an instant starts, and where the next one does. Years are those of ISO 8601, weeks start on Monday."""
+"""Units of the calendar: where the unit that holds an instant starts, and where the next one does.
+
+Years are those of ISO 8601, weeks start on Monday.
+"""
 
 from __future__ import annotations
 

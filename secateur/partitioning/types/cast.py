@@ -1,9 +1,12 @@
-"""An Arrow column in the Arrow form of a column type, or a clear error: the vectorised counterpart of :mod:`~secateur.partitioning.types.coerce`.
+"""An Arrow column in the Arrow form of a column type, or a clear error: the vectorised counterpart of
+:mod:`~secateur.partitioning.types.coerce`.
 
-What converts is what loses nothing: dictionaries and large strings to plain ones; integers and decimals to any type that holds every value; floats to
-integers and decimals where each is exactly representable (pandas turns integers with a gap into floats); coarser and finer times where no digit is lost; text
-to UUID; lists whose elements convert. Times without a zone are read as UTC, times with one are moved to UTC. Decimals and wider floats round to FLOAT and
-DOUBLE, since rounding is what such a column asks for. Everything else is an error that names the column, the first value that does not fit, and what to do.
+What converts is what loses nothing: dictionaries and large strings to plain ones; integers and decimals to any type
+that holds every value; floats to integers and decimals where each is exactly representable (pandas turns integers with
+a gap into floats); coarser and finer times where no digit is lost; text to UUID; lists whose elements convert. Times
+without a zone are read as UTC, times with one are moved to UTC. Decimals and wider floats round to FLOAT and DOUBLE,
+since rounding is what such a column asks for. Everything else is an error that names the column, the first value that
+does not fit, and what to do.
 """
 
 from __future__ import annotations
@@ -43,10 +46,12 @@ def cast_column(column: _Column, type_: SqlType, *, name: str) -> pa.ChunkedArra
         name: The column's name, for messages.
 
     Returns:
-        The column itself when it is right already (nothing is copied), else a converted one of the same length. Nulls stay nulls.
+        The column itself when it is right already (nothing is copied), else a converted one of the same length. Nulls
+        stay nulls.
 
     Raises:
-        DataError: Some value cannot be held, or the types do not convert; ``details`` has ``column``, ``type`` and, where one value is to blame, ``row``.
+        DataError: Some value cannot be held, or the types do not convert; ``details`` has ``column``, ``type`` and,
+            where one value is to blame, ``row``.
     """
     chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
     target = type_.arrow
@@ -55,7 +60,8 @@ def cast_column(column: _Column, type_: SqlType, *, name: str) -> pa.ChunkedArra
     convert = _conversion(chunked.type, type_)
     if convert is None:
         raise DataError(
-            f"column {name}: the data are {chunked.type}, which is not turned into {type_} by itself; cast the column to {target} first",
+            f"column {name}: the data are {chunked.type}, which is not turned into {type_} by itself; cast the column"
+            f" to {target} first",
             column=name,
             type=str(type_),
         )
@@ -63,7 +69,9 @@ def cast_column(column: _Column, type_: SqlType, *, name: str) -> pa.ChunkedArra
         return pa.chunked_array([convert(chunk) for chunk in chunked.chunks], type=target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, _NotExactError) as error:
         row = _first_failure(chunked, convert)
-        message = f"column {name}, row {row}: {scalar_text(chunked[row])} ({chunked.type}) does not fit {type_}{_hint(type_)}"
+        message = (
+            f"column {name}, row {row}: {scalar_text(chunked[row])} ({chunked.type}) does not fit {type_}{_hint(type_)}"
+        )
         raise DataError(message, column=name, type=str(type_), row=row) from error
 
 
@@ -96,7 +104,10 @@ def _hint(type_: SqlType) -> str:
 
 
 def _conversion(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.Array] | None:
-    """The function that converts one chunk, or None when the types do not convert. The order matters only in that the first match wins."""
+    """The function that converts one chunk, or None when the types do not convert.
+
+    The order matters only in that the first match wins.
+    """
     target = type_.arrow
     numeric = type_.is_integer or type_.kind is TypeKind.DECIMAL
 
@@ -118,7 +129,8 @@ def _conversion(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.
         return converted
 
     def exact_decimal(array: pa.Array) -> pa.Array:
-        # Arrow refuses INTEGER to DECIMAL(10,2) for what the type could hold; by way of a decimal of all digits it looks at the values.
+        # Arrow refuses INTEGER to DECIMAL(10,2) for what the type could hold; by way of a decimal of all digits it
+        # looks at the values.
         return array.cast(_ALL_INTEGERS).cast(target)
 
     if source == target:
@@ -151,18 +163,27 @@ def _conversion(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.
             return _timestamps(target)
         case TypeKind.TIME if pa.types.is_time(source):
             return exact
-        case TypeKind.UUID if pa.types.is_string(source) or pa.types.is_large_string(source) or pa.types.is_string_view(source):
+        case TypeKind.UUID if (
+            pa.types.is_string(source) or pa.types.is_large_string(source) or pa.types.is_string_view(source)
+        ):
             return _parse_uuids
         case TypeKind.UUID if _is_binary(source):
             return _wrap_uuids
-        case TypeKind.LIST if pa.types.is_list(source) or pa.types.is_large_list(source) or pa.types.is_fixed_size_list(source):
+        case TypeKind.LIST if (
+            pa.types.is_list(source) or pa.types.is_large_list(source) or pa.types.is_fixed_size_list(source)
+        ):
             return _lists(source, type_)
         case _:
             return None
 
 
 def _is_binary(source: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(source) or pa.types.is_large_binary(source) or pa.types.is_binary_view(source) or pa.types.is_fixed_size_binary(source))
+    return bool(
+        pa.types.is_binary(source)
+        or pa.types.is_large_binary(source)
+        or pa.types.is_binary_view(source)
+        or pa.types.is_fixed_size_binary(source)
+    )
 
 
 def _lists(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.Array] | None:
@@ -174,7 +195,9 @@ def _lists(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.Array
     def convert_lists(array: pa.Array) -> pa.Array:
         lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy()
         offsets = pa.array(np.concatenate(([0], np.cumsum(lengths))), pa.int32())
-        return pa.ListArray.from_arrays(offsets, convert(array.flatten()), type=type_.arrow, mask=array.is_null() if array.null_count else None)
+        return pa.ListArray.from_arrays(
+            offsets, convert(array.flatten()), type=type_.arrow, mask=array.is_null() if array.null_count else None
+        )
 
     return convert_lists
 
@@ -189,7 +212,8 @@ def _to_date(array: pa.Array) -> pa.Array:
 
 def _timestamps(target: pa.DataType) -> Callable[[pa.Array], pa.Array]:
     def convert(array: pa.Array) -> pa.Array:
-        # Arrow keeps the instant in UTC whatever the zone says: by way of the bare integer it is only relabelled; a direct cast would ask for local time.
+        # Arrow keeps the instant in UTC whatever the zone says: by way of the bare integer it is only relabelled; a
+        # direct cast would ask for local time.
         zone = None if pa.types.is_date(array.type) else array.type.tz
         return array.cast(pa.timestamp("us", zone)).cast(pa.int64()).cast(target)
 
@@ -209,7 +233,9 @@ def _parse_uuids(array: pa.Array) -> pa.Array:
     if len(present):
         _, offsets, data = present.buffers()
         start = int(np.frombuffer(offsets, dtype=np.int64, count=1, offset=8 * present.offset)[0])
-        text = np.frombuffer(data, dtype=np.uint8, count=len(present) * _UUID_TEXT_BYTES, offset=start).reshape(-1, _UUID_TEXT_BYTES)
+        text = np.frombuffer(data, dtype=np.uint8, count=len(present) * _UUID_TEXT_BYTES, offset=start).reshape(
+            -1, _UUID_TEXT_BYTES
+        )
         nibbles = _NIBBLE[text[:, _DIGITS]]
         if (nibbles == _NOT_HEX).any() or (text[:, _DASHES] != ord("-")).any():
             raise _NotExactError
@@ -219,7 +245,9 @@ def _parse_uuids(array: pa.Array) -> pa.Array:
 
 def _fixed_binary(raw: npt.NDArray[np.uint8], like: pa.Array) -> pa.Array:
     """16-byte values, one per non-null row of ``like``, as an array with nulls where ``like`` has them."""
-    values = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(raw), [None, pa.py_buffer(np.ascontiguousarray(raw).tobytes())])
+    values = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(16), len(raw), [None, pa.py_buffer(np.ascontiguousarray(raw).tobytes())]
+    )
     if like.null_count == 0:
         return values
     valid = like.is_valid().to_numpy(zero_copy_only=False)
@@ -227,7 +255,9 @@ def _fixed_binary(raw: npt.NDArray[np.uint8], like: pa.Array) -> pa.Array:
 
 
 def _first_failure(column: pa.ChunkedArray, convert: Callable[[pa.Array], Any]) -> int:
-    """The first row that does not convert, by halving: every conversion treats rows one by one, so a slice fails when one of its rows does."""
+    """The first row that does not convert, by halving: every conversion treats rows one by one, so a slice fails when
+    one of its rows does.
+    """
     start, stop = 0, len(column)
     while stop - start > 1:
         middle = (start + stop) // 2

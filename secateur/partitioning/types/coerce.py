@@ -1,13 +1,15 @@
 """A Python value as the canonical value of a column type, or a clear error. Nothing is rounded, cut or guessed.
 
-Canonical forms, exactly these classes: ``bool``, ``int``, ``float``, ``Decimal`` with exactly the column's scale, ``str``, ``bytes``, ``date``, ``time``,
-``datetime`` (naive for TIMESTAMP, aware in UTC for TIMESTAMPTZ), ``timedelta`` for INTERVAL, ``uuid.UUID``, ``list`` for LIST; None for NULL.
+Canonical forms, exactly these classes: ``bool``, ``int``, ``float``, ``Decimal`` with exactly the column's scale,
+``str``, ``bytes``, ``date``, ``time``, ``datetime`` (naive for TIMESTAMP, aware in UTC for TIMESTAMPTZ), ``timedelta``
+for INTERVAL, ``uuid.UUID``, ``list`` for LIST; None for NULL.
 
-What converts: numbers to numbers where the value stays the same; text that spells the value; dates to midnight; numpy scalars as the Python value they hold.
-A point in time without a zone is read as UTC, one with a zone is moved to UTC. Text is never made from something else: ``5`` for a VARCHAR is an error, because
-whoever wrote it meant another column.
+What converts: numbers to numbers where the value stays the same; text that spells the value; dates to midnight; numpy
+scalars as the Python value they hold. A point in time without a zone is read as UTC, one with a zone is moved to UTC.
+Text is never made from something else: ``5`` for a VARCHAR is an error, because whoever wrote it meant another column.
 
-A :class:`DataError` says that the value has no canonical form, not that no row can equal it: the dialect compares more than it stores.
+A :class:`DataError` says that the value has no canonical form, not that no row can equal it: the dialect compares more
+than it stores.
 """
 
 from __future__ import annotations
@@ -65,7 +67,9 @@ def coerce(value: Any, type_: SqlType, *, column: str | None = None) -> Any:
     shown = repr(value)
     shown = shown if len(shown) <= _TEXT_SHOWN_MAX else f"{shown[:_TEXT_SHOWN_MAX]}..."
     where = "the value" if column is None else f"column {column}:"
-    raise DataError(f"{where} {shown} ({type(value).__name__}) does not fit {type_}: {reason}", column=column, type=str(type_))
+    raise DataError(
+        f"{where} {shown} ({type(value).__name__}) does not fit {type_}: {reason}", column=column, type=str(type_)
+    )
 
 
 def _convert(value: Any, type_: SqlType) -> Any:

@@ -1,7 +1,7 @@
 """Column types: the SQL name, the Arrow form in memory, and whether a column may partition.
 
-One value, :class:`SqlType`, carries a type everywhere: in DDL, in the catalog, on the wire (as its SQL text) and in result descriptions. The dialect and its
-names are DuckDB's.
+One value, :class:`SqlType`, carries a type everywhere: in DDL, in the catalog, on the wire (as its SQL text) and in
+result descriptions. The dialect and its names are DuckDB's.
 """
 
 from __future__ import annotations
@@ -113,7 +113,9 @@ _ALIASES: Final = {
 }
 
 _NAMES: Final = {kind.value: kind for kind in TypeKind} | _ALIASES
-_TYPE_TEXT: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9_ ]*?)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*((?:\[\s*\]\s*)*)")
+_TYPE_TEXT: Final = re.compile(
+    r"\s*([A-Za-z][A-Za-z0-9_ ]*?)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*((?:\[\s*\]\s*)*)"
+)
 _DECIMAL_PRECISION_MAX: Final = 38
 _TYPES_CACHED_MAX: Final = 1024
 
@@ -167,7 +169,14 @@ class SqlType:
     @property
     def can_partition(self) -> bool:
         """Whether a column of this type may stand in a hash or range component (DESIGN section 5)."""
-        return self.kind not in (TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.HUGEINT, TypeKind.TIME, TypeKind.INTERVAL, TypeKind.LIST)
+        return self.kind not in (
+            TypeKind.FLOAT,
+            TypeKind.DOUBLE,
+            TypeKind.HUGEINT,
+            TypeKind.TIME,
+            TypeKind.INTERVAL,
+            TypeKind.LIST,
+        )
 
 
 @lru_cache(_TYPES_CACHED_MAX)
@@ -185,7 +194,10 @@ def parse_type(text: str) -> SqlType:
         precision = int(match[2] or 18)
         scale = int(match[3] or (0 if match[2] else 3))
         if not 1 <= precision <= _DECIMAL_PRECISION_MAX or scale > precision:
-            raise NotSupportedError(f"type {text!r}: the precision must be 1 to {_DECIMAL_PRECISION_MAX} and the scale at most the precision")
+            raise NotSupportedError(
+                f"type {text!r}: the precision must be 1 to {_DECIMAL_PRECISION_MAX} and the scale at most the"
+                " precision"
+            )
         result = SqlType(kind, precision, scale)
     else:
         result = SqlType(kind)

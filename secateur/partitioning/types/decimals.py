@@ -1,10 +1,12 @@
 """Exact arithmetic of decimals.
 
-Python rounds the result of almost every operation on a ``Decimal``, unary minus and ``abs`` among them, to the digits of the decimal context of the running
-thread: 28, unless somebody has changed it. A DECIMAL has up to 38. So whatever secateur computes with a ``Decimal`` is computed here, in ways whose results do
-not depend on any context; comparisons, ``int(value)`` and ``str(value)`` are exact in Python itself.
+Python rounds the result of almost every operation on a ``Decimal``, unary minus and ``abs`` among them, to the digits
+of the decimal context of the running thread: 28, unless somebody has changed it. A DECIMAL has up to 38. So whatever
+secateur computes with a ``Decimal`` is computed here, in ways whose results do not depend on any context; comparisons,
+``int(value)`` and ``str(value)`` are exact in Python itself.
 
-``tests/unit/test_decimals_are_exact.py`` holds that other modules do not compute, and all tests run in a context in which an inexact operation raises.
+``tests/unit/test_decimals_are_exact.py`` holds that other modules do not compute, and all tests run in a context in
+which an inexact operation raises.
 """
 
 from __future__ import annotations
@@ -12,7 +14,16 @@ from __future__ import annotations
 from decimal import ROUND_FLOOR, Context, Decimal, Inexact, InvalidOperation, Overflow
 from typing import Final, overload
 
-__all__ = ["DOUBLE_INTEGER_MAX", "below_power_of_ten", "fits", "floored", "from_unscaled", "negated", "rescaled", "unscaled"]
+__all__ = [
+    "DOUBLE_INTEGER_MAX",
+    "below_power_of_ten",
+    "fits",
+    "floored",
+    "from_unscaled",
+    "negated",
+    "rescaled",
+    "unscaled",
+]
 
 DOUBLE_INTEGER_MAX: Final = 2**53
 """Every integer up to here is a DOUBLE; one more, and it is rounded to this one."""

@@ -1,6 +1,7 @@
 """A value of a partitioning column as the canonical bytes that are hashed (DESIGN section 6).
 
-Two forms of the same rule: :func:`scalar_encoder` for one Python value, :func:`encode_array` for an Arrow array. The classes of encodings are closed:
+Two forms of the same rule: :func:`scalar_encoder` for one Python value, :func:`encode_array` for an Arrow array. The
+classes of encodings are closed:
 
 =====================================  ==========================================================
 type                                   bytes
@@ -37,7 +38,17 @@ from secateur.errors import InternalError
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import unscaled
 
-__all__ = ["ByteKeys", "EncodedColumn", "WordKeys", "decimal_words", "encode_array", "fixed_width", "is_narrow_decimal", "scalar_encoder", "uuid_bytes"]
+__all__ = [
+    "ByteKeys",
+    "EncodedColumn",
+    "WordKeys",
+    "decimal_words",
+    "encode_array",
+    "fixed_width",
+    "is_narrow_decimal",
+    "scalar_encoder",
+    "uuid_bytes",
+]
 
 _PACK_INT64: Final = struct.Struct("<q").pack
 _PACK_UINT64: Final = struct.Struct("<Q").pack
@@ -94,8 +105,9 @@ def is_narrow_decimal(type_: SqlType) -> bool:
 def scalar_encoder(type_: SqlType) -> Callable[[Any], bytes]:
     """The function that turns one canonical, non-null value of a type into the bytes to hash.
 
-    The functions are strict on purpose: a value that is not canonical raises one of ValueError, TypeError, AttributeError, KeyError or struct.error instead of
-    being hashed as something else. Cost: 50 ns for integers and strings, up to 1 microsecond for decimals and UUIDs.
+    The functions are strict on purpose: a value that is not canonical raises one of ValueError, TypeError,
+    AttributeError, KeyError or struct.error instead of being hashed as something else. Cost: 50 ns for integers and
+    strings, up to 1 microsecond for decimals and UUIDs.
     """
     match type_.kind:
         case TypeKind.UBIGINT:
@@ -119,7 +131,9 @@ def scalar_encoder(type_: SqlType) -> Callable[[Any], bytes]:
         case TypeKind.UUID:
             return _encode_uuid
         case _:
-            raise InternalError(f"a column of type {type_} was about to partition a table; its scheme should have been refused")
+            raise InternalError(
+                f"a column of type {type_} was about to partition a table; its scheme should have been refused"
+            )
 
 
 def _encode_blob(value: bytes) -> bytes:
@@ -168,7 +182,8 @@ def encode_array(array: pa.Array, type_: SqlType) -> EncodedColumn:
         type_: The column's type.
 
     Returns:
-        One encoding per row. Integers, dates, timestamps, strings and binaries are views of the Arrow buffers: nothing is copied.
+        One encoding per row. Integers, dates, timestamps, strings and binaries are views of the Arrow buffers: nothing
+        is copied.
     """
     match type_.kind:
         case TypeKind.BOOLEAN:
@@ -178,7 +193,9 @@ def encode_array(array: pa.Array, type_: SqlType) -> EncodedColumn:
         case TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ | TypeKind.BIGINT | TypeKind.UBIGINT:
             return WordKeys(fixed_width(array, np.uint64), _valid_mask(array))
         case _ if type_.is_integer and type_.can_partition:
-            return WordKeys(fixed_width(array, array.type.to_pandas_dtype()).astype(np.int64).view(np.uint64), _valid_mask(array))
+            return WordKeys(
+                fixed_width(array, array.type.to_pandas_dtype()).astype(np.int64).view(np.uint64), _valid_mask(array)
+            )
         case TypeKind.DECIMAL if is_narrow_decimal(type_):
             return WordKeys(np.ascontiguousarray(decimal_words(array)[:, 0]), _valid_mask(array))
         case TypeKind.DECIMAL:
@@ -188,7 +205,9 @@ def encode_array(array: pa.Array, type_: SqlType) -> EncodedColumn:
         case TypeKind.UUID:
             return _encode_uuids(array)
         case _:
-            raise InternalError(f"a column of type {type_} was about to partition a table; its scheme should have been refused")
+            raise InternalError(
+                f"a column of type {type_} was about to partition a table; its scheme should have been refused"
+            )
 
 
 def _valid_mask(array: pa.Array) -> npt.NDArray[np.bool_] | None:
@@ -200,7 +219,9 @@ def _valid_mask(array: pa.Array) -> npt.NDArray[np.bool_] | None:
 
 
 def fixed_width(array: pa.Array, dtype: Any) -> npt.NDArray[Any]:
-    """The values buffer of a fixed-width array as a numpy view, without copying; nulls hold whatever the buffer holds."""
+    """The values buffer of a fixed-width array as a numpy view, without copying; nulls hold whatever the buffer
+    holds.
+    """
     buffer = array.buffers()[1]
     if buffer is None or len(array) == 0:
         return np.empty(0, dtype=dtype)

@@ -1,8 +1,10 @@
-"""Values that the dialect has and that no column or result can hold: times of day and intervals that Arrow cannot carry.
+"""Values that the dialect has and that no column or result can hold: times of day and intervals that Arrow cannot
+carry.
 
 - ``TIME '24:00:00'``, the end of a day: Arrow's and Python's last time is 23:59:59.999999.
-- An INTERVAL whose part below days is longer than 2^63 nanoseconds, 292 years in hours: DuckDB multiplies its microseconds by 1000 for Arrow, and wraps round.
-  Once it is Arrow there is nothing to be seen of it, so it is refused by a condition inside of the query (:func:`long_interval_sql`).
+- An INTERVAL whose part below days is longer than 2^63 nanoseconds, 292 years in hours: DuckDB multiplies its
+  microseconds by 1000 for Arrow, and wraps round. Once it is Arrow there is nothing to be seen of it, so it is refused
+  by a condition inside of the query (:func:`long_interval_sql`).
 
 Both are an error wherever they would enter or leave. Inside of a query they are what they are in DuckDB.
 """
@@ -28,19 +30,25 @@ _TYPES_CACHED_MAX: Final = 1024
 
 
 def long_interval_sql(interval: str) -> str:
-    """The condition, never NULL, that an INTERVAL is too long to be carried. ``interval`` is named three times: a column, not an expression that costs."""
+    """The condition, never NULL, that an INTERVAL is too long to be carried. ``interval`` is named three times: a
+    column, not an expression that costs.
+    """
     hours, minutes, rest = (f"extract({part} FROM {interval})" for part in ("hour", "minute", "microsecond"))
     total = f"{hours} * 3600000000 + {minutes} * 60000000 + {rest}"
     return f"coalesce({total} NOT BETWEEN {-_MICROSECONDS_MAX} AND {_MICROSECONDS_MAX}, false)"
 
 
 def list_element_sql(values: str, element: str, condition: str) -> str:
-    """The condition, never NULL, that one of some lists meets in an element: ``condition`` is about ``element``, the name of its variable."""
+    """The condition, never NULL, that one of some lists meets in an element: ``condition`` is about ``element``, the
+    name of its variable.
+    """
     return f"coalesce(list_bool_or(list_transform({values}, lambda {element}: {condition})), false)"
 
 
 def long_intervals_sql(values: str, type_: SqlType, depth: int = 0) -> str | None:
-    """The condition that a value of a column type has an INTERVAL in it that is too long; None where it cannot have one."""
+    """The condition that a value of a column type has an INTERVAL in it that is too long; None where it cannot have
+    one.
+    """
     if type_.kind is TypeKind.INTERVAL:
         return long_interval_sql(values)
     inner = None if type_.element is None else long_intervals_sql(f"x{depth}", type_.element, depth + 1)
@@ -49,12 +57,19 @@ def long_intervals_sql(values: str, type_: SqlType, depth: int = 0) -> str | Non
 
 def guarded_interval_sql(value: str, is_long: str) -> str:
     """A value that is an error in place of one that is too long."""
-    advice = "is too long: an INTERVAL here has at most 2562047 hours (292 years) beside its months and days; give it in days or months, or CAST it to VARCHAR"
-    return f"CASE WHEN {is_long} THEN error('the INTERVAL ' || left(CAST({value} AS VARCHAR), {_TEXT_SHOWN_MAX}) || ' {advice}') ELSE {value} END"
+    advice = (
+        "is too long: an INTERVAL here has at most 2562047 hours (292 years) beside its months and days; give it in"
+        " days or months, or CAST it to VARCHAR"
+    )
+    return (
+        f"CASE WHEN {is_long} THEN error('the INTERVAL ' || left(CAST({value} AS VARCHAR), {_TEXT_SHOWN_MAX}) || '"
+        f" {advice}') ELSE {value} END"
+    )
 
 
 def check_held(column: pa.ChunkedArray, name: str) -> None:
-    """Refuse times that are none of a day, and intervals that are no whole microseconds, also inside of lists, structs and maps.
+    """Refuse times that are none of a day, and intervals that are no whole microseconds, also inside of lists, structs
+    and maps.
 
     Args:
         column: Any Arrow column.
@@ -100,16 +115,25 @@ def _check_times(array: pa.Array, name: str) -> None:
     end = _DAY * _PER_MICROSECOND[array.type.unit]
     if len(present) and not 0 <= int(present.min()) <= int(present.max()) < end:
         shown = "TIME '24:00:00'" if int(present.max()) == end else "a TIME that is none of a day"
-        raise DataError(f"column {name!r} has {shown}, and the last one here is 23:59:59.999999: use '00:00:00', or CAST it to VARCHAR", column=name)
+        raise DataError(
+            f"column {name!r} has {shown}, and the last one here is 23:59:59.999999: use '00:00:00', or CAST it to"
+            " VARCHAR",
+            column=name,
+        )
 
 
 def _check_intervals(array: pa.Array, name: str) -> None:
     data = array.buffers()[1]
     if data is None:
         return
-    nanoseconds = np.frombuffer(data, dtype=_INTERVAL, count=len(array), offset=array.offset * _INTERVAL.itemsize)["nanoseconds"]
+    nanoseconds = np.frombuffer(data, dtype=_INTERVAL, count=len(array), offset=array.offset * _INTERVAL.itemsize)[
+        "nanoseconds"
+    ]
     if (nanoseconds[array.is_valid().to_numpy(zero_copy_only=False)] % 1000).any():
-        raise DataError(f"column {name!r} has an INTERVAL with a fraction of a microsecond, which the type does not have", column=name)
+        raise DataError(
+            f"column {name!r} has an INTERVAL with a fraction of a microsecond, which the type does not have",
+            column=name,
+        )
 
 
 _INTERVAL: Final = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanoseconds", "<i8")])

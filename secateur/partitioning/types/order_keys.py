@@ -20,7 +20,9 @@ _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 
 
 def order_key(value: Any, type_: SqlType) -> Any:
-    """A canonical value as something whose Python order is the column's order and equals that of :func:`order_array`."""
+    """A canonical value as something whose Python order is the column's order and equals that of
+    :func:`order_array`.
+    """
     match type_.kind:
         case TypeKind.VARCHAR:
             return value.encode()
@@ -40,7 +42,9 @@ def order_key(value: Any, type_: SqlType) -> Any:
         case _ if type_.is_integer:
             return value
         case _:
-            raise InternalError(f"a column of type {type_} was about to partition a table by range; its scheme should have been refused")
+            raise InternalError(
+                f"a column of type {type_} was about to partition a table by range; its scheme should have been refused"
+            )
 
 
 def order_array(array: pa.Array, type_: SqlType) -> npt.NDArray[Any]:

@@ -1,7 +1,7 @@
 """The order of keys: the next key after one, and the smallest of a type.
 
-Needed where an inclusive bound becomes an exclusive one. ``VALUE = 9`` is ``9 <= VALUES < 10``, but the largest BIGINT has no next: then the column before it
-moves on and this one starts over, and the largest key of all has no next key.
+Needed where an inclusive bound becomes an exclusive one. ``VALUE = 9`` is ``9 <= VALUES < 10``, but the largest BIGINT
+has no next: then the column before it moves on and this one starts over, and the largest key of all has no next key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ _UUID_MAX: Final = 2**128 - 1
 
 
 def successor(key: Sequence[Any], types: Sequence[SqlType]) -> tuple[Any, ...] | None:
-    """The smallest key that is greater than a key of canonical values, in lexicographic order; None after the greatest."""
+    """The smallest key that is greater than a key of canonical values, in lexicographic order; None after the
+    greatest.
+    """
     values = list(key)
     for position in range(len(values) - 1, -1, -1):
         following = next_value(values[position], types[position])
@@ -51,7 +53,9 @@ def next_value(value: Any, type_: SqlType) -> Any:
         case _ if type_.is_integer:
             return None if value == type_.integer_range[1] else value + 1
         case _:
-            raise InternalError(f"values of type {type_} were about to be ordered as a key; such a column cannot partition")
+            raise InternalError(
+                f"values of type {type_} were about to be ordered as a key; such a column cannot partition"
+            )
 
 
 def minimum(type_: SqlType) -> Any:
@@ -76,4 +80,6 @@ def minimum(type_: SqlType) -> Any:
         case _ if type_.is_integer:
             return type_.integer_range[0]
         case _:
-            raise InternalError(f"values of type {type_} were about to be ordered as a key; such a column cannot partition")
+            raise InternalError(
+                f"values of type {type_} were about to be ordered as a key; such a column cannot partition"
+            )

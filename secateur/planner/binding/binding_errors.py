@@ -1,4 +1,6 @@
-"""What DuckDB's binder refuses, said in the user's terms: which name or construct, where it stands in the user's text, and what may have been meant."""
+"""What DuckDB's binder refuses, said in the user's terms: which name or construct, where it stands in the user's text,
+and what may have been meant.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from secateur.planner.text.positions import located
 
 __all__ = ["in_users_terms"]
 
-_NAME: Final = re.compile(r'(?:column named|Referenced column|Referenced table|^Column|^column|duplicate alias|CTE name) "([^"]+)"')
+_NAME: Final = re.compile(
+    r'(?:column named|Referenced column|Referenced table|^Column|^column|duplicate alias|CTE name) "([^"]+)"'
+)
 _CANDIDATES: Final = re.compile(r"Candidate bindings:[ :]*(.*)$", re.MULTILINE)
 _QUOTED: Final = re.compile(r'"([^"]+)"')
 _QUOTED_TWICE: Final = re.compile(r'""([^"]+)""')
@@ -35,7 +39,9 @@ _KEYWORDS: Final = (
 """Of what DuckDB does not say the place: the words that name it."""
 
 
-def in_users_terms(error: DatabaseError, query: Query, schemas: Mapping[str, Mapping[str, SqlType | str]]) -> DatabaseError:
+def in_users_terms(
+    error: DatabaseError, query: Query, schemas: Mapping[str, Mapping[str, SqlType | str]]
+) -> DatabaseError:
     """The error to raise for what DuckDB said of the text of a bound query.
 
     Args:
@@ -46,11 +52,16 @@ def in_users_terms(error: DatabaseError, query: Query, schemas: Mapping[str, Map
     Cost: some milliseconds.
     """
     if query.tree.find(exp.Pivot) is not None and "found MULTI" in error.message:
-        return NotSupportedError("PIVOT without the values of its column is not supported: write them, FOR column IN (values)")
+        return NotSupportedError(
+            "PIVOT without the values of its column is not supported: write them, FOR column IN (values)"
+        )
     hidden = _HIDDEN.match(error.message)
     if hidden is not None and (definition := _definition(hidden[1], query)) is not None:
         start, length = query.spliced.origin(*definition)
-        message = f"{hidden[1]!r} cannot be seen from its query: WITH in parentheses directly behind another WITH is not supported; write one WITH"
+        message = (
+            f"{hidden[1]!r} cannot be seen from its query: WITH in parentheses directly behind another WITH is not"
+            " supported; write one WITH"
+        )
         return located(NotSupportedError, message, query.text, start, length)
     error_position = bind_error_position(query.sql, schemas)
     said = error.message if error_position is None else error_position.message.strip().removesuffix("!")
@@ -58,14 +69,20 @@ def in_users_terms(error: DatabaseError, query: Query, schemas: Mapping[str, Map
     place = _place(error_position, query, said, None if name is None else name[1])
     message = _with_own_names(error.message, query)
     if isinstance(error, UnknownColumnError) and name is not None and folded(name[1]) == _ROW_NUMBER:
-        error, message = NotSupportedError(error.message, **error.details), f"{name[1]} is not supported: rows have no numbers; name the primary key"
+        error, message = (
+            NotSupportedError(error.message, **error.details),
+            f"{name[1]} is not supported: rows have no numbers; name the primary key",
+        )
     match error:
         case UnknownColumnError() if name is not None and "FROM clause is missing" in said:
             message = f"column {name[1]!r} cannot be used here: no table is in reach"
         case UnknownColumnError() if name is not None:
             message = f"column {name[1]!r} does not exist{_hint(name[1], query, said)}"
         case UnknownTableError() if name is not None:
-            message = f"{name[1]!r} names no table of this statement; {similar_names(name[1], list(_aliases(query.tree)) or ['no FROM clause'])}"
+            message = (
+                f"{name[1]!r} names no table of this statement;"
+                f" {similar_names(name[1], list(_aliases(query.tree)) or ['no FROM clause'])}"
+            )
         case _:
             pass
     if place is None:
@@ -87,8 +104,18 @@ def _place(error_position: ErrorPosition | None, query: Query, said: str, name: 
     """Offset and length, in the text that was bound, of what is wrong."""
     if error_position is not None:
         part = query.sql[error_position.offset : error_position.offset + error_position.length]
-        within = -1 if name is None else folded(part).rfind(folded(name)) if said.find("table") < 0 else folded(part).find(folded(name))
-        return (error_position.offset, error_position.length) if name is None or within < 0 else (error_position.offset + within, len(name))
+        within = (
+            -1
+            if name is None
+            else folded(part).rfind(folded(name))
+            if said.find("table") < 0
+            else folded(part).find(folded(name))
+        )
+        return (
+            (error_position.offset, error_position.length)
+            if name is None or within < 0
+            else (error_position.offset + within, len(name))
+        )
     tokens = tokenize(query.sql)
     if name is not None:
         found = [token for token in tokens if folded(token.text) == folded(name)]
@@ -107,7 +134,9 @@ def _span_of(token: Token) -> tuple[int, int]:
 
 def _hint(name: str, query: Query, said: str) -> str:
     """What may have been meant by the name of a column."""
-    table = next((column.table for column in query.tree.find_all(exp.Column) if folded(column.name) == folded(name)), "")
+    table = next(
+        (column.table for column in query.tree.find_all(exp.Column) if folded(column.name) == folded(name)), ""
+    )
     scans = [scan for scan in query.scans if not table or folded(scan.alias) == folded(table)]
     if scans and (table or not query.tree.find(exp.Subquery, exp.CTE, exp.SetOperation)):
         known = list(dict.fromkeys(column.name for scan in scans for column in scan.table.columns))
@@ -121,7 +150,9 @@ def _hint(name: str, query: Query, said: str) -> str:
 def _aliases(tree: exp.Expr) -> Iterator[str]:
     """The names by which a statement calls what it reads from."""
     names = [node.alias for node in tree.find_all(exp.Table, exp.Subquery, exp.Lateral, exp.Values) if node.alias]
-    yield from dict.fromkeys([*names, *(node.name for node in tree.find_all(exp.Table) if not node.alias and node.name)])
+    yield from dict.fromkeys(
+        [*names, *(node.name for node in tree.find_all(exp.Table) if not node.alias and node.name)]
+    )
 
 
 def _with_own_names(message: str, query: Query) -> str:

@@ -1,8 +1,8 @@
 """The last word on statements that we read ourselves: DuckDB's parser has to accept their text too.
 
-Parsers of our own read statements that change rows, and those that make and drop what is in the dialect. A word that such a parser takes for something
-harmless, as ``UPDATE t ONLY SET ...`` for an alias, would be carried out without what the user meant by it. So every such text that has been
-read is shown to DuckDB's parser, and what it refuses is refused.
+Parsers of our own read statements that change rows, and those that make and drop what is in the dialect. A word that
+such a parser takes for something harmless, as ``UPDATE t ONLY SET ...`` for an alias, would be carried out without what
+the user meant by it. So every such text that has been read is shown to DuckDB's parser, and what it refuses is refused.
 """
 
 from __future__ import annotations

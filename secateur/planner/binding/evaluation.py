@@ -1,8 +1,9 @@
 """What planning may evaluate: little, and for a moment only.
 
-Planning evaluates constants, to know which partitions they name, and the answer of a statement over no rows. Whoever plans serves everybody, so what it
-evaluates has a bound in time, in memory and in the size of its result, and belongs to functions whose results are no larger than what they are made of.
-Everything else stays unknown to the planner, and is evaluated by a member while the statement runs, where it can be cancelled.
+Planning evaluates constants, to know which partitions they name, and the answer of a statement over no rows. Whoever
+plans serves everybody, so what it evaluates has a bound in time, in memory and in the size of its result, and belongs
+to functions whose results are no larger than what they are made of. Everything else stays unknown to the planner, and
+is evaluated by a member while the statement runs, where it can be cancelled.
 """
 
 from __future__ import annotations
@@ -22,33 +23,125 @@ from secateur.engine.kernels.fragment import Fragment, run_with
 from secateur.errors import JobCancelledError, LimitExceededError
 from secateur.planner.text.parser_cross_check import DuckDBParse
 
-__all__ = ["EVALUATION_S", "VALUE_BYTES_MAX", "calls_only_bounded", "evaluate", "is_bounded", "is_bounded_over_no_rows", "is_small", "refuse_large_constants"]
+__all__ = [
+    "EVALUATION_S",
+    "VALUE_BYTES_MAX",
+    "calls_only_bounded",
+    "evaluate",
+    "is_bounded",
+    "is_bounded_over_no_rows",
+    "is_small",
+    "refuse_large_constants",
+]
 
 EVALUATION_S: Final = 0.25
-"""A constant takes microseconds; the bound has to hold on a machine that is many times overloaded, since what strikes it costs the statement its pruning."""
+"""A constant takes microseconds; the bound has to hold on a machine that is many times overloaded, since what strikes
+it costs the statement its pruning.
+"""
 _SHORT_CHARS_MAX: Final = 4096
-"""No bounded function takes longer than the square of its arguments: ``levenshtein`` of two halves of such a text takes some milliseconds."""
+"""No bounded function takes longer than the square of its arguments: ``levenshtein`` of two halves of such a text takes
+some milliseconds.
+"""
 _MEMORY_BYTES_MAX: Final = 64 << 20
 _RESULT_BYTES_MAX: Final = 1 << 20
 VALUE_BYTES_MAX: Final = 64 << 20
-"""The largest value that a constant may make while DuckDB binds it: binding evaluates constants, and nothing interrupts it in the middle of one."""
-_SIZED: Final = re.compile(r"\b(?:repeat|[lr]pad|(?:list|array)_resize|range|generate_series|printf|format|to_base|bar|bitstring)\b", re.IGNORECASE)
+"""The largest value that a constant may make while DuckDB binds it: binding evaluates constants, and nothing interrupts
+it in the middle of one.
+"""
+_SIZED: Final = re.compile(
+    r"\b(?:repeat|[lr]pad|(?:list|array)_resize|range|generate_series|printf|format|to_base|bar|bitstring)\b",
+    re.IGNORECASE,
+)
 """The functions that make a value as large as an argument says; see :func:`_size_of`."""
 
 _FIXED_WIDTH: Final = re.compile(
-    r"U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|FLOAT|DOUBLE|DECIMAL|BOOLEAN|DATE|TIME(?:STAMP)?(?:_N?S|_MS|TZ_NS)?(?: WITH TIME ZONE)?|INTERVAL|UUID|BIGNUM|BIT"
+    r"U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|FLOAT|DOUBLE|DECIMAL|BOOLEAN|DATE|TIME(?:STAMP)?(?:_N?S|_MS|TZ_NS)?(?:"
+    r" WITH TIME ZONE)?|INTERVAL|UUID|BIGNUM|BIT"
 )
 _LINEAR: Final = frozenset(
     {
-        *("+", "-", "||", "add", "subtract", "concat", "concat_ws", "greatest", "least", "if", "ifnull", "nullif", "coalesce", "row", "list_value"),
+        *(
+            "+",
+            "-",
+            "||",
+            "add",
+            "subtract",
+            "concat",
+            "concat_ws",
+            "greatest",
+            "least",
+            "if",
+            "ifnull",
+            "nullif",
+            "coalesce",
+            "row",
+            "list_value",
+        ),
         *("list_pack", "alias"),
-        *("lower", "upper", "lcase", "ucase", "trim", "ltrim", "rtrim", "left", "right", "substr", "substring", "reverse", "strip_accents", "split_part"),
-        *("chr", "hex", "unhex", "to_hex", "from_hex", "bin", "unbin", "to_binary", "from_binary", "base64", "to_base64", "from_base64", "encode", "decode"),
-        *("md5", "sha1", "sha256", "strftime", "dayname", "monthname", "typeof", "array_extract", "list_extract", "list_element", "struct_pack", "map"),
-        *("struct_extract", "date_add", "timezone", "date_part", "datepart", "days_in_month", "translate", "nfc_normalize", "url_encode", "url_decode"),
+        *(
+            "lower",
+            "upper",
+            "lcase",
+            "ucase",
+            "trim",
+            "ltrim",
+            "rtrim",
+            "left",
+            "right",
+            "substr",
+            "substring",
+            "reverse",
+            "strip_accents",
+            "split_part",
+        ),
+        *(
+            "chr",
+            "hex",
+            "unhex",
+            "to_hex",
+            "from_hex",
+            "bin",
+            "unbin",
+            "to_binary",
+            "from_binary",
+            "base64",
+            "to_base64",
+            "from_base64",
+            "encode",
+            "decode",
+        ),
+        *(
+            "md5",
+            "sha1",
+            "sha256",
+            "strftime",
+            "dayname",
+            "monthname",
+            "typeof",
+            "array_extract",
+            "list_extract",
+            "list_element",
+            "struct_pack",
+            "map",
+        ),
+        *(
+            "struct_extract",
+            "date_add",
+            "timezone",
+            "date_part",
+            "datepart",
+            "days_in_month",
+            "translate",
+            "nfc_normalize",
+            "url_encode",
+            "url_decode",
+        ),
     }
 )
-"""Functions that may return text, lists and the like, never much larger than their arguments together. What sleeps returns nothing of fixed width, either."""
+"""Functions that may return text, lists and the like, never much larger than their arguments together.
+
+What sleeps returns nothing of fixed width, either.
+"""
 _GROWING: Final = frozenset({"bitstring"})
 """Functions whose results are as large as a number says, although their type looks like one of fixed width."""
 
@@ -56,25 +149,62 @@ _MAKING_ROWS: Final = frozenset({"TABLE_FUNCTION", "RECURSIVE_CTE_NODE", "JOIN"}
 _CALL: Final = re.compile(r'(["\w]+)\s*\(')
 _WORDS: Final = frozenset(
     {
-        *("cast", "try_cast", "case", "when", "then", "else", "and", "or", "not", "in", "is", "between", "like", "ilike", "extract", "position", "overlay"),
-        *("interval", "values", "row", "array", "struct", "decimal", "numeric", "varchar", "char", "union", "date", "time", "timestamp", "end", "distinct"),
+        *(
+            "cast",
+            "try_cast",
+            "case",
+            "when",
+            "then",
+            "else",
+            "and",
+            "or",
+            "not",
+            "in",
+            "is",
+            "between",
+            "like",
+            "ilike",
+            "extract",
+            "position",
+            "overlay",
+        ),
+        *(
+            "interval",
+            "values",
+            "row",
+            "array",
+            "struct",
+            "decimal",
+            "numeric",
+            "varchar",
+            "char",
+            "union",
+            "date",
+            "time",
+            "timestamp",
+            "end",
+            "distinct",
+        ),
     }
 )
 """Words in front of parentheses that call nothing."""
 
 
-def evaluate(fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = (), *, ends_soon: bool = False) -> pa.Table | None:
+def evaluate(
+    fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = (), *, ends_soon: bool = False
+) -> pa.Table | None:
     """Evaluate something small while a statement is planned.
 
     Args:
         fragment: What; ask :func:`is_bounded` or :func:`is_bounded_over_no_rows` before.
         relations: What it reads.
         params: Its parameters.
-        ends_soon: Whether it makes no rows by itself (:func:`is_small`). While its text is short no clock is needed then: a clock is a thread,
-            which costs more than a constant.
+        ends_soon: Whether it makes no rows by itself (:func:`is_small`). While its text is short no clock is needed
+            then: a clock is a thread, which costs more than a constant.
 
     Returns:
-        Its rows; None when it took longer than ``EVALUATION_S``, or more memory than 64 MB: then it is not known while planning.
+        Its rows; None when it took longer than ``EVALUATION_S``, or more memory than 64 MB: then it is not known while
+        planning.
 
     Raises:
         Error: It fails; or planning was cancelled.
@@ -106,7 +236,9 @@ def is_bounded(reading: DuckDBParse) -> bool:
 
 
 def is_bounded_over_no_rows(reading: DuckDBParse) -> bool:
-    """Whether a statement over no rows evaluates only such functions: a call with a column among its arguments is evaluated for no row."""
+    """Whether a statement over no rows evaluates only such functions: a call with a column among its arguments is
+    evaluated for no row.
+    """
     aggregates = bool(reading.aggregates())
     for node in reading.nodes:
         if node.get("class") != "FUNCTION":
@@ -118,7 +250,9 @@ def is_bounded_over_no_rows(reading: DuckDBParse) -> bool:
 
 
 def is_small(reading: DuckDBParse | None) -> bool:
-    """Whether a statement without tables certainly has no more rows than its text says: it makes none by a table function, a recursion or a join."""
+    """Whether a statement without tables certainly has no more rows than its text says: it makes none by a table
+    function, a recursion or a join.
+    """
     return reading is not None and not any(node.get("type") in _MAKING_ROWS for node in reading.nodes)
 
 
@@ -144,14 +278,17 @@ def refuse_large_constants(sql: str, tree: exp.Expr) -> None:
         if size is not None and size > VALUE_BYTES_MAX and call.find(exp.Column) is None:
             name = str(call.this).lower()
             raise LimitExceededError(
-                f"a constant of the statement, {name}(...), would make a value of {size:,} bytes while the statement is planned, where at most "
-                f"{VALUE_BYTES_MAX:,} bytes are made: pass its size as a parameter, and the members make it",
+                f"a constant of the statement, {name}(...), would make a value of {size:,} bytes while the statement is"
+                f" planned, where at most {VALUE_BYTES_MAX:,} bytes are made: pass its size as a parameter, and the"
+                " members make it",
                 limit="constant",
             )
 
 
 def _size_of(node: exp.Expr) -> int | None:
-    """About the bytes of a constant that a function makes as large as its arguments say; None where that is not known."""
+    """About the bytes of a constant that a function makes as large as its arguments say; None where that is not
+    known.
+    """
     node = node.unnest()
     if isinstance(node, exp.Literal):
         return len(node.this) if node.is_string else 8
@@ -174,7 +311,9 @@ def _size_of(node: exp.Expr) -> int | None:
             known = [number for number in numbers if number is not None]
             if len(known) < len(numbers):
                 return None
-            start, stop, step = (0, known[0], 1) if len(known) == 1 else (known[0], known[1], 1) if len(known) == 2 else known
+            start, stop, step = (
+                (0, known[0], 1) if len(known) == 1 else (known[0], known[1], 1) if len(known) == 2 else known
+            )
             return 8 * max((stop - start) // (step or 1), 0)
         case "printf" | "format" if arguments and isinstance(arguments[0], exp.Literal):
             return max([0, *(int(digits) for digits in re.findall(r"[0-9]{1,18}", arguments[0].this))])
@@ -206,7 +345,13 @@ def _number_of(node: exp.Expr) -> int | None:
             left, right = _number_of(node.left), _number_of(node.right)
             if left is None or right is None:
                 return None
-            return left + right if isinstance(node, exp.Add) else left - right if isinstance(node, exp.Sub) else left * right
+            return (
+                left + right
+                if isinstance(node, exp.Add)
+                else left - right
+                if isinstance(node, exp.Sub)
+                else left * right
+            )
         case exp.Pow():
             left, right = _number_of(node.left), _number_of(node.right)
             return None if left is None or right is None or not 0 <= right < 64 else left**right
@@ -237,7 +382,13 @@ def _kernel() -> DuckDBKernel:
 
 @cache
 def _bounded() -> frozenset[str]:
-    rows = default_kernel().run("SELECT lower(function_name) AS name, return_type FROM duckdb_functions() WHERE function_type = 'scalar'", {})
+    rows = default_kernel().run(
+        "SELECT lower(function_name) AS name, return_type FROM duckdb_functions() WHERE function_type = 'scalar'", {}
+    )
     names, types = (column.to_pylist() for column in rows.columns)
-    growing = {name for name, kind in zip(names, types, strict=True) if kind is None or not _FIXED_WIDTH.fullmatch(kind.partition("(")[0])}
+    growing = {
+        name
+        for name, kind in zip(names, types, strict=True)
+        if kind is None or not _FIXED_WIDTH.fullmatch(kind.partition("(")[0])
+    }
     return (frozenset(names) - growing - _GROWING) | _LINEAR

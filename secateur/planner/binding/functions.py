@@ -1,8 +1,8 @@
 """Which of DuckDB's functions a statement may call: those that compute from their arguments, the clock, or chance.
 
-Functions that reach beyond the rows (settings, files, the kernel's own catalog, its memory and logs, other texts, sleeping) would
-tell about, or change, the process that happens to run a fragment. What may be called is listed, and not what may not, so that a
-newer DuckDB adds nothing unnoticed: a name that DuckDB knows and that is not listed is refused.
+Functions that reach beyond the rows (settings, files, the kernel's own catalog, its memory and logs, other texts,
+sleeping) would tell about, or change, the process that happens to run a fragment. What may be called is listed, and not
+what may not, so that a newer DuckDB adds nothing unnoticed: a name that DuckDB knows and that is not listed is refused.
 """
 
 from __future__ import annotations
@@ -97,7 +97,10 @@ variant_to_parquet_variant variant_type variant_typeof vertex_extract wavg week 
 weighted_avg xor year yearweek
 """
 VALUE_FUNCTIONS: Final = frozenset(_VALUE_FUNCTIONS.split())
-"""What computes a value: scalar functions, aggregates, window functions, and macros of these. Collations are known by their prefix."""
+"""What computes a value: scalar functions, aggregates, window functions, and macros of these.
+
+Collations are known by their prefix.
+"""
 
 _TABLE_FUNCTIONS: Final = """
 duckdb_functions duckdb_keywords duckdb_types generate_series generate_subscripts icu_calendar_names json_each
@@ -154,7 +157,9 @@ _OWN_CATALOG: Final = {
     "pragma_table_info": "secateur.columns",
     "pragma_show": "secateur.columns",
 }
-"""Functions that tell of the tables of the process that happens to run a fragment, and what tells of those of the cluster."""
+"""Functions that tell of the tables of the process that happens to run a fragment, and what tells of those of the
+cluster.
+"""
 
 _FILES: Final = ("read_", "parquet_", "sniff_", "glob")
 
@@ -165,12 +170,22 @@ def is_listed(name: str, *, in_from: bool = False) -> bool:
 
 
 def doubtful_calls(tokens: Sequence[Token]) -> list[Token]:
-    """The names in front of parentheses that are not listed, most of which are no functions at all, and EXPORT_STATE behind them."""
+    """The names in front of parentheses that are not listed, most of which are no functions at all, and EXPORT_STATE
+    behind them.
+    """
     found = []
     for token, behind in pairwise(tokens):
-        if token.token_type is TokenType.R_PAREN and folded(behind.text) == _EXPORT_STATE and behind.token_type is not TokenType.IDENTIFIER:
+        if (
+            token.token_type is TokenType.R_PAREN
+            and folded(behind.text) == _EXPORT_STATE
+            and behind.token_type is not TokenType.IDENTIFIER
+        ):
             found.append(behind)
-        if behind.token_type is TokenType.L_PAREN and token.text[:1].isidentifier() and token.token_type is not TokenType.STRING:
+        if (
+            behind.token_type is TokenType.L_PAREN
+            and token.text[:1].isidentifier()
+            and token.token_type is not TokenType.STRING
+        ):
             name = folded(token.text)
             if name in _ON_BOTH_SIDES or name == _BOUNDED or not (is_listed(name) or name in TABLE_FUNCTIONS):
                 found.append(token)
@@ -178,7 +193,9 @@ def doubtful_calls(tokens: Sequence[Token]) -> list[Token]:
 
 
 def refuse_calls(doubtful: Sequence[Token], nodes: Iterable[exp.Anonymous], text: str) -> None:
-    """Refuse calls that are not listed. A name that DuckDB does not know is left to it, which says what may have been meant.
+    """Refuse calls that are not listed.
+
+    A name that DuckDB does not know is left to it, which says what may have been meant.
 
     Args:
         doubtful: As :func:`doubtful_calls` has found them.
@@ -190,12 +207,17 @@ def refuse_calls(doubtful: Sequence[Token], nodes: Iterable[exp.Anonymous], text
     """
     for token in doubtful:
         if folded(token.text) == _EXPORT_STATE:
-            message = "EXPORT_STATE is not supported: states of aggregates stay inside of a statement; write the aggregate without it"
+            message = (
+                "EXPORT_STATE is not supported: states of aggregates stay inside of a statement; write the aggregate"
+                " without it"
+            )
             raise located(NotSupportedError, message, text, token.start, len(token.text))
     for node in nodes:
         if folded(node.name) == _BOUNDED and len(node.expressions) == 1:
             message = f"{node.name}(x) without bounds is not supported: write {node.name}(x, min, max)"
-            raise located(NotSupportedError, message, text, int(node.meta.get("start", 0)), len(node.name), function=_BOUNDED)
+            raise located(
+                NotSupportedError, message, text, int(node.meta.get("start", 0)), len(node.name), function=_BOUNDED
+            )
         in_from = isinstance(node.parent, (exp.Table, exp.Lateral))
         if not is_listed(folded(node.name), in_from=in_from):
             _refuse(node.name, text, int(node.meta.get("start", 0)))

@@ -20,7 +20,9 @@ def types_of(values: Sequence[Any] | None, count: int) -> tuple[str, ...]:
 
 
 def sample_value(value: Any) -> Any:
-    """A value of the same type for DuckDB's binder: it takes a list apart element by element each time that it is given one."""
+    """A value of the same type for DuckDB's binder: it takes a list apart element by element each time that it is given
+    one.
+    """
     if type(value) is list and len(value) > _SPECIMEN_ELEMENTS:
         kinds = set(map(type, value))
         if kinds in ({str}, {date}):

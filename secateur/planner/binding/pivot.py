@@ -78,7 +78,9 @@ def read_unpivot(cursor: TokenCursor, parameters: Parameters, ctes: TextSpan | N
         values = read_expression(cursor, *_BEHIND, what="the name of a column")
     several = isinstance(values, TextSpan) and "," in cursor.sql[values.start : values.end]
     shown: tuple[str | TextSpan, ...] = ("(", values, ")") if several else (values,)
-    composer = _begun(cursor, parameters, ctes).say("SELECT * FROM ", source, " UNPIVOT (", *shown, " FOR ", name, " IN (", columns, ")")
+    composer = _begun(cursor, parameters, ctes).say(
+        "SELECT * FROM ", source, " UNPIVOT (", *shown, " FOR ", name, " IN (", columns, ")"
+    )
     return _finished(composer, cursor)
 
 

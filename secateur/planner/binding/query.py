@@ -1,6 +1,7 @@
 """A query bound to the catalog: every reference to a table is a scan with a relation name of its own.
 
-The text that DuckDB runs is the user's own text with the table names exchanged, not a text made from a tree: what the user wrote is what runs.
+The text that DuckDB runs is the user's own text with the table names exchanged, not a text made from a tree: what the
+user wrote is what runs.
 """
 
 from __future__ import annotations
@@ -85,7 +86,8 @@ class Query:
         scans: In the order of the text.
         parameters: Its parameters.
         views: The ids of the views that it reads.
-        is_placed: Whether a common table expression has a name that relations of plans have, so that relations are named with their place.
+        is_placed: Whether a common table expression has a name that relations of plans have, so that relations are
+            named with their place.
         is_reread: Whether the tree was read from ``sql``, and not from the user's own text.
     """
 
@@ -101,10 +103,15 @@ class Query:
     def leaves_out_of(self, relations: Set[str]) -> bool:
         """Whether scans of some relations leave out columns of their tables."""
         place = "temp." if self.is_placed else ""
-        return any(f"{place}{scan.relation}" in relations and len(scan.columns) < len(scan.table.columns) for scan in self.scans)
+        return any(
+            f"{place}{scan.relation}" in relations and len(scan.columns) < len(scan.table.columns)
+            for scan in self.scans
+        )
 
     def place_of(self, node: exp.Expr) -> tuple[int, int] | None:
-        """Line and column, both from 1, of the first name in a part of the tree in the user's text; None where none has a place."""
+        """Line and column, both from 1, of the first name in a part of the tree in the user's text; None where none has
+        a place.
+        """
         starts = [int(part.meta["start"]) for part in node.walk() if "start" in part.meta]
         if not starts:
             return None
@@ -117,11 +124,20 @@ class Query:
 
     @property
     def sql(self) -> str:
-        """The query's text with relation names for table names, the queries of views for their names, and ``$1`` to ``$n`` for parameters."""
+        """The query's text with relation names for table names, the queries of views for their names, and ``$1`` to
+        ``$n`` for parameters.
+        """
         return self.spliced.sql
 
 
-def bind_query(text: str, tokens: Sequence[Token], parameters: Parameters, find: Callable[[str], TableDef | ViewDef], *, every_column: bool = False) -> Query:
+def bind_query(
+    text: str,
+    tokens: Sequence[Token],
+    parameters: Parameters,
+    find: Callable[[str], TableDef | ViewDef],
+    *,
+    every_column: bool = False,
+) -> Query:
     """Parse the tokens of one query and bind its tables.
 
     Args:
@@ -193,7 +209,12 @@ class _Binder:
         everything, starred = _star_uses(tree)
         everything = everything or self._every_column
         for node in _collect_tables(tree):
-            wide = everything or isinstance(node.parent, exp.Summarize) or folded(node.alias or node.name) in starred or renames_columns(node)
+            wide = (
+                everything
+                or isinstance(node.parent, exp.Summarize)
+                or folded(node.alias or node.name) in starred
+                or renames_columns(node)
+            )
             try:
                 match find_relation(node.catalog, node.db, node.name, self._find):
                     case relation if isinstance(node.parent, exp.Describe):
@@ -201,7 +222,11 @@ class _Binder:
                         yield _span_of_description(text, node), described_relation_sql(relation)
                         continue
                     case TableDef() as table:
-                        reference = self._scan(node, table, [column.name for column in table.columns if wide or folded(column.name) in words])
+                        reference = self._scan(
+                            node,
+                            table,
+                            [column.name for column in table.columns if wide or folded(column.name) in words],
+                        )
                     case ViewDef() as view:
                         reference = self._open(node, view)
             except DatabaseError as error:
@@ -218,7 +243,9 @@ class _Binder:
         alias = node.alias or node.name
         place, renamed = "temp." if self.is_placed else "", "" if node.alias else f" AS {quoted(alias)}"
         system = table.name if folded(node.db) == SYSTEM_SCHEMA else None
-        self.scans.append(TableReference(f"s{number}", table, alias, tuple(columns) or table.primary_key[:1], node, system))
+        self.scans.append(
+            TableReference(f"s{number}", table, alias, tuple(columns) or table.primary_key[:1], node, system)
+        )
         reference = f"{place}s{number}{renamed}"
         return self._as_query(reference) if isinstance(node.parent, exp.Summarize) else reference
 
@@ -238,7 +265,9 @@ class _Binder:
         self._opened += 1
         self.is_rewritten = True
         if self._opened > _VIEWS_MAX:
-            raise LimitExceededError(f"the statement opens more than {_VIEWS_MAX} views, those in views counted: make a table of one of them")
+            raise LimitExceededError(
+                f"the statement opens more than {_VIEWS_MAX} views, those in views counted: make a table of one of them"
+            )
         if name in self._inside:
             raise ProgrammingError(f"view {view.name!r} reads itself")
         if view.view_id:
@@ -258,7 +287,10 @@ class _Binder:
             self._inside.pop()
         changed = view.stale_read(reads_of(self.scans[before:]))
         if changed is not None:
-            raise ProgrammingError(f"view {view.name!r} cannot be read: table {changed.table!r} has other columns than when it was made; CREATE OR REPLACE it")
+            raise ProgrammingError(
+                f"view {view.name!r} cannot be read: table {changed.table!r} has other columns than when it was made;"
+                " CREATE OR REPLACE it"
+            )
         length = len(view.query)
         query = spliced(view.query, 0, length, [*((*span, reference) for span, reference in found), *qualified])
         return _as_subquery(query, view, node)
@@ -266,7 +298,10 @@ class _Binder:
 
 def reads_of(scans: Sequence[TableReference]) -> tuple[ViewRead, ...]:
     """What some scans read, as a view remembers it."""
-    return tuple(ViewRead(scan.table.name, tuple((name, str(scan.table.column(name).type)) for name in scan.columns)) for scan in scans)
+    return tuple(
+        ViewRead(scan.table.name, tuple((name, str(scan.table.column(name).type)) for name in scan.columns))
+        for scan in scans
+    )
 
 
 def _as_subquery(query: str, view: ViewDef, node: exp.Table) -> str:
@@ -291,7 +326,9 @@ def _span_of_description(text: str, node: exp.Table) -> tuple[int, int]:
     start, end = _span(node)
     word = _DESCRIBE.search(text, 0, start)
     if word is None:
-        raise NotSupportedError("DESCRIBE of a table with something between the two inside of a query is not supported: write DESCRIBE t")
+        raise NotSupportedError(
+            "DESCRIBE of a table with something between the two inside of a query is not supported: write DESCRIBE t"
+        )
     return word.start(), end
 
 
@@ -308,15 +345,31 @@ def _qualified_columns(tree: exp.Expr, words: Set[str]) -> list[Splice]:
     tables = {folded(table.name) for table in tree.find_all(exp.Table)}
     for column in tree.find_all(exp.Column):
         schema, table = column.args.get("db"), column.args.get("table")
-        if schema is None and table is not None and folded(table.name) == MAIN not in tables and folded(column.name) in tables and "start" in table.meta:
-            found.append((int(table.meta["start"]), int(column.this.meta["start"]), ""))  # the row of a table, as a value
-        if schema is not None and table is not None and column.args.get("catalog") is None and folded(schema.name) in _LEFT_OUT and "start" in schema.meta:
+        if (
+            schema is None
+            and table is not None
+            and folded(table.name) == MAIN not in tables
+            and folded(column.name) in tables
+            and "start" in table.meta
+        ):
+            found.append(
+                (int(table.meta["start"]), int(column.this.meta["start"]), "")
+            )  # the row of a table, as a value
+        if (
+            schema is not None
+            and table is not None
+            and column.args.get("catalog") is None
+            and folded(schema.name) in _LEFT_OUT
+            and "start" in schema.meta
+        ):
             found.append((int(schema.meta["start"]), int(table.meta["start"]), ""))
     return found
 
 
 def _has_relation_names(tree: exp.Expr, words: Set[str]) -> bool:
-    """Whether a common table expression has a name that a relation of a plan may have: it would be read in its place."""
+    """Whether a common table expression has a name that a relation of a plan may have: it would be read in its
+    place.
+    """
     return "with" in words and any(_RELATION_NAME.fullmatch(folded(cte.alias)) for cte in tree.find_all(exp.CTE))
 
 
@@ -327,7 +380,10 @@ def _relation_nodes(tree: exp.Expr) -> list[exp.Table]:
 
 
 def _collect_tables(tree: exp.Expr) -> list[exp.Table]:
-    """The references to tables in the order of the text. A name that a common table expression has taken is none, within its reach."""
+    """The references to tables in the order of the text.
+
+    A name that a common table expression has taken is none, within its reach.
+    """
     found: list[exp.Table] = []
     # Not recursive: a WHERE clause of ten thousand ORs is a tree as deep.
     pending: list[tuple[exp.Expr, frozenset[str]]] = [(tree, frozenset())]
@@ -339,7 +395,11 @@ def _collect_tables(tree: exp.Expr) -> list[exp.Table]:
                 name = folded(cte.alias)
                 pending.append((cte.this, hidden | {name} if may_recur(with_, cte) else hidden))
                 hidden = hidden | {name}
-        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and (node.args.get("db") is not None or folded(node.name) not in hidden):
+        if (
+            isinstance(node, exp.Table)
+            and isinstance(node.this, exp.Identifier)
+            and (node.args.get("db") is not None or folded(node.name) not in hidden)
+        ):
             found.append(node)
         for key, value in node.args.items():
             if key != "with_":
@@ -349,7 +409,9 @@ def _collect_tables(tree: exp.Expr) -> list[exp.Table]:
 
 
 def _star_uses(tree: exp.Expr) -> tuple[bool, set[str]]:
-    """Whether every column of every table may be needed, and the names of which, if they name a table, every column may be."""
+    """Whether every column of every table may be needed, and the names of which, if they name a table, every column may
+    be.
+    """
     starred: set[str] = set()
     for node in tree.walk():
         if isinstance(node, exp.Star):
@@ -357,10 +419,18 @@ def _star_uses(tree: exp.Expr) -> tuple[bool, set[str]]:
             if isinstance(holder, exp.Column) and holder.table:
                 starred.add(folded(holder.table))
             elif isinstance(holder, exp.Select):
-                starred.update(() if _is_only_counted(holder) else (folded(table.alias or table.name) for table in _own_tables(holder)))
+                starred.update(
+                    ()
+                    if _is_only_counted(holder)
+                    else (folded(table.alias or table.name) for table in _own_tables(holder))
+                )
             elif not isinstance(holder, exp.Count):
                 return True, starred
-        elif is_columns_call(node) or isinstance(node, (exp.Pivot, exp.PositionalColumn)) or (isinstance(node, exp.Join) and joins_unnamed(node)):
+        elif (
+            is_columns_call(node)
+            or isinstance(node, (exp.Pivot, exp.PositionalColumn))
+            or (isinstance(node, exp.Join) and joins_unnamed(node))
+        ):
             # COLUMNS(...), #2, PIVOT, NATURAL and POSITIONAL joins look at columns that the text does not name.
             return True, starred
         elif isinstance(node, exp.Column) and (not node.table or folded(node.table) == MAIN):
@@ -371,11 +441,15 @@ def _star_uses(tree: exp.Expr) -> tuple[bool, set[str]]:
 
 def _is_only_counted(select: exp.Select) -> bool:
     """Whether nobody sees the columns of a query: ``EXISTS (SELECT * FROM t WHERE ...)``."""
-    return isinstance(select.parent, exp.Exists) and not any(select.args.get(clause) for clause in _COUNTS_DISTINCT_ROWS)
+    return isinstance(select.parent, exp.Exists) and not any(
+        select.args.get(clause) for clause in _COUNTS_DISTINCT_ROWS
+    )
 
 
 def _own_tables(select: exp.Select) -> Iterator[exp.Table]:
-    """The tables in the FROM clause of a query, whose columns its star stands for; those in subqueries pass through a select list, which names them."""
+    """The tables in the FROM clause of a query, whose columns its star stands for; those in subqueries pass through a
+    select list, which names them.
+    """
     pending = [clause for key in ("from_", "joins", "laterals") for clause in _children(select.args.get(key))]
     while pending:
         node = pending.pop()
@@ -395,7 +469,10 @@ def is_columns_call(node: exp.Expr) -> bool:
 
 
 def may_recur(with_: exp.With, cte: exp.CTE) -> bool:
-    """Whether a common table expression means itself by its own name: in WITH RECURSIVE one that is a UNION. In any other it is that of a table."""
+    """Whether a common table expression means itself by its own name: in WITH RECURSIVE one that is a UNION.
+
+    In any other it is that of a table.
+    """
     return bool(with_.args.get("recursive")) and isinstance(cte.this.unnest(), exp.Union)
 
 
@@ -405,10 +482,11 @@ def joins_unnamed(join: exp.Join) -> bool:
 
 
 def renames_columns(node: exp.Table) -> bool:
-    """Whether an alias stands for all columns of a table, or gives names to them by their positions: ``FROM t AS x(a, b)``.
+    """Whether an alias stands for all columns of a table, or gives names to them by their positions:
+    ``FROM t AS x(a, b)``.
 
-    The alias may be that of parentheses around the table, or around a join that it is part of: ``FROM (t JOIN u ON ...) AS x`` is a query of all columns to
-    DuckDB, ``(SELECT * FROM t JOIN u ON ...) AS x``.
+    The alias may be that of parentheses around the table, or around a join that it is part of:
+    ``FROM (t JOIN u ON ...) AS x`` is a query of all columns to DuckDB, ``(SELECT * FROM t JOIN u ON ...) AS x``.
     """
     item: exp.Expr | None = node
     while item is not None:
@@ -427,7 +505,10 @@ def renames_columns(node: exp.Table) -> bool:
 
 
 def holds_query(node: exp.Subquery) -> bool:
-    """Whether parentheses are around a query. Around a join, or a query with a name of its own, they hold an item of FROM: ``((SELECT 1 AS a) x JOIN t)``."""
+    """Whether parentheses are around a query.
+
+    Around a join, or a query with a name of its own, they hold an item of FROM: ``((SELECT 1 AS a) x JOIN t)``.
+    """
     inside = node.this
     while isinstance(inside, exp.Subquery):
         if any(inside.args.get(key) for key in ("alias", "joins")):

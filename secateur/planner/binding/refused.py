@@ -57,5 +57,8 @@ def refuse_parts(tree: exp.Expr, text: str) -> None:
     for node in tree.find_all(exp.CTE):
         if not isinstance(node.this, (exp.Query, exp.Values)):
             name = node.args["alias"].this
-            message = f"{node.this.key.upper()} in a common table expression is not supported: send it as a statement of its own, with RETURNING"
+            message = (
+                f"{node.this.key.upper()} in a common table expression is not supported: send it as a statement of its"
+                " own, with RETURNING"
+            )
             raise located(NotSupportedError, message, text, int(name.meta.get("start", 0)), len(node.alias))

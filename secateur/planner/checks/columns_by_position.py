@@ -1,8 +1,9 @@
 """The tables of which a statement looks at columns that it does not name, as DuckDB's parser reads it.
 
-Scans leave out columns that the text does not name. That is right only where a column is looked at by its name: a star, an alias that gives names to columns by
-their positions, a NATURAL join, a row as a value and the like look at all of them. :mod:`secateur.planner.binding.query` decides it from sqlglot's tree; this says the
-same from DuckDB's, in which a join in parentheses with an alias is a subquery with a star. A column is left out only where both agree.
+Scans leave out columns that the text does not name. That is right only where a column is looked at by its name: a star,
+an alias that gives names to columns by their positions, a NATURAL join, a row as a value and the like look at all of
+them. :mod:`secateur.planner.binding.query` decides it from sqlglot's tree; this says the same from DuckDB's, in which a
+join in parentheses with an alias is a subquery with a star. A column is left out only where both agree.
 """
 
 from __future__ import annotations
@@ -21,13 +22,18 @@ _LOOKING_AT_ALL: Final = frozenset({"NATURAL", "POSITIONAL"})
 
 
 def read_by_position(reading: DuckDBParse) -> frozenset[str]:
-    """The names, folded and with their schemas, of the tables of which a statement may look at columns that it does not name.
+    """The names, folded and with their schemas, of the tables of which a statement may look at columns that it does not
+    name.
 
     Common table expressions are among them.
 
     Cost: linear in the tree.
     """
-    counted = {id(_query(node)) for node in reading.nodes if node.get("class") == "SUBQUERY" and node.get("subquery_type") == "EXISTS"}
+    counted = {
+        id(_query(node))
+        for node in reading.nodes
+        if node.get("class") == "SUBQUERY" and node.get("subquery_type") == "EXISTS"
+    }
     found: set[str] = set()
     for node in reading.nodes:
         if node.get("type") == "SELECT_NODE":
@@ -42,16 +48,20 @@ def _query(subquery: Node) -> Any:
 
 def _keeps_rows_apart(select: Node) -> bool:
     """Whether how many rows a query has does not depend on its columns."""
-    return not any(select[clause] for clause in ("modifiers", "group_expressions", "group_sets", "having", "qualify")) and (
-        select["aggregate_handling"] == "STANDARD_HANDLING"
-    )
+    return not any(
+        select[clause] for clause in ("modifiers", "group_expressions", "group_sets", "having", "qualify")
+    ) and (select["aggregate_handling"] == "STANDARD_HANDLING")
 
 
 def _of_select(select: Node, *, is_counted: bool) -> Iterator[str]:
     tables = list(_tables(select["from_table"], everything=False))
     yield from (name for _, name, is_seen in tables if is_seen)
     # That of EXISTS is not looked at, but for how many rows there are; what a star leaves out or replaces it names.
-    items = [item for item in select["select_list"] if not (is_counted and item.get("class") == "STAR" and not item["columns"])]
+    items = [
+        item
+        for item in select["select_list"]
+        if not (is_counted and item.get("class") == "STAR" and not item["columns"])
+    ]
     others = [value for key, value in select.items() if key not in ("from_table", "cte_map", "select_list")]
     for node in _expressions([*items, *others]):
         match node:
@@ -66,7 +76,9 @@ def _of_select(select: Node, *, is_counted: bool) -> Iterator[str]:
 
 
 def _expressions(parts: list[Any]) -> Iterator[Node]:
-    """The nodes of expressions, without those of queries inside; ``ORDER BY ALL``, which DuckDB reads as a star, is about the SELECT list."""
+    """The nodes of expressions, without those of queries inside; ``ORDER BY ALL``, which DuckDB reads as a star, is
+    about the SELECT list.
+    """
     pending = parts
     while pending:
         part = pending.pop()
@@ -74,12 +86,20 @@ def _expressions(parts: list[Any]) -> Iterator[Node]:
             pending.extend(part)
         elif isinstance(part, dict):
             yield part
-            is_of_list = part.get("type") in ("ORDER_DEFAULT", "ASCENDING", "DESCENDING") and (part.get("expression") or {}).get("class") == "STAR"
-            pending.extend(value for key, value in part.items() if key != "subquery" and not (is_of_list and key == "expression"))
+            is_of_list = (
+                part.get("type") in ("ORDER_DEFAULT", "ASCENDING", "DESCENDING")
+                and (part.get("expression") or {}).get("class") == "STAR"
+            )
+            pending.extend(
+                value for key, value in part.items() if key != "subquery" and not (is_of_list and key == "expression")
+            )
 
 
 def _tables(table: Node | None, *, everything: bool) -> Iterator[tuple[str, str, bool]]:
-    """The alias and name of each table in FROM, and whether FROM itself looks at all of its columns. Queries in FROM have a FROM of their own."""
+    """The alias and name of each table in FROM, and whether FROM itself looks at all of its columns.
+
+    Queries in FROM have a FROM of their own.
+    """
     pending: list[tuple[Any, bool]] = [(table, everything)]
     while pending:
         item, is_seen = pending.pop()

@@ -1,4 +1,6 @@
-"""Conditions and FROM clauses of DuckDB's parse trees: their conjuncts, the tables that are joined, and the columns that a statement equates."""
+"""Conditions and FROM clauses of DuckDB's parse trees: their conjuncts, the tables that are joined, and the columns
+that a statement equates.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,13 @@ def flat_and(condition: Node | None) -> Iterator[Node]:
 
 def conditions_of(node: Node) -> Iterator[Node]:
     """The conjuncts of what filters in a SELECT or in a join."""
-    clauses = ("where_clause", "having", "qualify") if node.get("type") == "SELECT_NODE" else ("condition",) if node.get("type") == "JOIN" else ()
+    clauses = (
+        ("where_clause", "having", "qualify")
+        if node.get("type") == "SELECT_NODE"
+        else ("condition",)
+        if node.get("type") == "JOIN"
+        else ()
+    )
     for clause in clauses:
         yield from flat_and(node.get(clause))
 
@@ -62,7 +70,9 @@ def base_of(table: Node | None) -> str:
 
 
 def inner_leaves(table: Node) -> Iterator[Node]:
-    """What a FROM clause joins with inner joins alone: each row of its result has one row of each, which has met the conditions about it."""
+    """What a FROM clause joins with inner joins alone: each row of its result has one row of each, which has met the
+    conditions about it.
+    """
     pending = [table]
     while pending:
         item = pending.pop()
@@ -79,7 +89,8 @@ def said_in(bare: Any, own: Any, columns: Collection[str], *, exactly: bool = Fa
         bare: The condition, over names of columns without those of tables.
         own: The user's.
         columns: The columns of the scan.
-        exactly: Whether the user calls each column by its name; else also by one that a query around the scan gives to it.
+        exactly: Whether the user calls each column by its name; else also by one that a query around the scan gives to
+            it.
     """
     known = {folded(name) for name in columns}
     pending: list[tuple[Any, Any]] = [(bare, own)]
@@ -153,7 +164,10 @@ class Equalities:
     def _unite_named(self, join: Node) -> None:
         """The columns of USING; on the left they are those of one inner join after the other."""
         for name in map(folded, join["using_columns"]):
-            sides = [[table["table_name"] for table in inner_leaves(join[side]) if self._has(table, name)] for side in ("left", "right")]
+            sides = [
+                [table["table_name"] for table in inner_leaves(join[side]) if self._has(table, name)]
+                for side in ("left", "right")
+            ]
             for left in sides[0]:
                 for right in sides[1]:
                     self._unite((left, name), (right, name))
@@ -163,11 +177,19 @@ class Equalities:
         if node.get("class") != "COLUMN_REF" or not 1 <= len(node["column_names"]) <= 2:
             return None
         *alias, name = map(folded, node["column_names"])
-        found = [table for table in tables if (folded(table["alias"] or table.get("table_name", "")) == alias[0] if alias else self._has(table, name))]
+        found = [
+            table
+            for table in tables
+            if (folded(table["alias"] or table.get("table_name", "")) == alias[0] if alias else self._has(table, name))
+        ]
         return (found[0]["table_name"], name) if len(found) == 1 and self._has(found[0], name) else None
 
     def _has(self, table: Node, name: str) -> bool:
-        return table.get("type") == "BASE_TABLE" and not table["column_name_alias"] and name in self._columns.get(table["table_name"], ())
+        return (
+            table.get("type") == "BASE_TABLE"
+            and not table["column_name_alias"]
+            and name in self._columns.get(table["table_name"], ())
+        )
 
     def _unite(self, one: tuple[str, str], other: tuple[str, str]) -> None:
         united = self._classes.get(one, {one}) | self._classes.get(other, {other})

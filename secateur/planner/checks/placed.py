@@ -1,20 +1,26 @@
 """Whether the texts of the stages of a placed statement are, put together again, that statement.
 
-A placed statement is taken apart in many steps: common table expressions are put where they are mentioned, queries become rows of their own, scans move with
-their filters and without columns that nothing names, correlated subqueries become look-ups by key. Here the text that each stage runs is read by DuckDB's
-parser, and the stages are put together from the last one: each relation of moved rows has to be what stands in its place in DuckDB's tree of the user's own
-text. Both trees have to be equal clause by clause, but for what is replaced on purpose, and each of those is checked by what it claims:
+A placed statement is taken apart in many steps: common table expressions are put where they are mentioned, queries
+become rows of their own, scans move with their filters and without columns that nothing names, correlated subqueries
+become look-ups by key. Here the text that each stage runs is read by DuckDB's parser, and the stages are put together
+from the last one: each relation of moved rows has to be what stands in its place in DuckDB's tree of the user's own
+text. Both trees have to be equal clause by clause, but for what is replaced on purpose, and each of those is checked by
+what it claims:
 
-* moved rows of a scan are columns of that scan by their names, those that are left out are named nowhere, and a condition that they have met, or a semi-join,
-  is one of the statement's;
-* a condition is left out only where rows have met it before an inner join, and one is added only where all rows meet it;
-* other moved rows are those of the subquery or of the definition of the common table expression that they stand for, with its names;
+* moved rows of a scan are columns of that scan by their names, those that are left out are named nowhere, and a
+  condition that they have met, or a semi-join, is one of the statement's;
+* a condition is left out only where rows have met it before an inner join, and one is added only where all rows meet
+  it;
+* other moved rows are those of the subquery or of the definition of the common table expression that they stand for,
+  with its names;
 * the two parts of a cut SELECT are that SELECT (:mod:`~secateur.planner.checks.recomposed`);
-* a look-up has the keys that its subquery equates with columns around it, and leaves out only keys that nothing asks for;
+* a look-up has the keys that its subquery equates with columns around it, and leaves out only keys that nothing asks
+  for;
 * a clock is the parameter that shows it.
 
-Nothing here looks at how the texts were made, so a defect of any step, of the printer or of sqlglot's parser shows as a difference. Where rows are, and whether
-a member may compute a part of the statement by itself, is not said by texts and not checked here.
+Nothing here looks at how the texts were made, so a defect of any step, of the printer or of sqlglot's parser shows as a
+difference. Where rows are, and whether a member may compute a part of the statement by itself, is not said by texts and
+not checked here.
 
 Source: translation validation (Pnueli, Siegel, Singerman, 1998).
 """
@@ -30,7 +36,16 @@ from secateur.engine.processors.row_limit import RowLimit
 from secateur.engine.processors.sort_key import SortKey
 from secateur.planner.binding.query import TableReference
 from secateur.planner.checks.columns_by_position import read_by_position
-from secateur.planner.checks.conjuncts import Equalities, base_of, conditions_of, flat_and, inner_leaves, leaves, references, said_in
+from secateur.planner.checks.conjuncts import (
+    Equalities,
+    base_of,
+    conditions_of,
+    flat_and,
+    inner_leaves,
+    leaves,
+    references,
+    said_in,
+)
 from secateur.planner.checks.recomposed import tree_difference
 from secateur.planner.checks.select_node import Node, is_plain_star
 from secateur.planner.fragments.partial_final import PartialFinal
@@ -103,7 +118,9 @@ class PlacedText:
     limit: RowLimit | None = None
 
 
-def placed_difference(user: DuckDBParse, texts: Sequence[PlacedText], sources: Mapping[str, Source], clock: int | None) -> str | None:
+def placed_difference(
+    user: DuckDBParse, texts: Sequence[PlacedText], sources: Mapping[str, Source], clock: int | None
+) -> str | None:
     """What of a statement the texts of its stages do not say, or say beside it.
 
     Args:
@@ -139,12 +156,18 @@ def unsaid_filters(user: DuckDBParse, filters: Mapping[str, str], sources: Mappi
     """
     read = read_statements([f"SELECT 1 FROM {relation} WHERE {where}" for relation, where in filters.items()])
     check = _Placed(user, (), sources, None, {})
-    said = {relation for relation, reading in zip(filters, read, strict=True) if reading is not None and check.says(relation, reading.tree)}
+    said = {
+        relation
+        for relation, reading in zip(filters, read, strict=True)
+        if reading is not None and check.says(relation, reading.tree)
+    }
     return frozenset(filters) - said
 
 
 def clocks_difference(user: DuckDBParse, settled: DuckDBParse | None, clock: int) -> str | None:
-    """What else than clocks, which have become a parameter, differs in the text of a statement; arguments and answer as for :func:`placed_difference`."""
+    """What else than clocks, which have become a parameter, differs in the text of a statement; arguments and answer as
+    for :func:`placed_difference`.
+    """
     if settled is None:
         return "the statement"
     check = _Placed(user, (), {}, clock, {})
@@ -153,7 +176,14 @@ def clocks_difference(user: DuckDBParse, settled: DuckDBParse | None, clock: int
 
 def _texts_of(cutting: Cutting) -> list[str]:
     partial_final = cutting.partial_final
-    return [cutting.whole, *([partial_final.partial, partial_final.final, partial_final.passing] if partial_final.passing is not None else [])]
+    return [
+        cutting.whole,
+        *(
+            [partial_final.partial, partial_final.final, partial_final.passing]
+            if partial_final.passing is not None
+            else []
+        ),
+    ]
 
 
 @dataclass(frozen=True)
@@ -161,7 +191,8 @@ class _Around:
     """What the user's text has around a part of it.
 
     Attributes:
-        definitions: The common table expressions in reach, by their folded names: each with what was in reach of it, None for one that is being defined.
+        definitions: The common table expressions in reach, by their folded names: each with what was in reach of it,
+            None for one that is being defined.
         select: The SELECT around, or None.
     """
 
@@ -170,7 +201,14 @@ class _Around:
 
 
 class _Placed:
-    def __init__(self, user: DuckDBParse, texts: Sequence[PlacedText], sources: Mapping[str, Source], clock: int | None, trees: Mapping[str, Node]) -> None:
+    def __init__(
+        self,
+        user: DuckDBParse,
+        texts: Sequence[PlacedText],
+        sources: Mapping[str, Source],
+        clock: int | None,
+        trees: Mapping[str, Node],
+    ) -> None:
         self.first: str | None = None
         self._user = user = user if clock is None else DuckDBParse(_settled(user.tree, clock))
         self._texts = {f"x{number}": text for number, text in enumerate(texts)}
@@ -188,12 +226,16 @@ class _Placed:
     def is_statement(self) -> bool:
         """Whether the stages are."""
         last = f"x{len(self._texts) - 1}"
-        return self._is_query(self._user.tree, self._trees[self._texts[last].sql], _Around(), limit=self._texts[last].limit)
+        return self._is_query(
+            self._user.tree, self._trees[self._texts[last].sql], _Around(), limit=self._texts[last].limit
+        )
 
     def says(self, relation: str, filtered: Node) -> bool:
         """Whether the statement says all conditions of a query of a scan."""
         source = self._sources[relation]
-        return _is_plain(filtered) and all(self._is_said(conjunct, source) for conjunct in flat_and(filtered["where_clause"]))
+        return _is_plain(filtered) and all(
+            self._is_said(conjunct, source) for conjunct in flat_and(filtered["where_clause"])
+        )
 
     def _differs(self, what: str) -> bool:
         self.first = self.first or what
@@ -237,7 +279,9 @@ class _Placed:
         if kept < 0 or not self._same(was["modifiers"][kept:], behind, around):
             return self._differs("ORDER BY or LIMIT")
         bare = {**was, "modifiers": was["modifiers"][:kept]} if behind else was
-        return self._is_query(bare, inside, around) and (_are_names(bare, names) or self._differs("the names of columns"))
+        return self._is_query(bare, inside, around) and (
+            _are_names(bare, names) or self._differs("the names of columns")
+        )
 
     def _is_block(self, was: Node, now: Node, around: _Around) -> bool:
         if was.get("type") == "RECURSIVE_CTE_NODE" and now.get("type") == "SET_OPERATION_NODE":
@@ -251,7 +295,10 @@ class _Placed:
             case "SELECT_NODE":
                 return self._is_select(was, now, _Around(inside.definitions, was))
             case "SET_OPERATION_NODE":
-                left, right = self._children(was), [child for part in now["children"] for child in self._spliced(part, now)]
+                left, right = (
+                    self._children(was),
+                    [child for part in now["children"] for child in self._spliced(part, now)],
+                )
                 rest = [key for key in was if key not in ("children", "cte_map")]
                 return (
                     (len(left) == len(right) or self._differs("a set operation"))
@@ -270,10 +317,16 @@ class _Placed:
         clause = next((key for key in was if key not in _APART and not self._same(was[key], now[key], around)), None)
         if clause is not None:
             return self._differs("the SELECT list" if clause == "select_list" else clause.replace("_", " "))
-        return all(self._has_columns(table, text, now) for table, text in moved) or self._differs("which columns it looks at")
+        return all(self._has_columns(table, text, now) for table, text in moved) or self._differs(
+            "which columns it looks at"
+        )
 
     def _children(self, operation: Node) -> list[Node]:
-        return [inner for child in operation["children"] for inner in ([child] if not _is_within(child, operation) else self._children(child))]
+        return [
+            inner
+            for child in operation["children"]
+            for inner in ([child] if not _is_within(child, operation) else self._children(child))
+        ]
 
     def _spliced(self, part: Node, operation: Node) -> list[Node]:
         """The operands that a part of a set operation is, which are operands of the same one where it is one itself."""
@@ -286,10 +339,18 @@ class _Placed:
                 inside = source["subquery"]["node"]
             else:
                 break
-        return [child for inner in inside["children"] for child in self._spliced(inner, operation)] if _is_within(inside, operation) else [part]
+        return (
+            [child for inner in inside["children"] for child in self._spliced(inner, operation)]
+            if _is_within(inside, operation)
+            else [part]
+        )
 
     def _moved(self, table: Any) -> PlacedText | None:
-        return self._texts.get(table["table_name"]) if isinstance(table, dict) and table.get("type") == "BASE_TABLE" else None
+        return (
+            self._texts.get(table["table_name"])
+            if isinstance(table, dict) and table.get("type") == "BASE_TABLE"
+            else None
+        )
 
     # What is split in two
 
@@ -298,7 +359,11 @@ class _Placed:
         if tuple(item.get("alias") for item in partial.get("select_list", ())) != moved.columns:
             return self._differs("the columns of the part at the members")
         if moved.order or limit is not None:
-            if partial_final.passing is None or limit != partial_final.limit or not self._is_sorted(moved, partial_final, partial):
+            if (
+                partial_final.passing is None
+                or limit != partial_final.limit
+                or not self._is_sorted(moved, partial_final, partial)
+            ):
                 return self._differs("ORDER BY or LIMIT")
             if final != self._trees[partial_final.passing]:
                 return self._differs("the part at the coordinator")
@@ -314,7 +379,11 @@ class _Placed:
         if not moved.order:
             return bool(not wanted or partial_final.limit is not None) and partial == whole
         said = [
-            (moved.columns[int(item["expression"]["literal"]["text"]) - 1], item["type"] == "DESCENDING", item["null_order"] == "NULLS FIRST")
+            (
+                moved.columns[int(item["expression"]["literal"]["text"]) - 1],
+                item["type"] == "DESCENDING",
+                item["null_order"] == "NULLS FIRST",
+            )
             for modifier in partial["modifiers"]
             for item in modifier.get("orders") or ()
         ]
@@ -336,7 +405,9 @@ class _Placed:
                 return self._is_definition(was, now, now["subquery"]["node"], around)
             case {"type": "SUBQUERY"}, {"type": "BASE_TABLE"}:
                 moved = self._moved(now)
-                alike = folded(was["alias"]) == folded(now["alias"]) and _names(was["column_name_alias"]) == _names(now["column_name_alias"])
+                alike = folded(was["alias"]) == folded(now["alias"]) and _names(was["column_name_alias"]) == _names(
+                    now["column_name_alias"]
+                )
                 if moved is None or moved.scans or not alike or was["sample"] != now["sample"]:
                     return self._differs("FROM")
                 return self._is_rows(was["subquery"]["node"], moved, around)
@@ -365,7 +436,9 @@ class _Placed:
         if len(was["qualified_name"]["path"]) == 1 and definition is not None:
             return self._is_definition(was, now, None, around)
         rest = [key for key in was if key not in ("table_name", "qualified_name", "alias")]
-        if any(was[key] != now[key] for key in rest) or (was["alias"] or was["table_name"]) != (now["alias"] or now["table_name"]):
+        if any(was[key] != now[key] for key in rest) or (was["alias"] or was["table_name"]) != (
+            now["alias"] or now["table_name"]
+        ):
             return self._differs("FROM")
         if was["table_name"] == now["table_name"]:
             return was["qualified_name"] == now["qualified_name"]
@@ -381,7 +454,11 @@ class _Placed:
         definition, reached = found
         given = was["column_name_alias"]
         aliases = [*given, *definition["aliases"][len(given) :]]
-        if _alias(was) != _alias(now) or _names(now["column_name_alias"]) != _names(aliases) or was["sample"] != now["sample"]:
+        if (
+            _alias(was) != _alias(now)
+            or _names(now["column_name_alias"]) != _names(aliases)
+            or was["sample"] != now["sample"]
+        ):
             return self._differs("the names of a common table expression")
         node = definition["query_node"]
         if query is not None:
@@ -395,11 +472,19 @@ class _Placed:
 
     def _is_recursion(self, was: Node, definition: Node, now: Node, reached: _Around) -> bool:
         entries, source = now["cte_map"]["map"], now.get("from_table", {})
-        if len(entries) != 1 or not _passes_on(now) or now["modifiers"] or source.get("table_name") != entries[0]["key"] or source["column_name_alias"]:
+        if (
+            len(entries) != 1
+            or not _passes_on(now)
+            or now["modifiers"]
+            or source.get("table_name") != entries[0]["key"]
+            or source["column_name_alias"]
+        ):
             return self._differs("a recursion")
         entry = entries[0]["value"]
         inside = _Around({**reached.definitions, folded(was["table_name"]): None}, None)
-        same = folded(entries[0]["key"]) == folded(was["table_name"]) and _names(entry["aliases"]) == _names(definition["aliases"])
+        same = folded(entries[0]["key"]) == folded(was["table_name"]) and _names(entry["aliases"]) == _names(
+            definition["aliases"]
+        )
         rest = [key for key in definition if key not in ("aliases", "query_node")]
         if not same or any(definition[key] != entry[key] for key in rest):
             return self._differs("a recursion")
@@ -407,7 +492,9 @@ class _Placed:
 
     def _is_rows(self, was: Node, moved: PlacedText, around: _Around) -> bool:
         """Whether moved rows are those of a query of the user's."""
-        return self._is_query(was, self._trees[moved.sql], around) and (_are_names(was, moved.columns) or self._differs("the names of columns"))
+        return self._is_query(was, self._trees[moved.sql], around) and (
+            _are_names(was, moved.columns) or self._differs("the names of columns")
+        )
 
     # Scans
 
@@ -428,15 +515,28 @@ class _Placed:
             item = item["left"]
         named = item.get("table_name", "")
         there = self._sources.get(named)
-        if item.get("type") != "BASE_TABLE" or there is None or there.rows != source.rows or item["sample"] is not None or item["column_name_alias"]:
+        if (
+            item.get("type") != "BASE_TABLE"
+            or there is None
+            or there.rows != source.rows
+            or item["sample"] is not None
+            or item["column_name_alias"]
+        ):
             return self._differs("the rows of a scan")
         if not all(self._is_semi_join(relation, named, join) for join in joins):
             return self._differs("a semi-join")
-        return all(self._is_said(conjunct, source) for conjunct in flat_and(tree["where_clause"])) or self._differs("the rows of a scan")
+        return all(self._is_said(conjunct, source) for conjunct in flat_and(tree["where_clause"])) or self._differs(
+            "the rows of a scan"
+        )
 
     def _is_semi_join(self, relation: str, base: str, join: Node) -> bool:
         right = join["right"]
-        if join["join_type"] != "SEMI" or join["ref_type"] != "REGULAR" or right.get("type") != "SUBQUERY" or join["using_columns"]:
+        if (
+            join["join_type"] != "SEMI"
+            or join["ref_type"] != "REGULAR"
+            or right.get("type") != "SUBQUERY"
+            or join["using_columns"]
+        ):
             return False
         tree = right["subquery"]["node"]
         other = base_of(tree.get("from_table"))
@@ -445,8 +545,13 @@ class _Placed:
             return False
         others = [name for name, source in self._sources.items() if source.rows == there.rows]
         for conjunct in flat_and(join["condition"]):
-            sides = [[folded(name) for name in conjunct.get(side, {}).get("column_names", ())] for side in ("left", "right")]
-            if conjunct.get("type") != "COMPARE_EQUAL" or [side[:-1] for side in sides] != [[base], [folded(right["alias"])]]:
+            sides = [
+                [folded(name) for name in conjunct.get(side, {}).get("column_names", ())] for side in ("left", "right")
+            ]
+            if conjunct.get("type") != "COMPARE_EQUAL" or [side[:-1] for side in sides] != [
+                [base],
+                [folded(right["alias"])],
+            ]:
                 return False
             if not any(self._equalities.are_equal((relation, sides[0][-1]), (name, sides[1][-1])) for name in others):
                 return False
@@ -457,7 +562,9 @@ class _Placed:
         return Equalities(self._user.nodes, {relation: source.columns for relation, source in self._sources.items()})
 
     def _is_said(self, conjunct: Node, source: Source) -> bool:
-        """Whether a condition on the rows of a scan is one of the statement's; of a scan that stands for several mentions, whether one of them has each."""
+        """Whether a condition on the rows of a scan is one of the statement's; of a scan that stands for several
+        mentions, whether one of them has each.
+        """
         if any(said_in(conjunct, own, source.columns) for own in self._conjuncts):
             return True
         match conjunct:
@@ -469,7 +576,11 @@ class _Placed:
     def _has_columns(self, table: Node, moved: PlacedText, select: Node) -> bool:
         """Whether a SELECT names none of the columns that have been left out of a scan which it reads."""
         base = self._base(moved)
-        left_out = {folded(name) for name in self._sources[base].columns} - {folded(name) for name in moved.columns} if base in self._sources else set()
+        left_out = (
+            {folded(name) for name in self._sources[base].columns} - {folded(name) for name in moved.columns}
+            if base in self._sources
+            else set()
+        )
         return not left_out or left_out.isdisjoint(_named_in(select))
 
     def _base(self, moved: PlacedText) -> str:
@@ -477,8 +588,12 @@ class _Placed:
 
     # Conditions
 
-    def _are_conditions(self, was: Node | None, now: Node | None, moved: Sequence[tuple[Node, PlacedText]], around: _Around) -> bool:
-        """Whether a condition is the user's, but for what the rows of moved scans have met, and for what all of them meet."""
+    def _are_conditions(
+        self, was: Node | None, now: Node | None, moved: Sequence[tuple[Node, PlacedText]], around: _Around
+    ) -> bool:
+        """Whether a condition is the user's, but for what the rows of moved scans have met, and for what all of them
+        meet.
+        """
         left, right = list(flat_and(was)), list(flat_and(now))
         position = 0
         for conjunct in left:
@@ -496,14 +611,23 @@ class _Placed:
             tree, base = self._trees[text.sql], self._base(text)
             columns = self._sources[base].columns if base in self._sources else ()
             alias = _alias(table)
-            own = all(len(names) == 1 or folded(names[-2]) == alias for reference in references(conjunct) for names in [reference["column_names"]])
+            own = all(
+                len(names) == 1 or folded(names[-2]) == alias
+                for reference in references(conjunct)
+                for names in [reference["column_names"]]
+            )
             if own and any(said_in(met, conjunct, columns, exactly=True) for met in flat_and(tree["where_clause"])):
                 return True
         return False
 
     def _is_always_met(self, conjunct: Node, moved: Sequence[tuple[Node, PlacedText]]) -> bool:
         match conjunct:
-            case {"type": "OPERATOR_NOT", "children": [{"type": "OPERATOR_IS_NULL", "children": [{"class": "COLUMN_REF", "column_names": [alias, name]}]}]}:
+            case {
+                "type": "OPERATOR_NOT",
+                "children": [
+                    {"type": "OPERATOR_IS_NULL", "children": [{"class": "COLUMN_REF", "column_names": [alias, name]}]}
+                ],
+            }:
                 return any(
                     _alias(table) == folded(alias) and name in self._sources[base].never_null
                     for table, text in moved
@@ -522,7 +646,9 @@ class _Placed:
                 if was.get("type") in _QUERIES:
                     if not self._is_query(was, now, around):
                         return False
-                elif was.get("type") in ("BASE_TABLE", "JOIN") or (was.get("type") == "SUBQUERY" and "class" not in was):
+                elif was.get("type") in ("BASE_TABLE", "JOIN") or (
+                    was.get("type") == "SUBQUERY" and "class" not in was
+                ):
                     if not self._is_from(was, now, around):
                         return False
                 elif self._is_lookup(was, now, around):
@@ -550,9 +676,18 @@ class _Placed:
             return False
         inside, asked = was["subquery"]["node"], now["subquery"]["node"]
         moved = self._moved(asked.get("from_table"))
-        if moved is None or moved.keyed is None or inside.get("type") != "SELECT_NODE" or was["subquery_type"] not in ("SCALAR", "EXISTS"):
+        if (
+            moved is None
+            or moved.keyed is None
+            or inside.get("type") != "SELECT_NODE"
+            or was["subquery_type"] not in ("SCALAR", "EXISTS")
+        ):
             return False
-        if any(was[key] != now[key] for key in was if key != "subquery") or not _is_plain(asked) or not _is_plain(inside):
+        if (
+            any(was[key] != now[key] for key in was if key != "subquery")
+            or not _is_plain(asked)
+            or not _is_plain(inside)
+        ):
             return self._differs("a correlated subquery")
         rows, is_value = self._trees[moved.keyed], was["subquery_type"] == "SCALAR"
         reached = _Around(_with_definitions(inside, around).definitions, inside)
@@ -561,7 +696,9 @@ class _Placed:
         names = (*(f"k{number}" for number in range(len(rows["select_list"]) - is_value)), *(["v"] if is_value else []))
         return moved.columns == names and self._is_query(rows, self._trees[moved.sql], _Around())
 
-    def _is_keyed(self, inside: Node, asked: Node, rows: Node, is_value: bool, reached: _Around, around: _Around) -> bool:
+    def _is_keyed(
+        self, inside: Node, asked: Node, rows: Node, is_value: bool, reached: _Around, around: _Around
+    ) -> bool:
         """Whether rows by key are those of a correlated subquery, asked for by its keys."""
         items = [{**item, "alias": ""} for item in rows["select_list"]]
         keys = items[:-1] if is_value else items
@@ -570,13 +707,25 @@ class _Placed:
         if aliases != [*(f"k{number}" for number in range(count)), *(["v"] if is_value else [])]:
             return False
         shown = asked["select_list"]
-        if len(shown) != 1 or (shown[0].get("column_names") != ["v"] if is_value else shown[0].get("literal") != {"kind": "INTEGER", "text": "1"}):
+        if len(shown) != 1 or (
+            shown[0].get("column_names") != ["v"]
+            if is_value
+            else shown[0].get("literal") != {"kind": "INTEGER", "text": "1"}
+        ):
             return False
         # One row for each key: groups, or no duplicates.
         groups = [node["literal"]["text"] for node in rows["group_expressions"] if node.get("class") == "CONSTANT"]
-        by_key = groups == [str(number + 1) for number in range(count)] and rows["group_sets"] == [list(range(count))] and not rows["modifiers"]
-        distinct = [modifier["type"] for modifier in rows["modifiers"]] == ["DISTINCT_MODIFIER"] and not rows["modifiers"][0]["distinct_on_targets"]
-        if not (by_key if is_value else distinct and not rows["group_expressions"]) or any(rows[key] for key in ("having", "sample", "qualify")):
+        by_key = (
+            groups == [str(number + 1) for number in range(count)]
+            and rows["group_sets"] == [list(range(count))]
+            and not rows["modifiers"]
+        )
+        distinct = [modifier["type"] for modifier in rows["modifiers"]] == ["DISTINCT_MODIFIER"] and not rows[
+            "modifiers"
+        ][0]["distinct_on_targets"]
+        if not (by_key if is_value else distinct and not rows["group_expressions"]) or any(
+            rows[key] for key in ("having", "sample", "qualify")
+        ):
             return False
         if is_value and not self._same({**inside["select_list"][0], "alias": ""}, items[-1], reached):
             return False
@@ -590,14 +739,21 @@ class _Placed:
         own, position = list(flat_and(rows["where_clause"])), 0
         pairs = list(zip(keys, outer, strict=True))
         for conjunct in flat_and(inside["where_clause"]):
-            if pairs and conjunct.get("type") == "COMPARE_EQUAL" and [conjunct["left"], conjunct["right"]] in (list(pairs[0]), list(pairs[0])[::-1]):
+            if (
+                pairs
+                and conjunct.get("type") == "COMPARE_EQUAL"
+                and [conjunct["left"], conjunct["right"]] in (list(pairs[0]), list(pairs[0])[::-1])
+            ):
                 pairs.pop(0)
             elif position < len(own) and self._same(conjunct, own[position], reached):
                 position += 1
             else:
                 return False
         asked_keys = list(zip(keys, outer, strict=True))
-        return not pairs and all(any(self._is_asked(conjunct, key, value, around) for key, value in asked_keys) for conjunct in own[position:])
+        return not pairs and all(
+            any(self._is_asked(conjunct, key, value, around) for key, value in asked_keys)
+            for conjunct in own[position:]
+        )
 
     def _is_asked(self, conjunct: Node, key: Node, outer: Node, around: _Around) -> bool:
         """Whether a condition on a key leaves out only keys that no row around asks for."""
@@ -605,31 +761,48 @@ class _Placed:
         if select is None:
             return False
         conditions = list(flat_and(select["where_clause"]))
-        if any(self._same(of_key, conjunct, around) for condition in conditions if (of_key := _about(condition, outer, key)) is not None):
+        if any(
+            self._same(of_key, conjunct, around)
+            for condition in conditions
+            if (of_key := _about(condition, outer, key)) is not None
+        ):
             return True
-        if conjunct.get("subquery_type") != "ANY" or conjunct["comparison_type"] != "COMPARE_EQUAL" or conjunct["child"] != key:
+        if (
+            conjunct.get("subquery_type") != "ANY"
+            or conjunct["comparison_type"] != "COMPARE_EQUAL"
+            or conjunct["child"] != key
+        ):
             return False
         query = conjunct["subquery"]["node"]
         if query.get("type") != "SELECT_NODE" or query["select_list"] != [outer]:
             return False
         tables = leaves(select["from_table"])
-        if [modifier["type"] for modifier in query["modifiers"]] != ["DISTINCT_MODIFIER"] or query["modifiers"][0]["distinct_on_targets"]:
+        if [modifier["type"] for modifier in query["modifiers"]] != ["DISTINCT_MODIFIER"] or query["modifiers"][0][
+            "distinct_on_targets"
+        ]:
             return False
         if any(query[clause] for clause in _CLAUSES if clause != "modifiers"):
             return False
         return any(self._is_from(table, query["from_table"], around) for table in tables) and all(
-            any(self._same(condition, met, around) for condition in conditions) for met in flat_and(query["where_clause"])
+            any(self._same(condition, met, around) for condition in conditions)
+            for met in flat_and(query["where_clause"])
         )
 
 
 def _settled(part: Any, clock: int) -> Any:
-    """A part of a tree in which a parameter stands for each clock: the time at which the statement starts, as a TIMESTAMPTZ."""
+    """A part of a tree in which a parameter stands for each clock: the time at which the statement starts, as a
+    TIMESTAMPTZ.
+    """
     if isinstance(part, list):
         return [_settled(item, clock) for item in part]
     if not isinstance(part, dict):
         return part
     match part:
-        case {"class": "COLUMN_REF", "column_names": [name]} | {"class": "FUNCTION", "function_name": name, "arguments": []} if folded(name) in CLOCKS:
+        case {"class": "COLUMN_REF", "column_names": [name]} | {
+            "class": "FUNCTION",
+            "function_name": name,
+            "arguments": [],
+        } if folded(name) in CLOCKS:
             parameter = {"class": "PARAMETER", "type": "VALUE_PARAMETER", "alias": "", "identifier": str(clock)}
             kind = CLOCKS[folded(name)]
             shown = _cast(parameter, "TIMESTAMP WITH TIME ZONE")
@@ -640,7 +813,14 @@ def _settled(part: Any, clock: int) -> Any:
 
 def _cast(value: Node, kind: str) -> Node:
     type_ = {"class": "TYPE", "children": [], "name": kind}
-    return {"class": "CAST", "type": "OPERATOR_CAST", "alias": "", "child": value, "try_cast": False, "type_expr": type_}
+    return {
+        "class": "CAST",
+        "type": "OPERATOR_CAST",
+        "alias": "",
+        "child": value,
+        "try_cast": False,
+        "type_expr": type_,
+    }
 
 
 def _about(condition: Node, outer: Node, key: Node) -> Node | None:
@@ -666,12 +846,22 @@ def _as_union(recursion: Node) -> Node:
     """What may mention itself and does not is a plain UNION; if it does, its name means nothing there."""
     kept = {key: recursion[key] for key in ("modifiers", "cte_map")}
     sides = [recursion["left"], recursion["right"]]
-    return {"type": "SET_OPERATION_NODE", **kept, "setop_type": "UNION", "left": None, "right": None, "setop_all": recursion["union_all"], "children": sides}
+    return {
+        "type": "SET_OPERATION_NODE",
+        **kept,
+        "setop_type": "UNION",
+        "left": None,
+        "right": None,
+        "setop_all": recursion["union_all"],
+        "children": sides,
+    }
 
 
 def _is_within(child: Node, operation: Node) -> bool:
     """Whether an operand of a set operation is one more of the same, so that its operands are those of the whole."""
-    alike = child.get("type") == "SET_OPERATION_NODE" and all(child[key] == operation[key] for key in ("setop_type", "setop_all"))
+    alike = child.get("type") == "SET_OPERATION_NODE" and all(
+        child[key] == operation[key] for key in ("setop_type", "setop_all")
+    )
     return alike and child["setop_type"] == "UNION" and not child["modifiers"] and not child["cte_map"]["map"]
 
 
@@ -680,7 +870,11 @@ def _passes_on(select: Node) -> bool:
     if select.get("type") != "SELECT_NODE" or select["where_clause"] is not None or len(select["select_list"]) != 1:
         return False
     item = select["select_list"][0]
-    return is_plain_star(item) and not item["relation_name"] and not any(select[clause] for clause in _CLAUSES if clause != "modifiers")
+    return (
+        is_plain_star(item)
+        and not item["relation_name"]
+        and not any(select[clause] for clause in _CLAUSES if clause != "modifiers")
+    )
 
 
 def _is_plain(select: Node) -> bool:
@@ -692,12 +886,17 @@ def _is_plain(select: Node) -> bool:
 def _listed(select: Node) -> tuple[str, ...] | None:
     """The names of the columns that a SELECT lists, if that is all that its list has."""
     items = select.get("select_list") or ()
-    plain = all(item.get("class") == "COLUMN_REF" and len(item["column_names"]) == 1 and not item["alias"] for item in items)
+    plain = all(
+        item.get("class") == "COLUMN_REF" and len(item["column_names"]) == 1 and not item["alias"] for item in items
+    )
     return tuple(item["column_names"][0] for item in items) if plain else None
 
 
 def _are_names(query: Node, names: Sequence[str]) -> bool:
-    """Whether the columns of a query can have some names. What a ``*`` and an expression without an alias are called is not said by the query."""
+    """Whether the columns of a query can have some names.
+
+    What a ``*`` and an expression without an alias are called is not said by the query.
+    """
     while query.get("type") == "SET_OPERATION_NODE":
         if "NAME" in str(query["setop_type"]):
             return True
@@ -712,7 +911,9 @@ def _are_names(query: Node, names: Sequence[str]) -> bool:
         if own is None or folded(own) in CLOCKS:
             continue
         # A name that was there before gets a number.
-        if folded(name) != folded(own) and not (folded(name).startswith(f"{folded(own)}_") and name.rpartition("_")[2].isdecimal()):
+        if folded(name) != folded(own) and not (
+            folded(name).startswith(f"{folded(own)}_") and name.rpartition("_")[2].isdecimal()
+        ):
             return False
     return True
 

@@ -1,18 +1,22 @@
 """Whether the two texts into which a SELECT was split are, put together again, that SELECT.
 
-A statement that is split in two is parsed, changed and printed: what runs is not the user's text any more. Here both texts are read by DuckDB's parser, the
-columns that the final reads are replaced by what the partial computes for them, and the outcome has to be DuckDB's tree of the SELECT before the split, clause
-by clause. What the split changes on purpose is checked by what it claims:
+A statement that is split in two is parsed, changed and printed: what runs is not the user's text any more. Here both
+texts are read by DuckDB's parser, the columns that the final reads are replaced by what the partial computes for them,
+and the outcome has to be DuckDB's tree of the SELECT before the split, clause by clause. What the split changes on
+purpose is checked by what it claims:
 
-* an aggregate in two parts is one that :mod:`~secateur.planner.fragments.aggregates` combines, of the same argument, with the same filter;
-* a partial that groups groups by exactly the keys of the whole, and of aggregates of distinct values by what they are about;
+* an aggregate in two parts is one that :mod:`~secateur.planner.fragments.aggregates` combines, of the same argument,
+  with the same filter;
+* a partial that groups groups by exactly the keys of the whole, and of aggregates of distinct values by what they are
+  about;
 * a LIMIT of the partial takes as many rows as LIMIT and OFFSET of the whole, in the order of the whole;
 * rows that come in order, or end when there are enough, do so as ORDER BY and LIMIT of the whole say.
 
-This reads positions, aliases and stars by rules of its own, from a tree without parentheses. So a defect of the split, of the printer or of sqlglot's parser
-shows here as a difference, and the statement runs undivided.
+This reads positions, aliases and stars by rules of its own, from a tree without parentheses. So a defect of the split,
+of the printer or of sqlglot's parser shows here as a difference, and the statement runs undivided.
 
-Source: translation validation (Pnueli, Siegel, Singerman, 1998): each outcome of a translation is checked, instead of the translator.
+Source: translation validation (Pnueli, Siegel, Singerman, 1998): each outcome of a translation is checked, instead of
+the translator.
 """
 
 from __future__ import annotations
@@ -80,7 +84,13 @@ def difference(
 
 
 def tree_difference(
-    whole: Node, partial: Node, final: Node, partial_final: PartialFinal, star: Callable[[Node], Sequence[Node]], *, is_one_table: bool
+    whole: Node,
+    partial: Node,
+    final: Node,
+    partial_final: PartialFinal,
+    star: Callable[[Node], Sequence[Node]],
+    *,
+    is_one_table: bool,
 ) -> str | None:
     """:func:`difference` of DuckDB's trees of the three texts."""
     a, p, f = SelectNode.of(whole, star), SelectNode.of(partial), SelectNode.of(final)
@@ -92,14 +102,28 @@ def tree_difference(
     return _Recomposition(a, p, f, columns, partial_final, is_one_table=is_one_table).difference()
 
 
-def spelling_difference(whole: DuckDBParse | None, other: DuckDBParse | None, star: Callable[[Node], Sequence[Node]]) -> str | None:
-    """What of a SELECT of one table another spelling of it, which runs in its place, does not say; arguments and answer as for :func:`difference`."""
+def spelling_difference(
+    whole: DuckDBParse | None, other: DuckDBParse | None, star: Callable[[Node], Sequence[Node]]
+) -> str | None:
+    """What of a SELECT of one table another spelling of it, which runs in its place, does not say; arguments and answer
+    as for :func:`difference`.
+    """
     if whole is None or other is None:
         return "the statement"
     a, f = SelectNode.of(whole.tree, star), SelectNode.of(other.tree)
     if a is None or f is None:
         return "the statement"
-    source = SelectNode({**f.node, "modifiers": [], "group_expressions": [], "group_sets": [], "aggregate_handling": "", **dict.fromkeys(_BEHIND_WHERE)}, ())
+    source = SelectNode(
+        {
+            **f.node,
+            "modifiers": [],
+            "group_expressions": [],
+            "group_sets": [],
+            "aggregate_handling": "",
+            **dict.fromkeys(_BEHIND_WHERE),
+        },
+        (),
+    )
     rest = SelectNode({**f.node, "where_clause": None}, f.items)
     return _Recomposition(a, source, rest, {}, PartialFinal("", ""), is_one_table=True).difference()
 
@@ -125,7 +149,16 @@ def _columns_of(partial: SelectNode, partial_final: PartialFinal) -> Mapping[str
 class _Recomposition:
     """The whole ``a`` beside partial ``p`` and final ``f``."""
 
-    def __init__(self, a: SelectNode, p: SelectNode, f: SelectNode, columns: Mapping[str, _Column], partial_final: PartialFinal, *, is_one_table: bool) -> None:
+    def __init__(
+        self,
+        a: SelectNode,
+        p: SelectNode,
+        f: SelectNode,
+        columns: Mapping[str, _Column],
+        partial_final: PartialFinal,
+        *,
+        is_one_table: bool,
+    ) -> None:
         self._a, self._p, self._f = a, p, f
         self._columns = columns
         self._partial_final = partial_final
@@ -134,7 +167,13 @@ class _Recomposition:
     def difference(self) -> str | None:
         checks: Sequence[tuple[str, Callable[[], bool]]] = (
             ("FROM", self._from),
-            ("WHERE", lambda: self._same(self._a.node["where_clause"], self._p.node["where_clause"], None) and self._f.node["where_clause"] is None),
+            (
+                "WHERE",
+                lambda: (
+                    self._same(self._a.node["where_clause"], self._p.node["where_clause"], None)
+                    and self._f.node["where_clause"] is None
+                ),
+            ),
             ("the SELECT list", lambda: self._listed(self._a.items, self._f.items)),
             ("GROUP BY", self._groups),
             ("HAVING or QUALIFY", self._behind_where),
@@ -148,12 +187,22 @@ class _Recomposition:
     def _from(self) -> bool:
         was, now = self._a.node["from_table"], self._p.node["from_table"]
         if self._is_one_table and was.get("type") == now.get("type") == "BASE_TABLE":
-            was, now = ({key: table[key] for key in ("table_name", "column_name_alias", "sample", "at_clause")} for table in (was, now))
+            was, now = (
+                {key: table[key] for key in ("table_name", "column_name_alias", "sample", "at_clause")}
+                for table in (was, now)
+            )
         gathered = self._f.node["from_table"]
-        return self._same(was, now, None) and gathered.get("type") == "BASE_TABLE" and not gathered["column_name_alias"] and gathered.get("sample") is None
+        return (
+            self._same(was, now, None)
+            and gathered.get("type") == "BASE_TABLE"
+            and not gathered["column_name_alias"]
+            and gathered.get("sample") is None
+        )
 
     def _listed(self, whole: Sequence[Node], final: Sequence[Node]) -> bool:
-        return len(whole) == len(final) and all(self._same(was, now, self._columns) for was, now in zip(whole, final, strict=True))
+        return len(whole) == len(final) and all(
+            self._same(was, now, self._columns) for was, now in zip(whole, final, strict=True)
+        )
 
     def _groups(self) -> bool:
         whole, partial, final = self._a.grouping_sets, self._p.grouping_sets, self._f.grouping_sets
@@ -161,7 +210,12 @@ class _Recomposition:
         if not self._partial_final.combines:
             if partial:
                 # Groups that no two members share.
-                return not final and not self._f.groups_by_all and self._p.groups_by_all == by_all and self._same_sets(whole, partial, None)
+                return (
+                    not final
+                    and not self._f.groups_by_all
+                    and self._p.groups_by_all == by_all
+                    and self._same_sets(whole, partial, None)
+                )
             if self._p.groups_by_all:
                 return by_all and not final and not self._f.groups_by_all
             return self._f.groups_by_all == by_all and self._same_sets(whole, final, self._columns)
@@ -171,11 +225,14 @@ class _Recomposition:
             whole = [[item for item in self._a.items if not _calls_aggregate(item)]]
         keys = [column.expression for column in self._columns.values() if column.part is _Part.VALUE]
         grouped = [expression for expressions in whole for expression in expressions]
-        # Every key of the partial is one of the whole, or rows of one group would be told apart, which combining them would not see.
+        # Every key of the partial is one of the whole, or rows of one group would be told apart, which combining them
+        # would not see.
         wanted = all(any(self._same(expression, key, None) for expression in grouped) for key in keys)
         return wanted and self._same_sets(whole, final, self._columns)
 
-    def _same_sets(self, whole: Sequence[Sequence[Node]], other: Sequence[Sequence[Node]], columns: Mapping[str, _Column] | None) -> bool:
+    def _same_sets(
+        self, whole: Sequence[Sequence[Node]], other: Sequence[Sequence[Node]], columns: Mapping[str, _Column] | None
+    ) -> bool:
         if len(whole) != len(other):
             return False
         for was, now in zip(whole, other, strict=True):
@@ -198,7 +255,9 @@ class _Recomposition:
 
     def _distinct(self) -> bool:
         whole, partial, final = self._a, self._p, self._f
-        if whole.is_distinct != final.is_distinct or (partial.is_distinct and (not whole.is_distinct or self._partial_final.combines)):
+        if whole.is_distinct != final.is_distinct or (
+            partial.is_distinct and (not whole.is_distinct or self._partial_final.combines)
+        ):
             return False
         on = whole.distinct_on
         if bool(on) != bool(final.distinct_on) or not self._listed(on, final.distinct_on):
@@ -207,7 +266,8 @@ class _Recomposition:
             return False
         # A partial that is DISTINCT over more columns than the whole keeps more rows, which the final removes.
         return not partial.distinct_on or (
-            len(on) == len(partial.distinct_on) and all(self._same(was, now, None) for was, now in zip(on, partial.distinct_on, strict=True))
+            len(on) == len(partial.distinct_on)
+            and all(self._same(was, now, None) for was, now in zip(on, partial.distinct_on, strict=True))
         )
 
     def _order(self) -> bool:
@@ -216,9 +276,12 @@ class _Recomposition:
             return False
         return not partial or (not self._partial_final.combines and self._same_order(whole, partial, None))
 
-    def _same_order(self, whole: Sequence[OrderItem], other: Sequence[OrderItem], columns: Mapping[str, _Column] | None) -> bool:
+    def _same_order(
+        self, whole: Sequence[OrderItem], other: Sequence[OrderItem], columns: Mapping[str, _Column] | None
+    ) -> bool:
         return len(whole) == len(other) and all(
-            (was.direction, was.nulls) == (now.direction, now.nulls) and self._same(was.expression, now.expression, columns)
+            (was.direction, was.nulls) == (now.direction, now.nulls)
+            and self._same(was.expression, now.expression, columns)
             for was, now in zip(whole, other, strict=True)
         )
 
@@ -239,7 +302,9 @@ class _Recomposition:
         return whole.limits_by_rows and _is_sum(kept, limit, offset)
 
     def _passing(self) -> bool:
-        """Whether the final does nothing but pass rows on, where they are to come in order or to end when there are enough."""
+        """Whether the final does nothing but pass rows on, where they are to come in order or to end when there are
+        enough.
+        """
         partial_final = self._partial_final
         if partial_final.passing is None:
             return not partial_final.order and partial_final.limit is None
@@ -251,7 +316,10 @@ class _Recomposition:
         ):
             return False
         if partial_final.order:
-            named = [(folded(_name(item.expression)), item.direction == "DESCENDING", item.nulls == "NULLS FIRST") for item in self._f.order]
+            named = [
+                (folded(_name(item.expression)), item.direction == "DESCENDING", item.nulls == "NULLS FIRST")
+                for item in self._f.order
+            ]
             if named != [(folded(key.column), key.descending, key.nulls_first) for key in partial_final.order]:
                 return False
         elif self._f.order:
@@ -297,7 +365,8 @@ class _Recomposition:
                     continue
                 if was.keys() != now.keys():
                     return False
-                # Names inside of a subquery are its own, unless it is about rows of the query around it. The alias of an expression is not its value.
+                # Names inside of a subquery are its own, unless it is about rows of the query around it. The alias of
+                # an expression is not its value.
                 is_own = was.get("class") == "SUBQUERY" and was["subquery"] == now["subquery"]
                 unseen = {*(["alias"] if "class" in was else []), *(["subquery"] if is_own else [])}
                 pending.extend((was[key], now[key]) for key in was if key not in unseen)
@@ -318,20 +387,43 @@ class _Recomposition:
         match now:
             case {"class": "CAST", "try_cast": False, "child": {"class": "FUNCTION", "distinct": True} as call}:
                 (key,) = self._arguments(call, columns) or (None,)
-                return key is not None and key.part is _Part.DISTINCT_KEY and self._is_of_distinct(was, call, key.expression)
-            case {"class": "CAST", "try_cast": False, "child": {"type": "OPERATOR_COALESCE", "children": [call, {"literal": {"text": "0"}}]}}:
+                return (
+                    key is not None
+                    and key.part is _Part.DISTINCT_KEY
+                    and self._is_of_distinct(was, call, key.expression)
+                )
+            case {
+                "class": "CAST",
+                "try_cast": False,
+                "child": {"type": "OPERATOR_COALESCE", "children": [call, {"literal": {"text": "0"}}]},
+            }:
                 partial = self._combined(call, "sum", columns)
-                return partial is not None and partial["function_name"] in ("count", "count_star") and self._same(was, partial, None)
+                return (
+                    partial is not None
+                    and partial["function_name"] in ("count", "count_star")
+                    and self._same(was, partial, None)
+                )
             case {"class": "CAST", "try_cast": False, "child": {"class": "FUNCTION", "function_name": name} as call}:
                 partial = self._combined(call, name, columns)
-                return partial is not None and partial["function_name"] == name not in ("count", "avg") and self._same(was, partial, None)
+                return (
+                    partial is not None
+                    and partial["function_name"] == name not in ("count", "avg")
+                    and self._same(was, partial, None)
+                )
             case {
                 "class": "FUNCTION",
                 "function_name": "/",
-                "arguments": [{"expression": {"class": "CAST", "child": {"class": "CAST", "child": total}}}, {"expression": count}],
+                "arguments": [
+                    {"expression": {"class": "CAST", "child": {"class": "CAST", "child": total}}},
+                    {"expression": count},
+                ],
             }:
                 total, count = self._combined(total, "sum", columns), self._combined(count, "sum", columns)
-                if total is None or count is None or (total["function_name"], count["function_name"]) != ("sum", "count"):
+                if (
+                    total is None
+                    or count is None
+                    or (total["function_name"], count["function_name"]) != ("sum", "count")
+                ):
                     return False
                 average = {**total, "function_name": "avg", "qualified_name": {"path": ["avg"]}}
                 counted = {**count, "function_name": "avg", "qualified_name": {"path": ["avg"]}}
@@ -341,10 +433,19 @@ class _Recomposition:
 
     def _combined(self, call: Node, name: str, columns: Mapping[str, _Column]) -> Node | None:
         """The aggregate of the partial over which a plain call of an aggregate goes."""
-        if call.get("class") != "FUNCTION" or call["function_name"] != name or call["distinct"] or call["filter"] is not None:
+        if (
+            call.get("class") != "FUNCTION"
+            or call["function_name"] != name
+            or call["distinct"]
+            or call["filter"] is not None
+        ):
             return None
         (column,) = self._arguments(call, columns) or (None,)
-        return column.expression if column is not None and column.part is _Part.AGGREGATE and column.expression.get("class") == "FUNCTION" else None
+        return (
+            column.expression
+            if column is not None and column.part is _Part.AGGREGATE and column.expression.get("class") == "FUNCTION"
+            else None
+        )
 
     def _arguments(self, call: Node, columns: Mapping[str, _Column]) -> tuple[_Column] | None:
         expressions = [argument["expression"] for argument in call["arguments"]]
@@ -354,14 +455,22 @@ class _Recomposition:
         return None if column is None else (column,)
 
     def _is_of_distinct(self, was: Node, call: Node, key: Node) -> bool:
-        """``f(DISTINCT x)``, and ``f(DISTINCT x) FILTER (WHERE c)``, for which the key is ``CASE WHEN c THEN x END``."""
-        if (was["function_name"], was["distinct"], len(was["arguments"])) != (call["function_name"], True, 1) or was["order_bys"]["orders"]:
+        """``f(DISTINCT x)``, and ``f(DISTINCT x) FILTER (WHERE c)``, for which the key is
+        ``CASE WHEN c THEN x END``.
+        """
+        if (was["function_name"], was["distinct"], len(was["arguments"])) != (call["function_name"], True, 1) or was[
+            "order_bys"
+        ]["orders"]:
             return False
         argument = was["arguments"][0]["expression"]
         if was["filter"] is None:
             return self._same(argument, key, None)
         match key:
-            case {"class": "CASE", "case_checks": [{"when_expr": condition, "then_expr": value}], "else_expr": {"literal": {"kind": "NULL_LITERAL"}}}:
+            case {
+                "class": "CASE",
+                "case_checks": [{"when_expr": condition, "then_expr": value}],
+                "else_expr": {"literal": {"kind": "NULL_LITERAL"}},
+            }:
                 return self._same(argument, value, None) and self._same(was["filter"], condition, None)
             case _:
                 return False
@@ -388,7 +497,9 @@ def _is_one_name(was: Node, now: Node) -> bool:
     """Whether two names may mean one column: one is the other with more names in front of it."""
     ours, theirs = [folded(name) for name in was["column_names"]], [folded(name) for name in now["column_names"]]
     shorter = min(len(ours), len(theirs))
-    return ours[-shorter:] == theirs[-shorter:] or (bool(was.get("is_starred")) and ours[-1].rpartition("_")[0] == theirs[-1])
+    return ours[-shorter:] == theirs[-shorter:] or (
+        bool(was.get("is_starred")) and ours[-1].rpartition("_")[0] == theirs[-1]
+    )
 
 
 def _name(expression: Node) -> str:
@@ -413,7 +524,12 @@ def _is_sum(kept: Node, limit: Node, offset: Node | None) -> bool:
             "function_name": "+",
             "arguments": [
                 {"expression": {"class": "CAST", "child": first}},
-                {"expression": {"type": "OPERATOR_COALESCE", "children": [{"class": "CAST", "child": second}, {"literal": {"text": "0"}}]}},
+                {
+                    "expression": {
+                        "type": "OPERATOR_COALESCE",
+                        "children": [{"class": "CAST", "child": second}, {"literal": {"text": "0"}}],
+                    }
+                },
             ],
         }:
             return bool(first == limit and second == offset)

@@ -1,4 +1,6 @@
-"""One SELECT of DuckDB's parse tree, with positions and aliases of ORDER BY, DISTINCT ON and GROUP BY resolved to what they stand for."""
+"""One SELECT of DuckDB's parse tree, with positions and aliases of ORDER BY, DISTINCT ON and GROUP BY resolved to what
+they stand for.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,10 @@ class SelectNode:
     @property
     def distinct_on(self) -> list[Node]:
         """The expressions of DISTINCT ON."""
-        return [self._meant(target) for target in self.modifiers.get("DISTINCT_MODIFIER", {}).get("distinct_on_targets") or ()]
+        return [
+            self._meant(target)
+            for target in self.modifiers.get("DISTINCT_MODIFIER", {}).get("distinct_on_targets") or ()
+        ]
 
     @property
     def order(self) -> list[OrderItem]:
@@ -79,7 +84,11 @@ class SelectNode:
         found: list[OrderItem] = []
         for item in self.modifiers.get("ORDER_MODIFIER", {}).get("orders") or ():
             direction = "ASCENDING" if item["type"] == "ORDER_DEFAULT" else item["type"]
-            named = self.items if item["expression"].get("class") == "STAR" else [self._meant(item["expression"], alias_first=True)]
+            named = (
+                self.items
+                if item["expression"].get("class") == "STAR"
+                else [self._meant(item["expression"], alias_first=True)]
+            )
             found.extend(OrderItem(expression, direction, item["null_order"]) for expression in named)
         return found
 
@@ -92,7 +101,10 @@ class SelectNode:
     @property
     def limits_by_rows(self) -> bool:
         """Whether LIMIT, if there is one, is a number of rows."""
-        return self.modifiers.get("LIMIT_MODIFIER", {}).get("limit_type", "ROW_COUNT") == "ROW_COUNT" and "LIMIT_PERCENT_MODIFIER" not in self.modifiers
+        return (
+            self.modifiers.get("LIMIT_MODIFIER", {}).get("limit_type", "ROW_COUNT") == "ROW_COUNT"
+            and "LIMIT_PERCENT_MODIFIER" not in self.modifiers
+        )
 
     @property
     def groups_by_all(self) -> bool:
@@ -105,7 +117,9 @@ class SelectNode:
         return [[expressions[index] for index in indexes] for indexes in self.node["group_sets"]]
 
     def _meant(self, expression: Node, *, alias_first: bool = False) -> Node:
-        """What an item of a clause stands for: a number for a column of the SELECT list, in ORDER BY also a name for the column that has it as its alias."""
+        """What an item of a clause stands for: a number for a column of the SELECT list, in ORDER BY also a name for
+        the column that has it as its alias.
+        """
         literal = expression.get("literal") or {}
         if expression.get("class") == "CONSTANT" and literal.get("kind") == "INTEGER" and literal["text"].isdecimal():
             position = int(literal["text"])
@@ -117,9 +131,13 @@ class SelectNode:
 
 def is_plain_star(item: Node) -> bool:
     """Whether an item of a SELECT list is ``*`` or ``t.*`` and nothing else."""
-    return item.get("class") == "STAR" and not any(value for key, value in item.items() if key not in ("class", "type", "alias", "relation_name"))
+    return item.get("class") == "STAR" and not any(
+        value for key, value in item.items() if key not in ("class", "type", "alias", "relation_name")
+    )
 
 
 def named_columns(names: Iterable[str], **marks: bool) -> list[Node]:
     """The nodes of some columns by their names."""
-    return [{"class": "COLUMN_REF", "type": "COLUMN_REF", "alias": "", "column_names": [name], **marks} for name in names]
+    return [
+        {"class": "COLUMN_REF", "type": "COLUMN_REF", "alias": "", "column_names": [name], **marks} for name in names
+    ]

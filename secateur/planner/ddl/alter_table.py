@@ -27,9 +27,19 @@ from secateur.planner.text.token_cursor import TokenCursor
 __all__ = ["read_alter_table"]
 
 _WHAT_CAN_BE_ALTERED: Final = (
-    "the ranges of a table can be altered: ADD PARTITION ..., DROP PARTITION ...; for anything else create a new table and INSERT INTO it SELECT"
+    "the ranges of a table can be altered: ADD PARTITION ..., DROP PARTITION ...; for anything else create a new table"
+    " and INSERT INTO it SELECT"
 )
-_OF_COLUMNS: Final = (("ADD", "COLUMN"), ("DROP", "COLUMN"), ("RENAME",), ("ALTER",), ("SET",), ("RESET",), ("ADD", "PRIMARY"), ("ADD", "CONSTRAINT"))
+_OF_COLUMNS: Final = (
+    ("ADD", "COLUMN"),
+    ("DROP", "COLUMN"),
+    ("RENAME",),
+    ("ALTER",),
+    ("SET",),
+    ("RESET",),
+    ("ADD", "PRIMARY"),
+    ("ADD", "CONSTRAINT"),
+)
 
 
 class _Written(NamedTuple):
@@ -63,7 +73,10 @@ def read_alter_table(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Al
             raise cursor.unsupported(f"ALTER TABLE {' '.join(words)}", _WHAT_CAN_BE_ALTERED)
     component = table.scheme.range
     if component is None:
-        message = f"table {table.name} has no RANGE component, so it has no ranges to add or drop; create it with PARTITION BY ... RANGE (column) ..."
+        message = (
+            f"table {table.name} has no RANGE component, so it has no ranges to add or drop; create it with PARTITION"
+            " BY ... RANGE (column) ..."
+        )
         raise located(SchemeError, message, cursor.sql, offset, len(table.name), table=table.name)
     written = [_read_change(cursor, len(component.columns))]
     while cursor.accept(","):
@@ -107,4 +120,6 @@ def _check(sql: str, table: TableDef, written: list[_Written]) -> None:
         try:
             scheme = alter_ranges(scheme, [change], types=types, primary_key=table.primary_key, table=table.name)
         except SchemeError as error:
-            raise located(SchemeError, error.message, sql, start, len(sql[start:end].rstrip(" ,\n\t")), **error.details) from error
+            raise located(
+                SchemeError, error.message, sql, start, len(sql[start:end].rstrip(" ,\n\t")), **error.details
+            ) from error

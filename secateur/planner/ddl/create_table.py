@@ -107,13 +107,17 @@ def read_create_table(cursor: TokenCursor) -> CreateTable:
     draft = _read_elements(cursor, name)
     clauses = read_clauses(cursor)
     cursor.expect_end()
-    columns = [Column(c.name, c.type, c.nullable and c.name not in draft.not_null and c.name not in draft.primary_key) for c in draft.columns]
+    columns = [
+        Column(c.name, c.type, c.nullable and c.name not in draft.not_null and c.name not in draft.primary_key)
+        for c in draft.columns
+    ]
     tdef = described(cursor.sql, name, columns, draft.primary_key, clauses, draft.primary_key_offset or 0)
     return CreateTable(tdef, if_not_exists, or_replace)
 
 
 def read_create(cursor: TokenCursor) -> tuple[bool, bool]:
-    """Read up to the name of the table; returns whether it replaces a table, and whether nothing is done when there is one.
+    """Read up to the name of the table; returns whether it replaces a table, and whether nothing is done when there is
+    one.
 
     Raises:
         NotSupportedError: Something else than a table is to be created.
@@ -121,7 +125,9 @@ def read_create(cursor: TokenCursor) -> tuple[bool, bool]:
     cursor.expect("CREATE")
     or_replace = cursor.accept("OR", "REPLACE")
     if not cursor.accept("TABLE"):
-        raise cursor.unsupported(f"CREATE {cursor.word()}", REFUSED_OBJECTS.get(cursor.word(), "there are tables, views and indexes"))
+        raise cursor.unsupported(
+            f"CREATE {cursor.word()}", REFUSED_OBJECTS.get(cursor.word(), "there are tables, views and indexes")
+        )
     if or_replace and cursor.at("IF", "NOT", "EXISTS"):
         raise cursor.expected("the name of a table: OR REPLACE leaves nothing to IF NOT EXISTS")
     return or_replace, cursor.accept("IF", "NOT", "EXISTS")
@@ -139,7 +145,10 @@ def read_clauses(cursor: TokenCursor, *ends: str) -> Clauses:
         others = cursor.at("PARTITION", "BY") or cursor.at("BACKUPS")
         is_more = clauses.partition_by is not None or clauses.backups is not None
         if (clauses.replicated and others) or (cursor.at("REPLICATED") and is_more):
-            raise cursor.unsupported("REPLICATED with PARTITION BY or BACKUPS", "every member holds all of a replicated table; leave out one or the other")
+            raise cursor.unsupported(
+                "REPLICATED with PARTITION BY or BACKUPS",
+                "every member holds all of a replicated table; leave out one or the other",
+            )
         if clauses.partition_by is None and cursor.at("PARTITION", "BY"):
             offset = cursor.offset
             cursor.expect("PARTITION", "BY")
@@ -149,11 +158,15 @@ def read_clauses(cursor: TokenCursor, *ends: str) -> Clauses:
         elif not clauses.replicated and cursor.accept("REPLICATED"):
             clauses = replace(clauses, replicated=True)
         else:
-            raise cursor.expected(f"PARTITION BY, BACKUPS, REPLICATED or {' or '.join(ends) or 'the end of the statement'}")
+            raise cursor.expected(
+                f"PARTITION BY, BACKUPS, REPLICATED or {' or '.join(ends) or 'the end of the statement'}"
+            )
     return clauses
 
 
-def described(sql: str, name: str, columns: Sequence[Column], primary_key: tuple[str, ...], clauses: Clauses, key_offset: int) -> TableDef:
+def described(
+    sql: str, name: str, columns: Sequence[Column], primary_key: tuple[str, ...], clauses: Clauses, key_offset: int
+) -> TableDef:
     """The definition of a table that was read.
 
     Args:
@@ -168,7 +181,15 @@ def described(sql: str, name: str, columns: Sequence[Column], primary_key: tuple
         SchemeError: The partition scheme cannot be.
     """
     scheme = PartitionScheme() if clauses.replicated else _scheme(sql, name, columns, primary_key, clauses, key_offset)
-    return TableDef(name, 0, tuple(columns), primary_key, scheme, BACKUPS_DEFAULT if clauses.backups is None else clauses.backups, clauses.replicated)
+    return TableDef(
+        name,
+        0,
+        tuple(columns),
+        primary_key,
+        scheme,
+        BACKUPS_DEFAULT if clauses.backups is None else clauses.backups,
+        clauses.replicated,
+    )
 
 
 def read_drop_table(cursor: TokenCursor) -> DropTable:
@@ -184,7 +205,9 @@ def read_drop_table(cursor: TokenCursor) -> DropTable:
     if_exists = cursor.accept("IF", "EXISTS")
     name = cursor.name_in_main("the name of a table")
     if cursor.at("CASCADE") or cursor.at("RESTRICT"):
-        raise cursor.unsupported(cursor.word(), "views that read a dropped table stay, and can be read again once there is such a table")
+        raise cursor.unsupported(
+            cursor.word(), "views that read a dropped table stay, and can be read again once there is such a table"
+        )
     cursor.expect_end()
     return DropTable(name, if_exists=if_exists)
 
@@ -193,7 +216,9 @@ def _read_backups(cursor: TokenCursor) -> int:
     offset = cursor.offset
     backups = cursor.natural("the number of backups")
     if backups > _BACKUPS_MAX:
-        raise located(SchemeError, f"BACKUPS {backups}: at most {_BACKUPS_MAX} copies beside the primary", cursor.sql, offset)
+        raise located(
+            SchemeError, f"BACKUPS {backups}: at most {_BACKUPS_MAX} copies beside the primary", cursor.sql, offset
+        )
     return backups
 
 
@@ -214,17 +239,29 @@ def _read_elements(cursor: TokenCursor, table: str) -> _Draft:
     cursor.expect(")")
     if not draft.primary_key:
         raise located(
-            SchemeError, f"table {table} has no primary key: add PRIMARY KEY (...), which also orders the rows of a partition", cursor.sql, cursor.offset - 1
+            SchemeError,
+            f"table {table} has no primary key: add PRIMARY KEY (...), which also orders the rows of a partition",
+            cursor.sql,
+            cursor.offset - 1,
         )
     assert draft.primary_key_offset is not None
     declared = {column.name.casefold(): column.name for column in draft.columns}
     for name in draft.primary_key:
         if name.casefold() not in declared:
-            message = f"the primary key names {name!r}, which is no column of table {table}; it has {', '.join(declared.values())}"
+            message = (
+                f"the primary key names {name!r}, which is no column of table {table}; it has"
+                f" {', '.join(declared.values())}"
+            )
             raise located(SchemeError, message, cursor.sql, draft.primary_key_offset, len("PRIMARY KEY"))
     draft.primary_key = tuple(declared[name.casefold()] for name in draft.primary_key)
     if len(set(draft.primary_key)) < len(draft.primary_key):
-        raise located(SchemeError, "the primary key names a column twice", cursor.sql, draft.primary_key_offset, len("PRIMARY KEY"))
+        raise located(
+            SchemeError,
+            "the primary key names a column twice",
+            cursor.sql,
+            draft.primary_key_offset,
+            len("PRIMARY KEY"),
+        )
     return draft
 
 
@@ -232,7 +269,12 @@ def _read_column(cursor: TokenCursor, draft: _Draft) -> None:
     offset = cursor.offset
     name = cursor.name("the name of a column or PRIMARY KEY (...)")
     if any(name.casefold() == column.name.casefold() for column in draft.columns):
-        raise syntax_error(f"column {name!r} is declared twice (names are compared without regard to case)", cursor.sql, offset, len(name))
+        raise syntax_error(
+            f"column {name!r} is declared twice (names are compared without regard to case)",
+            cursor.sql,
+            offset,
+            len(name),
+        )
     draft.columns.append(Column(name, _read_type(cursor, name)))
     draft.offsets[name] = offset
     while not (cursor.at(",") or cursor.at(")") or cursor.at_end):
@@ -244,13 +286,20 @@ def _read_column(cursor: TokenCursor, draft: _Draft) -> None:
             cursor.expect("KEY")
             _set_primary_key(cursor, draft, (name,), constraint_offset)
         elif not cursor.accept("NULL"):
-            raise _unsupported_constraint(cursor) if any(cursor.at(word) for word in REFUSED_CLAUSES) else cursor.expected("NOT NULL, ',' or ')'")
+            raise (
+                _unsupported_constraint(cursor)
+                if any(cursor.at(word) for word in REFUSED_CLAUSES)
+                else cursor.expected("NOT NULL, ',' or ')'")
+            )
 
 
 def _read_type(cursor: TokenCursor, column: str) -> SqlType:
     start = cursor.offset
     if cursor.word() in _NESTED:
-        raise cursor.unsupported(f"column {column!r}: the type {cursor.word()}", "results of queries may have it; a column may be VARCHAR, a list, or several")
+        raise cursor.unsupported(
+            f"column {column!r}: the type {cursor.word()}",
+            "results of queries may have it; a column may be VARCHAR, a list, or several",
+        )
     cursor.name(f"the type of column {column!r}")
     while any(cursor.at(word) for word in ("PRECISION", "WITH", "WITHOUT", "TIME", "ZONE", "VARYING")):
         cursor.take()
@@ -272,7 +321,12 @@ def _read_type(cursor: TokenCursor, column: str) -> SqlType:
 
 def _set_primary_key(cursor: TokenCursor, draft: _Draft, columns: tuple[str, ...], offset: int) -> None:
     if draft.primary_key:
-        raise syntax_error("a table has one PRIMARY KEY: name all its columns in one PRIMARY KEY (...)", cursor.sql, offset, len("PRIMARY KEY"))
+        raise syntax_error(
+            "a table has one PRIMARY KEY: name all its columns in one PRIMARY KEY (...)",
+            cursor.sql,
+            offset,
+            len("PRIMARY KEY"),
+        )
     draft.primary_key, draft.primary_key_offset = columns, offset
 
 
@@ -283,7 +337,9 @@ def _unsupported_constraint(cursor: TokenCursor) -> SqlSyntaxError | NotSupporte
     return cursor.unsupported(word, REFUSED_CLAUSES[word])
 
 
-def _scheme(sql: str, table: str, columns: Sequence[Column], primary_key: tuple[str, ...], clauses: Clauses, key_offset: int) -> PartitionScheme:
+def _scheme(
+    sql: str, table: str, columns: Sequence[Column], primary_key: tuple[str, ...], clauses: Clauses, key_offset: int
+) -> PartitionScheme:
     clause, offset = clauses.partition_by, clauses.offset
     if clause is None:
         clause, offset = PartitionBy(hashes=(HashComponent(primary_key, PARTITIONS_DEFAULT),)), key_offset

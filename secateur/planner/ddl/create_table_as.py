@@ -4,7 +4,8 @@
 
     CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t PRIMARY KEY (a, b) [PARTITION BY ...] [BACKUPS n] | [REPLICATED] AS query [WITH [NO] DATA]
 
-What the columns are, the query says; which of them are the key, nobody can guess: the rows of a partition are ordered by it.
+What the columns are, the query says; which of them are the key, nobody can guess: the rows of a partition are ordered
+by it.
 """
 
 from __future__ import annotations
@@ -61,10 +62,18 @@ class TableAs:
         found, start = select.plan.columns, self.query[0].start
         names = {name.casefold(): name for name, _ in found}
         if len(names) < len(found):
-            raise located(SchemeError, "the query has two columns of one name (without regard to case): give each its own with AS", self.sql, start)
+            raise located(
+                SchemeError,
+                "the query has two columns of one name (without regard to case): give each its own with AS",
+                self.sql,
+                start,
+            )
         for name in self.primary_key:
             if name.casefold() not in names:
-                message = f"the primary key names {name!r}, which is no column of the query; it has {', '.join(names.values())}"
+                message = (
+                    f"the primary key names {name!r}, which is no column of the query; it has"
+                    f" {', '.join(names.values())}"
+                )
                 raise located(SchemeError, message, self.sql, self.key_offset, len("PRIMARY KEY"))
         key = tuple(names[name.casefold()] for name in self.primary_key)
         columns = []
@@ -72,7 +81,9 @@ class TableAs:
             try:
                 columns.append(Column(name, parse_type(text), nullable=name not in key))
             except NotSupportedError as error:
-                raise located(NotSupportedError, f"column {name!r}: {error.message}: CAST it in the query", self.sql, start) from None
+                raise located(
+                    NotSupportedError, f"column {name!r}: {error.message}: CAST it in the query", self.sql, start
+                ) from None
         tdef = described(self.sql, self.name, columns, key, self.clauses, self.key_offset)
         create = table_sql(tdef, or_replace=self.or_replace)
         return CreateTableAs(tdef, self.if_not_exists, self.or_replace, create, select if self.with_data else None)
@@ -109,7 +120,10 @@ def read_create_table_as(cursor: TokenCursor) -> TableAs:
     as_offset = cursor.offset
     cursor.expect("AS")
     if not key:
-        message = f"table {name} needs a key, which orders the rows of a partition: write CREATE TABLE {name} PRIMARY KEY (columns) AS ..."
+        message = (
+            f"table {name} needs a key, which orders the rows of a partition: write CREATE TABLE {name} PRIMARY KEY"
+            " (columns) AS ..."
+        )
         raise located(SchemeError, message, cursor.sql, as_offset, len("AS"))
     query = cursor.rest()
     words = [token.text.upper() for token in query[-3:]]

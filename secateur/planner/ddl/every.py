@@ -56,7 +56,9 @@ def _read_interval(cursor: TokenCursor) -> tuple[int, tuple[IntervalUnit, int]]:
     count, _, word = token.text.strip().partition(" ")
     unit = _UNITS.get(_singular(word.strip())) if word else _read_unit(cursor)
     if unit is None or not count.isdecimal():
-        raise syntax_error("expected an interval of one unit, such as '1 day'", cursor.sql, token.start, token.end - token.start + 1)
+        raise syntax_error(
+            "expected an interval of one unit, such as '1 day'", cursor.sql, token.start, token.end - token.start + 1
+        )
     return int(count), unit
 
 

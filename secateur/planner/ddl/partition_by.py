@@ -71,7 +71,9 @@ def read_hash(cursor: TokenCursor) -> HashComponent:
     columns = cursor.names("a column")
     cursor.expect("PARTITIONS")
     partitions = cursor.natural("the number of partitions")
-    return HashComponent(columns, partitions, cursor.integer("the seed, a whole number") if cursor.accept("SEED") else 0)
+    return HashComponent(
+        columns, partitions, cursor.integer("the seed, a whole number") if cursor.accept("SEED") else 0
+    )
 
 
 def _read_ranges(cursor: TokenCursor, columns: int) -> tuple[RangeSpec, ...]:

@@ -1,7 +1,8 @@
-"""The CREATE TABLE statement that makes a table such as one there is: the reading of :mod:`secateur.planner.ddl.create_table`, turned round.
+"""The CREATE TABLE statement that makes a table such as one there is: the reading of
+:mod:`secateur.planner.ddl.create_table`, turned round.
 
-A table made from it has the same columns, key, ranges and copies. Its partitions may have other numbers where ranges were added or dropped since the table was
-made, because numbers are given out in the order in which ranges come.
+A table made from it has the same columns, key, ranges and copies. Its partitions may have other numbers where ranges
+were added or dropped since the table was made, because numbers are given out in the order in which ranges come.
 """
 
 from __future__ import annotations
@@ -25,9 +26,13 @@ _UNITS: Final = {IntervalUnit.MONTH: "MONTH", IntervalUnit.DAY: "DAY", IntervalU
 
 def table_sql(table: TableDef, *, or_replace: bool = False) -> str:
     """The statement, on one line."""
-    columns = [f"{quoted(column.name)} {column.type}{'' if column.nullable else ' NOT NULL'}" for column in table.columns]
+    columns = [
+        f"{quoted(column.name)} {column.type}{'' if column.nullable else ' NOT NULL'}" for column in table.columns
+    ]
     elements = ", ".join([*columns, f"PRIMARY KEY {_names(table.primary_key)}"])
-    placed = "REPLICATED" if table.replicated else f"PARTITION BY {partition_by_sql(table.scheme)} BACKUPS {table.backups}"
+    placed = (
+        "REPLICATED" if table.replicated else f"PARTITION BY {partition_by_sql(table.scheme)} BACKUPS {table.backups}"
+    )
     return f"CREATE {'OR REPLACE ' if or_replace else ''}TABLE {quoted(table.name)} ({elements}) {placed}"
 
 

@@ -79,7 +79,9 @@ def read_column(cursor: TokenCursor, table: TableDef) -> str:
     return column
 
 
-def _read_several(cursor: TokenCursor, table: TableDef, before: list[Assignment], ends: tuple[str, ...]) -> list[Assignment]:
+def _read_several(
+    cursor: TokenCursor, table: TableDef, before: list[Assignment], ends: tuple[str, ...]
+) -> list[Assignment]:
     """``(a, b) = (x, y)``, ``(a, b) = ROW(x, y)``, or ``(a, b) = x``, which gives x to each of them."""
     cursor.expect("(")
     columns = [_read_new_column(cursor, table, before)]
@@ -122,7 +124,9 @@ def _is_row(cursor: TokenCursor, ends: tuple[str, ...]) -> bool:
     return is_whole and not is_query and (is_named or commas > 0)
 
 
-def _read_new_column(cursor: TokenCursor, table: TableDef, before: list[Assignment], others: list[str] | None = None) -> str:
+def _read_new_column(
+    cursor: TokenCursor, table: TableDef, before: list[Assignment], others: list[str] | None = None
+) -> str:
     offset = cursor.offset
     qualifier = cursor.peek(1)
     if qualifier is not None and qualifier.text == ".":

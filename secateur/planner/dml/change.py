@@ -1,7 +1,8 @@
 """UPDATE and DELETE as queries: the rows that a change leaves behind, or the keys that it removes.
 
-``UPDATE t SET v = v + 1 WHERE k = 5`` becomes ``FROM t SELECT CAST((v + 1) AS INTEGER) AS "v", "t"."k" WHERE k = 5``, so that what the planner knows of queries
-(names, types, pruning, positions of errors) holds for changes, too. Members run the query where the rows are, and write its result.
+``UPDATE t SET v = v + 1 WHERE k = 5`` becomes ``FROM t SELECT CAST((v + 1) AS INTEGER) AS "v", "t"."k" WHERE k = 5``,
+so that what the planner knows of queries (names, types, pruning, positions of errors) holds for changes, too. Members
+run the query where the rows are, and write its result.
 """
 
 from __future__ import annotations
@@ -87,12 +88,24 @@ def check_reading(sql: str, query: Composed, what: str, offset: int) -> None:
         raise syntax_error(f"{what} takes one table and a WHERE clause, and nothing behind it", sql, offset)
     for expression in _outside_subqueries(node["select_list"]):
         if expression.get("class") == "WINDOW":
-            raise located(ProgrammingError, "an assigned value is computed from its own row: window functions are not allowed in SET", sql, offset)
+            raise located(
+                ProgrammingError,
+                "an assigned value is computed from its own row: window functions are not allowed in SET",
+                sql,
+                offset,
+            )
         function = str(expression.get("function_name", "")).lower()
         if reading.is_aggregate(function):
-            raise located(ProgrammingError, f"an assigned value is computed from its own row: {function}() is not allowed in SET", sql, offset)
+            raise located(
+                ProgrammingError,
+                f"an assigned value is computed from its own row: {function}() is not allowed in SET",
+                sql,
+                offset,
+            )
         if function in _UNNESTING:
-            raise located(ProgrammingError, "an assigned value is one value: unnest() is not allowed in SET", sql, offset)
+            raise located(
+                ProgrammingError, "an assigned value is one value: unnest() is not allowed in SET", sql, offset
+            )
 
 
 def is_local(select: SelectStatement) -> bool:
@@ -107,7 +120,12 @@ def check_columns(sql: str, change: ChangeQuery, select: SelectStatement) -> Non
         ProgrammingError: It has, as ``COLUMNS(*)`` makes them.
     """
     if tuple(name for name, _ in select.plan.columns) != change.columns:
-        raise located(ProgrammingError, "every assignment takes one value: COLUMNS(...) is not allowed in SET", sql, change.target.end)
+        raise located(
+            ProgrammingError,
+            "every assignment takes one value: COLUMNS(...) is not allowed in SET",
+            sql,
+            change.target.end,
+        )
 
 
 def _outside_subqueries(value: Mapping[str, Any] | Sequence[Any]) -> Iterator[Mapping[str, Any]]:

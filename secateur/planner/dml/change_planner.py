@@ -1,7 +1,7 @@
 """Statements that change rows, from what was read to what members and clients are told to do.
 
-A change goes the shortest way that is right: VALUES as a load of rows, a query as a load of its rows, what concerns each row by itself at the owner of the row,
-and everything else as effects that one member works out.
+A change goes the shortest way that is right: VALUES as a load of rows, a query as a load of its rows, what concerns
+each row by itself at the owner of the row, and everything else as effects that one member works out.
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ class ChangePlanner:
         Raises:
             Error: What is wrong with it, with its position.
         """
-        columns = [name for name, _ in merge.source_query().plan(self._plan).plan.columns] if merge.needs_columns else []
+        columns = (
+            [name for name, _ in merge.source_query().plan(self._plan).plan.columns] if merge.needs_columns else []
+        )
         return self._whole(merge.effects(columns))
 
     def insert(self, insert: Insert) -> InsertValues | InsertSelect | WholeChange:
@@ -110,7 +112,11 @@ class ChangePlanner:
         if columns is None:
             columns = tuple(table.column(name).name for name in names)
         if len(columns) != len(names):
-            raise syntax_error(f"the query has {len(names)} columns for the {len(columns)} columns {', '.join(columns)}", self._sql, insert.source.start)
+            raise syntax_error(
+                f"the query has {len(names)} columns for the {len(columns)} columns {', '.join(columns)}",
+                self._sql,
+                insert.source.start,
+            )
         is_partial = insert.conflict is InsertMode.UPSERT and len(columns) < len(table.columns)
         if not insert.is_load or is_partial or _needs_one_moment(select, insert):
             return self._whole(insert_row_changes(insert, columns))
@@ -125,14 +131,17 @@ class ChangePlanner:
             returning = query.returning.plan(self._plan_with_action if query.names_action else self._plan)
         select = query.effects.plan(self._plan)
         is_single_partition = query.is_single_partition and len(select.plan.scans) == 1 and not query.table.replicated
-        return WholeChange(query.table, select, query.duplicate_match, returning, query.names_action, is_single_partition)
+        return WholeChange(
+            query.table, select, query.duplicate_match, returning, query.names_action, is_single_partition
+        )
 
 
 def _needs_one_moment(select: SelectStatement, insert: Insert) -> bool:
     """Whether no other write may come between the reading of a query and the writing of its rows.
 
-    Rows that a client fetches and then takes to their owners may be of the past when they arrive. What replaces others, or depends on those of the same table,
-    would so undo what has been written meanwhile; new rows of other tables only come late.
+    Rows that a client fetches and then takes to their owners may be of the past when they arrive. What replaces others,
+    or depends on those of the same table, would so undo what has been written meanwhile; new rows of other tables only
+    come late.
     """
     plan = select.plan
     if any(scan.table_id == insert.target.table.table_id for scan in plan.scans):

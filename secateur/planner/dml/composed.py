@@ -1,7 +1,8 @@
 """Queries that are put together from pieces of the user's statement.
 
-An UPDATE or MERGE says in another order what a query for its rows has to say. The query is a text of its own, in which the user's pieces stand as they were
-written, with parameters numbered; it remembers where each came from, so that errors are shown where the user finds them.
+An UPDATE or MERGE says in another order what a query for its rows has to say. The query is a text of its own, in which
+the user's pieces stand as they were written, with parameters numbered; it remembers where each came from, so that
+errors are shown where the user finds them.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class Composed:
         """
         tokens, own = read_parameters(self.text, tokenize(self.text))
         try:
-            # A parameter may stand in another query of the same statement alone, so the count of the whole statement holds.
+            # A parameter may stand in another query of the same statement alone, so the count of the whole statement
+            # holds.
             return plan(self.text, tokens, replace(own, count=self.parameters.count, names=self.parameters.names))
         except Error as error:
             raise self._relocated(error) from error.__cause__

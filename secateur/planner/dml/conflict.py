@@ -28,7 +28,8 @@ class DoUpdate:
     """The row that is there is changed.
 
     Attributes:
-        assignments: What it becomes; values may name columns of the table, and as ``excluded.column`` those of the row that was to be inserted.
+        assignments: What it becomes; values may name columns of the table, and as ``excluded.column`` those of the row
+            that was to be inserted.
         condition: Where it is changed; None for everywhere.
     """
 
@@ -52,7 +53,13 @@ def read_conflict(cursor: TokenCursor, table: TableDef, mode: InsertMode) -> Con
     if not cursor.accept("ON", "CONFLICT"):
         return mode
     if mode is not InsertMode.APPEND:
-        raise located(ProgrammingError, "INSERT OR ... says already what happens to keys that are there: leave out ON CONFLICT", cursor.sql, start, 11)
+        raise located(
+            ProgrammingError,
+            "INSERT OR ... says already what happens to keys that are there: leave out ON CONFLICT",
+            cursor.sql,
+            start,
+            11,
+        )
     if cursor.at("("):
         _read_target(cursor, table)
     if cursor.at("WHERE"):
@@ -76,5 +83,8 @@ def _read_target(cursor: TokenCursor, table: TableDef) -> None:
         columns.append(read_column(cursor, table))
     cursor.expect(")")
     if set(columns) != set(table.primary_key):
-        message = f"rows of {table.name} are told apart by the primary key ({', '.join(table.primary_key)}) alone: name those columns, or none"
+        message = (
+            f"rows of {table.name} are told apart by the primary key ({', '.join(table.primary_key)}) alone: name those"
+            " columns, or none"
+        )
         raise located(ProgrammingError, message, cursor.sql, offset)

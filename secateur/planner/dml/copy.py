@@ -5,8 +5,8 @@
     COPY t [(a, b, ...)] FROM 'path' [[WITH] (option [value], ...)]
     COPY { t [(a, b, ...)] | (query) } TO 'path' [[WITH] (option [value], ...)]
 
-Options: FORMAT (csv, parquet or json; without it, what the path suggests), and what DuckDB has for the format and the direction
-(:mod:`~secateur.client.copy.file_options`).
+Options: FORMAT (csv, parquet or json; without it, what the path suggests), and what DuckDB has for the format and the
+direction (:mod:`~secateur.client.copy.file_options`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ from typing import Final, assert_never
 
 from sqlglot import Token, TokenType
 
-from secateur.client.copy.file_options import OPTIONS, SYNONYMS, CopyFormat, Direction, FileOptions, OptionKind, OptionValue
+from secateur.client.copy.file_options import (
+    OPTIONS,
+    SYNONYMS,
+    CopyFormat,
+    Direction,
+    FileOptions,
+    OptionKind,
+    OptionValue,
+)
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.assignments import read_column
@@ -90,7 +98,10 @@ def _read_file(cursor: TokenCursor, direction: Direction) -> FileOptions:
     known = OPTIONS[file_format, direction]
     for name, values in written.items():
         if name not in known:
-            message = f"COPY {direction.value} a {file_format.value} file has no option {name}: it has {', '.join(['FORMAT', *sorted(known)])}"
+            message = (
+                f"COPY {direction.value} a {file_format.value} file has no option {name}: it has"
+                f" {', '.join(['FORMAT', *sorted(known)])}"
+            )
             raise located(ProgrammingError, message, cursor.sql, values.offset, len(values.name))
     return FileOptions(path, file_format, tuple((name, values.read(known[name])) for name, values in written.items()))
 
@@ -182,7 +193,9 @@ def _read_flag(cursor: TokenCursor) -> bool:
     if token.text.upper() in _TRUE:
         return True
     if token.text.upper() not in _FALSE:
-        raise located(ProgrammingError, f"{token.text!r} is neither true nor false", cursor.sql, offset, len(token.text))
+        raise located(
+            ProgrammingError, f"{token.text!r} is neither true nor false", cursor.sql, offset, len(token.text)
+        )
     return False
 
 

@@ -18,7 +18,14 @@ from secateur.planner.dml.change import ChangeQuery, read_clause
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.expressions import TextSpan, read_expression
 from secateur.planner.dml.returning import read_returning
-from secateur.planner.dml.row_changes import RowChangesQuery, Value, action_text, column_of, row_changes_items, target_text
+from secateur.planner.dml.row_changes import (
+    RowChangesQuery,
+    Value,
+    action_text,
+    column_of,
+    row_changes_items,
+    target_text,
+)
 from secateur.planner.dml.target import ChangeTarget, read_table, read_target
 from secateur.planner.statement import ChangeKind
 from secateur.planner.text.parameters import Parameters
@@ -56,7 +63,9 @@ class Delete:
         """The query for keys that members run where the rows are."""
         keys = self.target.table.primary_key
         composer = Composer(self.sql, self.parameters)
-        composer.say(f"FROM {target_text(self.target)} SELECT {', '.join(column_of(self.target, name) for name in keys)}")
+        composer.say(
+            f"FROM {target_text(self.target)} SELECT {', '.join(column_of(self.target, name) for name in keys)}"
+        )
         if self.where is not None:
             composer.say(" ", self.where)
         return ChangeQuery(self.target, ChangeKind.DELETE, composer.finish(), keys)
@@ -64,7 +73,9 @@ class Delete:
     def effects(self) -> RowChangesQuery:
         """The query for effects; the rows themselves are read only where they are to be returned."""
         table = self.target.table
-        unread: dict[str, Value] = {} if self.returning is not None else {column.name: ("NULL",) for column in table.columns}
+        unread: dict[str, Value] = (
+            {} if self.returning is not None else {column.name: ("NULL",) for column in table.columns}
+        )
         composer = Composer(self.sql, self.parameters)
         if self.ctes is not None:
             composer.say(self.ctes, " ")
@@ -72,7 +83,8 @@ class Delete:
         row_changes_items(composer, self.target, (action_text(RowAction.DELETE),), unread)
         composer.say(" FROM ")
         if self.sources is not None:
-            # In front of the target: behind it, a subquery among the sources could name columns of the target, which the dialect refuses.
+            # In front of the target: behind it, a subquery among the sources could name columns of the target, which
+            # the dialect refuses.
             composer.say(self.sources, ", ")
         composer.say(target_text(self.target))
         if self.where is not None:
@@ -81,7 +93,9 @@ class Delete:
         return RowChangesQuery(table, composer.finish(), DuplicateMatchPolicy.FIRST, query, names_action)
 
 
-def read_delete(cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: TextSpan | None) -> Delete:
+def read_delete(
+    cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: TextSpan | None
+) -> Delete:
     """Read a DELETE statement.
 
     Args:
@@ -125,7 +139,10 @@ def read_truncate(cursor: TokenCursor, parameters: Parameters, find: Callable[[s
     cursor.accept("TABLE")
     if any(cursor.at_ahead(2 * cursor.at_ahead(1, ".") + 1, *words) for words in _OF_OTHERS):
         read_table(cursor, find)
-        raise cursor.unsupported(f"TRUNCATE ... {cursor.word()}", "no other table depends on the rows of one, and none has an identity; leave it out")
+        raise cursor.unsupported(
+            f"TRUNCATE ... {cursor.word()}",
+            "no other table depends on the rows of one, and none has an identity; leave it out",
+        )
     target = read_target(cursor, find)
     cursor.expect_end()
     return Delete(cursor.sql, parameters, target)

@@ -1,4 +1,6 @@
-"""The span of an expression inside a statement that we read ourselves: it ends at a word or symbol that cannot go on with it."""
+"""The span of an expression inside a statement that we read ourselves: it ends at a word or symbol that cannot go on
+with it.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,8 @@ def read_expression(cursor: TokenCursor, *ends: str, what: str = "a value") -> T
 
     Args:
         cursor: At its first token.
-        ends: Words and symbols in front of which it ends (``"ON CONFLICT"`` are two), outside of parentheses, brackets and CASE ... END; the end of the
-            statement always ends it.
+        ends: Words and symbols in front of which it ends (``"ON CONFLICT"`` are two), outside of parentheses, brackets
+            and CASE ... END; the end of the statement always ends it.
         what: What the expression is, for the error when there is none.
 
     Raises:
@@ -72,7 +74,9 @@ def read_parenthesized(cursor: TokenCursor) -> TextSpan:
 
 
 def is_default(cursor: TokenCursor, *ends: str) -> bool:
-    """Whether the word DEFAULT comes next, as a value of its own, followed by one of ``ends`` or the end of the statement."""
+    """Whether the word DEFAULT comes next, as a value of its own, followed by one of ``ends`` or the end of the
+    statement.
+    """
     return cursor.at("DEFAULT") and (cursor.peek(1) is None or any(cursor.at("DEFAULT", end) for end in ends))
 
 

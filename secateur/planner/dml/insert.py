@@ -1,4 +1,5 @@
-"""INSERT: rows given as plain VALUES are evaluated here, rows from a query become a query whose columns have the types of the table.
+"""INSERT: rows given as plain VALUES are evaluated here, rows from a query become a query whose columns have the types
+of the table.
 
 ::
 
@@ -116,13 +117,23 @@ class Insert:
         if self.returning is not None or isinstance(self.conflict, DoUpdate):
             return False
         # What is replaced keeps the columns that are not named.
-        return self.conflict is not InsertMode.UPSERT or self.columns is None or len(self.columns) == len(self.target.table.columns)
+        return (
+            self.conflict is not InsertMode.UPSERT
+            or self.columns is None
+            or len(self.columns) == len(self.target.table.columns)
+        )
 
     @property
     def is_computed(self) -> bool:
-        """Whether values of a VALUES clause may be those of queries, or of functions that planning does not evaluate: then members compute the rows."""
+        """Whether values of a VALUES clause may be those of queries, or of functions that planning does not evaluate:
+        then members compute the rows.
+        """
         values = (value for row in self.source.values for value in row) if isinstance(self.source, ValuesRows) else ()
-        texts = (self.sql[value.span.start : value.span.end] for value in values if value.span is not None and not value.is_literal)
+        texts = (
+            self.sql[value.span.start : value.span.end]
+            for value in values
+            if value.span is not None and not value.is_literal
+        )
         return any(_QUERY.search(text) or not calls_only_bounded(text) for text in texts)
 
     def values(self) -> InsertValues:
@@ -147,17 +158,29 @@ class Insert:
         return composer.finish()
 
     def many(self) -> ManyRows | None:
-        """The statement for many rows at once; None unless it has one row, of parameters and literals, and no parameter elsewhere."""
+        """The statement for many rows at once; None unless it has one row, of parameters and literals, and no parameter
+        elsewhere.
+        """
         source, columns = self.source, self.columns
-        if not isinstance(source, ValuesRows) or columns is None or len(source.values) != 1 or self.ctes is not None or self.returning is not None:
+        if (
+            not isinstance(source, ValuesRows)
+            or columns is None
+            or len(source.values) != 1
+            or self.ctes is not None
+            or self.returning is not None
+        ):
             return None
         (row,) = source.values
         found = [value.parameter(self.parameters) for value in row]
         cells = tuple((index, name) for index, name in zip(found, columns, strict=True) if index is not None)
-        if not all(value.is_literal or index is not None for value, index in zip(row, found, strict=True)) or len(cells) < len(self.parameters.spans):
+        if not all(value.is_literal or index is not None for value, index in zip(row, found, strict=True)) or len(
+            cells
+        ) < len(self.parameters.spans):
             return None
         table = self.target.table
-        if any(name not in {name for _, name in cells} or table.column(name).type.is_float for name in table.primary_key):
+        if any(
+            name not in {name for _, name in cells} or table.column(name).type.is_float for name in table.primary_key
+        ):
             return None  # NaN is a key of its own each time to a client
         composer = Composer(self.sql, self.parameters).say(self.sql[: source.span.start], "SELECT ")
         number = 0
@@ -192,7 +215,9 @@ class Insert:
         composer.say(f") AS v({', '.join(map(quoted, columns))})")
 
 
-def read_insert(cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: TextSpan | None) -> Insert:
+def read_insert(
+    cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: TextSpan | None
+) -> Insert:
     """Read an INSERT statement.
 
     Args:
@@ -218,7 +243,13 @@ def read_insert(cursor: TokenCursor, parameters: Parameters, find: Callable[[str
     target = read_insert_target(cursor, find)
     table = target.table
     columns: tuple[str, ...] | None = tuple(column.name for column in table.columns)
-    if cursor.at("(") and not (cursor.at("(", "SELECT") or cursor.at("(", "WITH") or cursor.at("(", "FROM") or cursor.at("(", "VALUES") or cursor.at("(", "(")):
+    if cursor.at("(") and not (
+        cursor.at("(", "SELECT")
+        or cursor.at("(", "WITH")
+        or cursor.at("(", "FROM")
+        or cursor.at("(", "VALUES")
+        or cursor.at("(", "(")
+    ):
         columns = _read_columns(cursor, table)
     if cursor.accept("BY", "NAME"):
         columns = None
@@ -278,7 +309,9 @@ class Value:
         """The index of the parameter that it is; None when it is something else."""
         if self.span is None:
             return None
-        return next((index for start, end, index in parameters.spans if (start, end) == (self.span.start, self.span.end)), None)
+        return next(
+            (index for start, end, index in parameters.spans if (start, end) == (self.span.start, self.span.end)), None
+        )
 
 
 _DEFAULT: Final = Value(None, True)
@@ -291,14 +324,19 @@ def _read_rows(cursor: TokenCursor, columns: Sequence[str]) -> tuple[tuple[Value
         offset = cursor.offset
         values = _read_row(cursor)
         if len(values) != len(columns):
-            message = f"row {len(rows) + 1} has {len(values)} value{'' if len(values) == 1 else 's'} for the {len(columns)} columns {', '.join(columns)}"
+            message = (
+                f"row {len(rows) + 1} has {len(values)} value{'' if len(values) == 1 else 's'} for the {len(columns)}"
+                f" columns {', '.join(columns)}"
+            )
             raise located(ProgrammingError, message, cursor.sql, offset)
         rows.append(values)
         if not cursor.accept(",") or not cursor.at("("):  # the dialect takes a comma behind the last row
             return tuple(rows)
 
 
-def _shape(columns: Sequence[str], rows: Sequence[Sequence[Value]], parameters: Parameters, mode: InsertMode) -> InsertShape | None:
+def _shape(
+    columns: Sequence[str], rows: Sequence[Sequence[Value]], parameters: Parameters, mode: InsertMode
+) -> InsertShape | None:
     """What a client can make the rows from by itself; None when it cannot, or it is not worth its while."""
     if mode is InsertMode.UPSERT and len(rows) > 1:
         return None  # whether two rows have one key is for the controller to see

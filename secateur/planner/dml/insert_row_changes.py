@@ -1,4 +1,5 @@
-"""INSERT as a query for effects: where rows that are there already are changed by those that come, or the rows concerned are to be returned.
+"""INSERT as a query for effects: where rows that are there already are changed by those that come, or the rows
+concerned are to be returned.
 
 ::
 
@@ -6,7 +7,8 @@
     FROM (SELECT {'k': ..., 'v': ...} AS excluded FROM <rows> QUALIFY <the first of each key>) LEFT JOIN t AS x ON x.k = excluded.k
     WHERE x.k IS NULL OR (<condition of DO UPDATE>)
 
-``excluded`` is a struct, so that a bare name is a column of the table, as the dialect wants it, and ``excluded.v`` the value that was to be inserted.
+``excluded`` is a struct, so that a bare name is a column of the table, as the dialect wants it, and ``excluded.v`` the
+value that was to be inserted.
 """
 
 from __future__ import annotations
@@ -51,8 +53,12 @@ def insert_row_changes(insert: Insert, columns: Sequence[str]) -> RowChangesQuer
     has_keys = _has_plain_keys(insert, columns)
     moves = any(name in table.primary_key for name in changed)
     is_single_partition = has_keys and not moves and insert.returning is None
-    composer = _merged(insert, columns, changed, condition, has_keys=has_keys, updates=conflict is not InsertMode.IGNORE)
-    return RowChangesQuery(table, composer.finish(), DuplicateMatchPolicy.FIRST, query, names_action, is_single_partition)
+    composer = _merged(
+        insert, columns, changed, condition, has_keys=has_keys, updates=conflict is not InsertMode.IGNORE
+    )
+    return RowChangesQuery(
+        table, composer.finish(), DuplicateMatchPolicy.FIRST, query, names_action, is_single_partition
+    )
 
 
 def _appended(insert: Insert, columns: Sequence[str]) -> Composed:
@@ -67,7 +73,15 @@ def _appended(insert: Insert, columns: Sequence[str]) -> Composed:
     return composer.finish()
 
 
-def _merged(insert: Insert, columns: Sequence[str], changed: dict[str, Words], condition: TextSpan | None, *, has_keys: bool, updates: bool) -> Composer:
+def _merged(
+    insert: Insert,
+    columns: Sequence[str],
+    changed: dict[str, Words],
+    condition: TextSpan | None,
+    *,
+    has_keys: bool,
+    updates: bool,
+) -> Composer:
     """The rows as they are given, or as those that are there are changed by them."""
     target = insert.target
     table, keys = target.table, target.table.primary_key
@@ -81,10 +95,23 @@ def _merged(insert: Insert, columns: Sequence[str], changed: dict[str, Words], c
         name = column.name
         then = f"CASE WHEN {absent} THEN excluded.{quoted(name)} ELSE "
         stays: Words = (column_of(target, name),)
-        values[name] = (then, "CAST((", *changed[name], f") AS {column.type})", " END") if name in changed else (then, *stays, " END")
-    row_changes_items(composer, target, (f"CASE WHEN {absent} THEN {action_text(RowAction.INSERT)} ELSE {action_text(RowAction.UPDATE)} END",), values)
+        values[name] = (
+            (then, "CAST((", *changed[name], f") AS {column.type})", " END")
+            if name in changed
+            else (then, *stays, " END")
+        )
+    row_changes_items(
+        composer,
+        target,
+        (f"CASE WHEN {absent} THEN {action_text(RowAction.INSERT)} ELSE {action_text(RowAction.UPDATE)} END",),
+        values,
+    )
     named = ", ".join(f"'{name.replace(chr(39), chr(39) * 2)}': {quoted(name)}" for name in columns)
-    nothing = "".join(f", '{column.name.replace(chr(39), chr(39) * 2)}': CAST(NULL AS {column.type})" for column in table.columns if column.name not in columns)
+    nothing = "".join(
+        f", '{column.name.replace(chr(39), chr(39) * 2)}': CAST(NULL AS {column.type})"
+        for column in table.columns
+        if column.name not in columns
+    )
     composer.say(f" FROM (SELECT {{{named}{nothing}}} AS excluded FROM ")
     if isinstance(insert.source, ValuesRows) and len(insert.source.values) == 1:
         insert.say_rows(composer, columns)
@@ -106,14 +133,21 @@ def _merged(insert: Insert, columns: Sequence[str], changed: dict[str, Words], c
 
 
 def _given(keys: Sequence[str], columns: Sequence[str]) -> list[str]:
-    """The key columns that the rows have; one of another column, so that there is one, when they have none: their key is NULL, which is refused."""
+    """The key columns that the rows have; one of another column, so that there is one, when they have none: their key
+    is NULL, which is refused.
+    """
     return [name for name in keys if name in columns] or list(columns[:1])
 
 
 def _has_plain_keys(insert: Insert, columns: Sequence[str]) -> bool:
     """Whether the keys of the rows are literals and parameters, which are the same wherever they are said."""
     source, keys = insert.source, insert.target.table.primary_key
-    if not isinstance(source, ValuesRows) or len(source.values) > _KEYS_MAX or not set(keys) <= set(columns) or insert.ctes is not None:
+    if (
+        not isinstance(source, ValuesRows)
+        or len(source.values) > _KEYS_MAX
+        or not set(keys) <= set(columns)
+        or insert.ctes is not None
+    ):
         return False
     cells = [row[columns.index(name)] for row in source.values for name in keys]
     return all(cell.is_literal or cell.parameter(insert.parameters) is not None for cell in cells)
@@ -128,6 +162,11 @@ def _say_narrowed(composer: Composer, insert: Insert, columns: Sequence[str]) ->
         composer.say(" OR " if number else "")
         for position, name in enumerate(keys):
             value = row[columns.index(name)]
-            composer.say(" AND " if position else "(", f"{quoted(name)} = CAST(", *value.words, f" AS {target.table.column(name).type})")
+            composer.say(
+                " AND " if position else "(",
+                f"{quoted(name)} = CAST(",
+                *value.words,
+                f" AS {target.table.column(name).type})",
+            )
         composer.say(")")
     composer.say(f") AS {quoted(target.alias)}")

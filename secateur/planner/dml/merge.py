@@ -8,8 +8,8 @@
       WHEN NOT MATCHED BY SOURCE [AND condition] THEN { UPDATE SET ... | DELETE | DO NOTHING | ERROR [message] }
     [RETURNING ...]
 
-Of the clauses of one kind the first whose condition is true decides. The query for the effects has one part for each kind, in which those names can be seen
-that the dialect allows there.
+Of the clauses of one kind the first whose condition is true decides. The query for the effects has one part for each
+kind, in which those names can be seen that the dialect allows there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,14 @@ from secateur.planner.dml.assignments import read_assignments, read_column
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.expressions import TextSpan, is_default, read_expression, read_parenthesized
 from secateur.planner.dml.returning import read_returning
-from secateur.planner.dml.row_changes import RowChangesQuery, Value, action_text, column_of, row_changes_items, target_text
+from secateur.planner.dml.row_changes import (
+    RowChangesQuery,
+    Value,
+    action_text,
+    column_of,
+    row_changes_items,
+    target_text,
+)
 from secateur.planner.dml.target import ChangeTarget, read_target
 from secateur.planner.dml.update import assigned_values
 from secateur.planner.text.dialect import quoted
@@ -109,7 +116,10 @@ class Merge:
     @property
     def needs_columns(self) -> bool:
         """Whether :meth:`effects` has to know the columns of the source."""
-        return any(isinstance(clause.values, _Columns) and clause.action in (RowAction.INSERT, RowAction.UPDATE) for clause in self.clauses)
+        return any(
+            isinstance(clause.values, _Columns) and clause.action in (RowAction.INSERT, RowAction.UPDATE)
+            for clause in self.clauses
+        )
 
     def effects(self, columns: Sequence[str]) -> RowChangesQuery:
         """The query for effects.
@@ -118,7 +128,8 @@ class Merge:
             columns: The columns of the source; not looked at unless :attr:`needs_columns`.
 
         Raises:
-            ProgrammingError: The source has another number of columns than the table, or one that the table does not have.
+            ProgrammingError: The source has another number of columns than the table, or one that the table does not
+                have.
         """
         composer = Composer(self.sql, self.parameters)
         if self.ctes is not None:
@@ -141,7 +152,9 @@ class Merge:
         chosen: dict[str, Value] = {}
         for column in table.columns:
             stays: Value = (column_of(target, column.name),) if is_there else ("NULL",)
-            each = [("CAST((", *own[column.name], f") AS {column.type})") if column.name in own else stays for own in values]
+            each = [
+                ("CAST((", *own[column.name], f") AS {column.type})") if column.name in own else stays for own in values
+            ]
             chosen[column.name] = stays if all(value == stays for value in each) else _decided(clauses, each)
         actions = [_action(clause) for clause in clauses]
         row_changes_items(composer, target, _decided(clauses, actions), chosen, is_there=is_there)
@@ -151,16 +164,26 @@ class Merge:
             case _Kind.MATCHED:
                 composer.say(f" FROM {item} JOIN {source} ON ", *self._condition())
             case _Kind.NOT_MATCHED:
-                composer.say(f" FROM (SELECT {alias}.* FROM {source} LEFT JOIN {item} ON ", *self._condition(), f" WHERE {key} IS NULL) AS {alias}")
+                composer.say(
+                    f" FROM (SELECT {alias}.* FROM {source} LEFT JOIN {item} ON ",
+                    *self._condition(),
+                    f" WHERE {key} IS NULL) AS {alias}",
+                )
             case _Kind.BY_SOURCE:
                 own = quoted(target.alias)
                 marked = f'(SELECT *, TRUE AS "is source" FROM {_SOURCE}) AS {alias}'
-                composer.say(f" FROM (SELECT {own}.* FROM {item} LEFT JOIN {marked} ON ", *self._condition(), f' WHERE {alias}."is source" IS NULL) AS {own}')
+                composer.say(
+                    f" FROM (SELECT {own}.* FROM {item} LEFT JOIN {marked} ON ",
+                    *self._condition(),
+                    f' WHERE {alias}."is source" IS NULL) AS {own}',
+                )
 
     def _condition(self) -> Value:
         if isinstance(self.on, TextSpan):
             return ("(", self.on, ")")
-        return (" AND ".join(f"{column_of(self.target, name)} = {quoted(self.alias)}.{quoted(name)}" for name in self.on),)
+        return (
+            " AND ".join(f"{column_of(self.target, name)} = {quoted(self.alias)}.{quoted(name)}" for name in self.on),
+        )
 
     def _values(self, clause: _Clause, columns: Sequence[str]) -> dict[str, Value]:
         if not isinstance(clause.values, _Columns):
@@ -171,12 +194,20 @@ class Merge:
         if clause.values is _Columns.BY_NAME:
             return {table.column(name).name: (f"{quoted(self.alias)}.{quoted(name)}",) for name in columns}
         if len(columns) != len(table.columns):
-            message = f"the source has {len(columns)} columns for the {len(table.columns)} of {table.name}: name the values, or say BY NAME"
+            message = (
+                f"the source has {len(columns)} columns for the {len(table.columns)} of {table.name}: name the values,"
+                " or say BY NAME"
+            )
             raise located(ProgrammingError, message, self.sql, self.source.start, self.source.end - self.source.start)
-        return {column.name: (f"{quoted(self.alias)}.{quoted(name)}",) for column, name in zip(table.columns, columns, strict=True)}
+        return {
+            column.name: (f"{quoted(self.alias)}.{quoted(name)}",)
+            for column, name in zip(table.columns, columns, strict=True)
+        }
 
 
-def read_merge(cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: TextSpan | None) -> Merge:
+def read_merge(
+    cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: TextSpan | None
+) -> Merge:
     """Read a MERGE statement.
 
     Args:
@@ -303,7 +334,9 @@ def _read_insert(cursor: TokenCursor, table: TableDef) -> dict[str, Value] | _Co
             break
     cursor.expect(")")
     if len(values) != len(columns):
-        message = f"{len(values)} value{'' if len(values) == 1 else 's'} for the {len(columns)} columns {', '.join(columns)}"
+        message = (
+            f"{len(values)} value{'' if len(values) == 1 else 's'} for the {len(columns)} columns {', '.join(columns)}"
+        )
         raise located(ProgrammingError, message, cursor.sql, offset)
     return dict(zip(columns, values, strict=True))
 

@@ -1,6 +1,7 @@
 """``RETURNING expression, ...``: what the user wants of the rows that a statement has changed.
 
-It is a query over those rows in place of the table, one line for each. Of a deleted row it sees what it was, of every other what it has become.
+It is a query over those rows in place of the table, one line for each. Of a deleted row it sees what it was, of every
+other what it has become.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ MERGE_ACTION: Final = "merge_action"
 _NOT_OF_ONE_ROW: Final = (exp.AggFunc, exp.Window, exp.Query, exp.Unnest, exp.Explode)
 
 
-def read_returning(cursor: TokenCursor, target: ChangeTarget, parameters: Parameters, *, with_action: bool = False) -> tuple[Composed, bool] | None:
+def read_returning(
+    cursor: TokenCursor, target: ChangeTarget, parameters: Parameters, *, with_action: bool = False
+) -> tuple[Composed, bool] | None:
     """Read the clause, which ends the statement; None when the statement ends without it.
 
     Args:
@@ -63,10 +66,19 @@ def read_returning(cursor: TokenCursor, target: ChangeTarget, parameters: Parame
     query = composer.finish()
     tree = parse_query(query.text, tokenize(query.text))
     if not isinstance(tree, exp.Select) or any(node is not tree for node in tree.find_all(*_NOT_OF_ONE_ROW)):
-        raise located(ProgrammingError, "RETURNING takes values of the changed row alone: no aggregates, windows or subqueries", cursor.sql, start)
+        raise located(
+            ProgrammingError,
+            "RETURNING takes values of the changed row alone: no aggregates, windows or subqueries",
+            cursor.sql,
+            start,
+        )
     return query, names_action
 
 
 def _is_action(cursor: TokenCursor) -> bool:
     token, behind = cursor.peek(), cursor.peek(1)
-    return token is not None and token.text.casefold() == MERGE_ACTION and (behind is None or (cursor.peek(1) is not None and behind.text == ","))
+    return (
+        token is not None
+        and token.text.casefold() == MERGE_ACTION
+        and (behind is None or (cursor.peek(1) is not None and behind.text == ","))
+    )

@@ -1,4 +1,6 @@
-"""Changes that are worked out at one place for all partitions, as queries for :class:`~secateur.engine.sql.row_changes.RowChanges`, not planned yet."""
+"""Changes that are worked out at one place for all partitions, as queries for
+:class:`~secateur.engine.sql.row_changes.RowChanges`, not planned yet.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ class RowChangesQuery:
         duplicate_match: What it means that a row is found twice.
         returning: The query for what the user wants of the rows concerned, over the table alone; None for nothing.
         names_action: Whether ``returning`` has one parameter more than the statement: the action of the row.
-        is_single_partition: Whether a key that is in one partition alone can be seen to, and written, by the primary of that partition.
+        is_single_partition: Whether a key that is in one partition alone can be seen to, and written, by the primary of
+            that partition.
     """
 
     table: TableDef
@@ -49,7 +52,9 @@ def column_of(target: ChangeTarget, column: str) -> str:
     return f"{quoted(target.alias)}.{quoted(column)}"
 
 
-def row_changes_items(composer: Composer, target: ChangeTarget, action: Value, values: Mapping[str, Value], *, is_there: bool = True) -> None:
+def row_changes_items(
+    composer: Composer, target: ChangeTarget, action: Value, values: Mapping[str, Value], *, is_there: bool = True
+) -> None:
     """Say the select list of a query for effects.
 
     Args:
@@ -57,7 +62,8 @@ def row_changes_items(composer: Composer, target: ChangeTarget, action: Value, v
         target: The table that is changed.
         action: The action of the row.
         values: By column, what it becomes; other columns stay as they are.
-        is_there: Whether the target is in reach, so that its old key and columns can be named; else columns without a value become NULL.
+        is_there: Whether the target is in reach, so that its old key and columns can be named; else columns without a
+            value become NULL.
     """
     table = target.table
     composer.say("CAST(", *action, ' AS VARCHAR) AS "action"')
@@ -65,7 +71,14 @@ def row_changes_items(composer: Composer, target: ChangeTarget, action: Value, v
         old = column_of(target, name) if is_there else f"CAST(NULL AS {table.column(name).type})"
         composer.say(f', {old} AS "old {position}"')
     absent: Value = ("NULL",)
-    say_values(composer, target, {column.name: values.get(column.name, (column_of(target, column.name),) if is_there else absent) for column in table.columns})
+    say_values(
+        composer,
+        target,
+        {
+            column.name: values.get(column.name, (column_of(target, column.name),) if is_there else absent)
+            for column in table.columns
+        },
+    )
 
 
 def say_values(composer: Composer, target: ChangeTarget, values: Mapping[str, Value]) -> None:

@@ -59,7 +59,9 @@ def read_relation(cursor: TokenCursor, find: Callable[[str], _R]) -> _R:
     try:
         return find(name)
     except UnknownTableError as error:
-        raise located(UnknownTableError, error.message, cursor.sql, token.start, token.end - token.start + 1, **error.details) from None
+        raise located(
+            UnknownTableError, error.message, cursor.sql, token.start, token.end - token.start + 1, **error.details
+        ) from None
 
 
 def read_target(cursor: TokenCursor, find: Callable[[str], TableDef]) -> ChangeTarget:

@@ -4,8 +4,9 @@
 
     [WITH ...] UPDATE t [[AS] x] SET a = value, (b, c) = (value, value), ... [FROM tables] [WHERE condition] [RETURNING ...]
 
-Each value is cast to the type of its column, as the dialect does it; all values are computed from the row as it was before. A row that meets several rows of
-FROM takes the values of one of them. Columns of the primary key may be assigned: the row moves.
+Each value is cast to the type of its column, as the dialect does it; all values are computed from the row as it was
+before. A row that meets several rows of FROM takes the values of one of them. Columns of the primary key may be
+assigned: the row moves.
 """
 
 from __future__ import annotations
@@ -20,7 +21,14 @@ from secateur.planner.dml.change import ChangeQuery, read_clause
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.expressions import TextSpan, read_expression
 from secateur.planner.dml.returning import read_returning
-from secateur.planner.dml.row_changes import RowChangesQuery, Value, action_text, column_of, row_changes_items, target_text
+from secateur.planner.dml.row_changes import (
+    RowChangesQuery,
+    Value,
+    action_text,
+    column_of,
+    row_changes_items,
+    target_text,
+)
 from secateur.planner.dml.target import ChangeTarget, read_target
 from secateur.planner.statement import ChangeKind
 from secateur.planner.text.dialect import quoted
@@ -54,7 +62,9 @@ class Update:
 
     @property
     def stays(self) -> bool:
-        """Whether rows stay in their partitions and nothing else is wanted, so that members can carry it out where the rows are."""
+        """Whether rows stay in their partitions and nothing else is wanted, so that members can carry it out where the
+        rows are.
+        """
         moves = any(assignment.column in self.target.table.primary_key for assignment in self.assignments)
         return not moves and self.ctes is None and self.sources is None and self.returning is None
 
@@ -84,7 +94,8 @@ class Update:
         row_changes_items(composer, self.target, (action_text(RowAction.UPDATE),), assigned_values(self.assignments))
         composer.say(" FROM ")
         if self.sources is not None:
-            # In front of the target: behind it, a subquery among the sources could name columns of the target, which the dialect refuses.
+            # In front of the target: behind it, a subquery among the sources could name columns of the target, which
+            # the dialect refuses.
             composer.say(self.sources, ", ")
         composer.say(target_text(self.target))
         if self.where is not None:
@@ -93,7 +104,9 @@ class Update:
         return RowChangesQuery(self.target.table, composer.finish(), DuplicateMatchPolicy.FIRST, query, names_action)
 
 
-def read_update(cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: TextSpan | None) -> Update:
+def read_update(
+    cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: TextSpan | None
+) -> Update:
     """Read an UPDATE statement.
 
     Args:
@@ -119,4 +132,6 @@ def read_update(cursor: TokenCursor, parameters: Parameters, find: Callable[[str
 
 def assigned_values(assignments: tuple[Assignment, ...]) -> dict[str, Value]:
     """The values by column; DEFAULT is NULL."""
-    return {assignment.column: ("NULL",) if assignment.value is None else (assignment.value,) for assignment in assignments}
+    return {
+        assignment.column: ("NULL",) if assignment.value is None else (assignment.value,) for assignment in assignments
+    }

@@ -1,4 +1,6 @@
-"""Common table expressions in front of a statement that changes or turns rows: ``WITH q AS (...) DELETE FROM t ...``."""
+"""Common table expressions in front of a statement that changes or turns rows:
+``WITH q AS (...) DELETE FROM t ...``.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ _VERBS: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "PIVOT", "UNPI
 
 
 def split_with(tokens: Sequence[Token]) -> tuple[TextSpan | None, Sequence[Token]]:
-    """The WITH clause of a statement that changes or turns rows, and the tokens of that statement; None and all the tokens for everything else."""
+    """The WITH clause of a statement that changes or turns rows, and the tokens of that statement; None and all the
+    tokens for everything else.
+    """
     if tokens[0].text.upper() != "WITH":
         return None, tokens
     depth = 0

@@ -71,7 +71,9 @@ class ExplainedStatement:
     json: dict[str, Any]
 
 
-def explain(statement: Statement, params: Sequence[Any] | Mapping[str, Any], view: TopologyView, settings: Mapping[str, Any]) -> ExplainedStatement:
+def explain(
+    statement: Statement, params: Sequence[Any] | Mapping[str, Any], view: TopologyView, settings: Mapping[str, Any]
+) -> ExplainedStatement:
     """Explain a planned statement.
 
     Args:
@@ -89,16 +91,23 @@ def explain(statement: Statement, params: Sequence[Any] | Mapping[str, Any], vie
             return _explain_select(statement, view.topology, enabled=enabled)
         case CopyTo(select, options):
             explained = _explain_select(select, view.topology, enabled=enabled)
-            return ExplainedStatement(f"COPY to {options.path}, written by the client, from:\n{explained.text}", explained.json)
+            return ExplainedStatement(
+                f"COPY to {options.path}, written by the client, from:\n{explained.text}", explained.json
+            )
         case CopyFrom(table, _, options):
-            return _explain_other(f"COPY: the client reads {options.path} and loads its rows into {table.name}", view.topology, enabled=enabled)
+            return _explain_other(
+                f"COPY: the client reads {options.path} and loads its rows into {table.name}",
+                view.topology,
+                enabled=enabled,
+            )
         case InsertSelect(table, _, select):
             explained = _explain_select(select, view.topology, enabled=enabled)
             return ExplainedStatement(f"INSERT into {table.name} from:\n{explained.text}", explained.json)
         case WholeChange(table=table, select=select, is_single_partition=is_single_partition):
             explained = _explain_select(select, view.topology, enabled=enabled)
             return ExplainedStatement(
-                f"change of {table.name}, worked out by one member from:\n{explained.text}\n{publication(table, None if is_single_partition else 0)}",
+                f"change of {table.name}, worked out by one member"
+                f" from:\n{explained.text}\n{publication(table, None if is_single_partition else 0)}",
                 explained.json,
             )
         case ChangeStatement():
@@ -107,8 +116,19 @@ def explain(statement: Statement, params: Sequence[Any] | Mapping[str, Any], vie
             return _explain_insert(statement, view.topology, enabled=enabled)
         case CreateTableAs(table, select=SelectStatement() as select):
             explained = _explain_select(select, view.topology, enabled=enabled)
-            return ExplainedStatement(f"CREATE TABLE {table.name} at the controller, and its rows from:\n{explained.text}", explained.json)
-        case CreateTable() | CreateTableAs() | CreateIndex() | DropIndex() | AlterTable() | DropTable() | CreateView() | DropView():
+            return ExplainedStatement(
+                f"CREATE TABLE {table.name} at the controller, and its rows from:\n{explained.text}", explained.json
+            )
+        case (
+            CreateTable()
+            | CreateTableAs()
+            | CreateIndex()
+            | DropIndex()
+            | AlterTable()
+            | DropTable()
+            | CreateView()
+            | DropView()
+        ):
             return _explain_other("DDL runs at the controller and reads no partition", view.topology, enabled=enabled)
         case ShowSettings():
             return _explain_other("SHOW tells of the session and reads no partition", view.topology, enabled=enabled)
@@ -136,7 +156,9 @@ def _explain_change(change: ChangeStatement, topology: Topology, *, enabled: boo
     lines = [f"{change.kind.name} of {table.name}", *head_text(pruning, facts)]
     if not is_empty:
         lines.append(f"backups:{listed(backups) or ' none'}")
-        lines.append(publication(table, len(target.possible) if target.known else 1 if is_one_key(target.scan) else None))
+        lines.append(
+            publication(table, len(target.possible) if target.known else 1 if is_one_key(target.scan) else None)
+        )
     return ExplainedStatement("\n".join(lines + dag_text(dag)), {"pruning": pruning, "dag": dag})
 
 
@@ -148,9 +170,16 @@ def _explain_insert(insert: InsertRows, topology: Topology, *, enabled: bool) ->
     partitions = None if scan["partitions"] is None else [f"p{partition}" for partition in scan["partitions"]]
     lines = [
         f"INSERT of {insert.rows.num_rows} row{'' if insert.rows.num_rows == 1 else 's'} into {table.name}",
-        f"execution: {pruning['execution']} on {len(pruning['required_members'])} of {pruning['members_total']} members{listed(pruning['required_members'])}",
+        (
+            f"execution: {pruning['execution']} on {len(pruning['required_members'])} of {pruning['members_total']}"
+            f" members{listed(pruning['required_members'])}"
+        ),
         f"tree: {pruning['tree']}",
-        f"because {scan['reason']}" if partitions is None else f"rows go to {len(partitions)} of {scan['partitions_total']} partitions{listed(partitions)}",
+        (
+            f"because {scan['reason']}"
+            if partitions is None
+            else f"rows go to {len(partitions)} of {scan['partitions_total']} partitions{listed(partitions)}"
+        ),
         f"backups:{listed(pruning['backup_members']) or ' none'}",
         publication(table, None if partitions is None else len(partitions)),
     ]
@@ -187,7 +216,12 @@ def _explain_select(statement: SelectStatement, topology: Topology, *, enabled: 
 
 
 def _pruning(
-    statement: SelectStatement, outer: SelectStatement, steps: Sequence[ExplainedStep], topology: Topology, *, enabled: bool
+    statement: SelectStatement,
+    outer: SelectStatement,
+    steps: Sequence[ExplainedStep],
+    topology: Topology,
+    *,
+    enabled: bool,
 ) -> tuple[dict[str, Any], list[ScanExplanation]]:
     """The member ``pruning`` of the document, and the facts about the scans of ``outer`` that it is made from."""
     plan = outer.plan
@@ -199,7 +233,10 @@ def _pruning(
     only_keys = all(step.use is SubqueryUse.KEYS for step in steps)
     found = "the keys of the join are" if only_keys else "the values of the subquery are"
     facts = [scan_facts(scan, bounds, tree, known, count, enabled=enabled, found=found) for scan, bounds, tree in scans]
-    prunable = any(fact.scan.reason is None and not isinstance(tree.root, (All, Everywhere)) for fact, tree in zip(facts, trees, strict=True))
+    prunable = any(
+        fact.scan.reason is None and not isinstance(tree.root, (All, Everywhere))
+        for fact, tree in zip(facts, trees, strict=True)
+    )
     reasons = list(dict.fromkeys(fact.reason for fact in facts if fact.reason is not None))
     own_execution, own_members = execution_mode(plan, facts, topology)
     execution, members = combined_execution_mode(own_execution, own_members, steps, topology.member_ids)
@@ -207,7 +244,11 @@ def _pruning(
     pruning: dict[str, Any] = {
         "enabled": enabled,
         "applicable": enabled and prunable,
-        "reason": "; ".join(reasons) if reasons and len(unpruned) == len([fact for fact in facts if not fact.scan.replicated]) else None,
+        "reason": (
+            "; ".join(reasons)
+            if reasons and len(unpruned) == len([fact for fact in facts if not fact.scan.replicated])
+            else None
+        ),
         "tree": "; ".join(map(str, trees)),
         "execution": execution,
         "topology_version": topology.version,
@@ -215,7 +256,10 @@ def _pruning(
         "members_total": len(topology.members),
         "scans": [*(scan_json(fact) for fact in facts), *(scan for step in steps for scan in step.pruning["scans"])],
     }
-    rewrites = [*dict.fromkeys(JOIN_KEYS_FIRST if step.use is SubqueryUse.KEYS else MATERIALIZE_SUBQUERY for step in steps), *outer.rewrites]
+    rewrites = [
+        *dict.fromkeys(JOIN_KEYS_FIRST if step.use is SubqueryUse.KEYS else MATERIALIZE_SUBQUERY for step in steps),
+        *outer.rewrites,
+    ]
     if rewrites:
         pruning["rewrites"] = rewrites
     if outer.colocated:
@@ -238,11 +282,18 @@ def _explain_step(step: Step, first: int, whole: SelectStatement, topology: Topo
     params = None if whole.params is None else (*whole.params, *unknown)
     explained = _explain_select(replace(step.query, params=params, lists=whole.lists), topology, enabled=True)
     parameters = tuple(range(first, first + step.parameter_count))
-    return ExplainedStep(parameters, step.use, step.text, explained.text, explained.json["pruning"], step.values_max, step.estimate)
+    return ExplainedStep(
+        parameters, step.use, step.text, explained.text, explained.json["pruning"], step.values_max, step.estimate
+    )
 
 
 def _dag(
-    plan: SelectPlan, facts: Sequence[ScanExplanation], params: Sequence[Any] | None, topology: Topology, execution: str, members: Sequence[str]
+    plan: SelectPlan,
+    facts: Sequence[ScanExplanation],
+    params: Sequence[Any] | None,
+    topology: Topology,
+    execution: str,
+    members: Sequence[str],
 ) -> dict[str, Any]:
     if execution == "none" or not members:
         return {"vertices": [], "edges": []}
@@ -255,7 +306,13 @@ def _dag(
     return describe_select(plan, [fact.possible for fact in facts], values, topology, members[0])
 
 
-def _text(plan: SelectPlan, pruning: dict[str, Any], facts: Sequence[ScanExplanation], steps: Sequence[ExplainedStep], dag: dict[str, Any]) -> str:
+def _text(
+    plan: SelectPlan,
+    pruning: dict[str, Any],
+    facts: Sequence[ScanExplanation],
+    steps: Sequence[ExplainedStep],
+    dag: dict[str, Any],
+) -> str:
     lines = head_text(pruning, facts)
     match plan.strategy:
         case Strategy.TWO_STAGE:

@@ -28,7 +28,10 @@ def head_text(pruning: dict[str, Any], facts: Sequence[ScanExplanation]) -> list
     members = pruning["required_members"]
     may = "" if all(fact.known for fact in facts) else "at most "
     lines = [
-        f"execution: {pruning['execution']} on {may}{len(members)} of {pruning['members_total']} members{listed(members)}",
+        (
+            f"execution: {pruning['execution']} on {may}{len(members)} of {pruning['members_total']}"
+            f" members{listed(members)}"
+        ),
         f"pruning: {'on' if pruning['enabled'] else 'off'}, topology version {pruning['topology_version']}",
     ]
     if pruning["tree"]:
@@ -51,9 +54,15 @@ def _scan_text(fact: ScanExplanation) -> list[str]:
     if fact.partitions is None:
         kept = f"all {total} partitions" if fact.known else f"of {total} partitions those of the parameters"
         return [f"scan {name}: {kept}", f"  because {fact.reason}", *_key_bounds_text(fact.keys)]
-    lines = [f"scan {name}: {len(fact.partitions)} of {total} partitions{listed([f'p{partition}' for partition in fact.partitions])}"]
+    lines = [
+        f"scan {name}: {len(fact.partitions)} of {total}"
+        f" partitions{listed([f'p{partition}' for partition in fact.partitions])}"
+    ]
     if fact.key_values:
-        lines.append(f"  partitioning key ({', '.join(fact.key)}): {', '.join(_key_text(key) for key in fact.key_values[:_PARTITIONS_SHOWN_MAX])}")
+        lines.append(
+            f"  partitioning key ({', '.join(fact.key)}):"
+            f" {', '.join(_key_text(key) for key in fact.key_values[:_PARTITIONS_SHOWN_MAX])}"
+        )
     return [*lines, *_key_bounds_text(fact.keys)] if fact.partitions else lines
 
 
@@ -67,7 +76,11 @@ def _key_bounds_text(keys: KeySlice | None) -> list[str]:
             return [f"  primary key bounds: {_ranges_text(keys, 'key')}"]
         case IndexSlice(name, columns, part):
             what = f"({', '.join(columns)})" if len(columns) > 1 else columns[0]
-            said = f"{what} = {_key_text(json_values(part.values))}" if isinstance(part, KeyPrefix) else _ranges_text(part, what)
+            said = (
+                f"{what} = {_key_text(json_values(part.values))}"
+                if isinstance(part, KeyPrefix)
+                else _ranges_text(part, what)
+            )
             return [f"  index {name}: {said}"]
         case _:
             assert_never(keys)
@@ -86,8 +99,17 @@ def dag_text(dag: dict[str, Any]) -> list[str]:
     """The vertices and edges; no line when there are none."""
     if not dag["vertices"]:
         return []
-    vertices = [f"  {vertex['name']} x{vertex['local_parallelism']}{listed(vertex['members'])}" for vertex in dag["vertices"]]
-    return ["dag:", *vertices, *(f"  {edge['from']} -> {edge['to']}: {edge['kind']}{', distributed' if edge['distributed'] else ''}" for edge in dag["edges"])]
+    vertices = [
+        f"  {vertex['name']} x{vertex['local_parallelism']}{listed(vertex['members'])}" for vertex in dag["vertices"]
+    ]
+    return [
+        "dag:",
+        *vertices,
+        *(
+            f"  {edge['from']} -> {edge['to']}: {edge['kind']}{', distributed' if edge['distributed'] else ''}"
+            for edge in dag["edges"]
+        ),
+    ]
 
 
 def stages_text(plan: SelectPlan) -> list[str]:

@@ -1,4 +1,6 @@
-"""The head of an EXPLAIN: ``EXPLAIN [ANALYZE] [(option, ...)]``, where an option is ``FORMAT JSON``, ``FORMAT TEXT`` or ``ANALYZE``."""
+"""The head of an EXPLAIN: ``EXPLAIN [ANALYZE] [(option, ...)]``, where an option is ``FORMAT JSON``, ``FORMAT TEXT`` or
+``ANALYZE``.
+"""
 
 from __future__ import annotations
 

@@ -50,7 +50,14 @@ class ScanExplanation:
 
 
 def scan_facts(
-    scan: ScanPlan, bounds: ScanBounds, shown: PartitionTree, params: Sequence[Any] | None, count: int, *, enabled: bool, found: str
+    scan: ScanPlan,
+    bounds: ScanBounds,
+    shown: PartitionTree,
+    params: Sequence[Any] | None,
+    count: int,
+    *,
+    enabled: bool,
+    found: str,
 ) -> ScanExplanation:
     """What is known of a scan.
 
@@ -99,7 +106,10 @@ def _bound_reason(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any]) -> 
                 values = test.values(params, types[column])
                 if allowed(test.comparison_target, test.comparison, values, types[column]) is None:
                     if UNKNOWN in values and not any(isinstance(operand, ParameterList) for operand in test.operands):
-                        return f"what {column} is compared with is known to DuckDB alone for these parameters: pass the value itself"
+                        return (
+                            f"what {column} is compared with is known to DuckDB alone for these parameters: pass the"
+                            " value itself"
+                        )
                     if UNKNOWN in values:
                         return f"what {column} is compared with is not a list of {types[column]} values: pass one"
                     shown = ", ".join(value_text(value) for value in values[:3])
@@ -134,7 +144,12 @@ def execution_mode(plan: SelectPlan, facts: Sequence[ScanExplanation], topology:
     """The execution mode and the members that are needed, or may be where parameters are open."""
     if all(fact.known and not fact.possible for fact in facts):
         return ("none", []) if plan.empty is not None else ("local", [])
-    owners = {member for fact in facts if not fact.scan.replicated and fact.possible for member in topology.primaries(fact.scan.group, list(fact.possible))}
+    owners = {
+        member
+        for fact in facts
+        if not fact.scan.replicated and fact.possible
+        for member in topology.primaries(fact.scan.group, list(fact.possible))
+    }
     members = [member for member in topology.member_ids if member in owners]
     if not members:
         return "local", list(topology.member_ids[:1])
@@ -153,7 +168,9 @@ def is_one_key(scan: ScanPlan) -> bool:
 def _names_one_value(box: Box, column: str) -> bool:
     for choice in box[column].choices:
         operands = [operand for test in choice.tests for operand in test.compared]
-        if any(isinstance(operand, ParameterList) for operand in operands) or not all(test.names_values for test in choice.tests):
+        if any(isinstance(operand, ParameterList) for operand in operands) or not all(
+            test.names_values for test in choice.tests
+        ):
             continue
         constants = len(choice.domain.points) + sum(isinstance(operand, Constant) for operand in operands)
         if choice.domain.is_finite and constants + sum(isinstance(operand, Parameter) for operand in operands) == 1:

@@ -1,4 +1,6 @@
-"""EXPLAIN of a query in steps: the subqueries that run first, each with an explanation of its own, beside that of the rest."""
+"""EXPLAIN of a query in steps: the subqueries that run first, each with an explanation of its own, beside that of the
+rest.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +38,29 @@ class ExplainedStep:
     estimate: int | None
 
     def to_json(self) -> dict[str, Any]:
-        reckoned = {} if self.estimate is None else {"parameters": list(self.parameters), "estimate": self.estimate, "values_max": self.values_max}
-        return {"parameter": self.parameters[0], "values": self.use.value, "sql": self.sql, **reckoned, "pruning": self.pruning}
+        reckoned = (
+            {}
+            if self.estimate is None
+            else {"parameters": list(self.parameters), "estimate": self.estimate, "values_max": self.values_max}
+        )
+        return {
+            "parameter": self.parameters[0],
+            "values": self.use.value,
+            "sql": self.sql,
+            **reckoned,
+            "pruning": self.pruning,
+        }
 
     def lines(self) -> list[str]:
         names = ", ".join(f"?{index}{'' if self.use is SubqueryUse.VALUE else '[]'}" for index in self.parameters)
-        reckoned = [] if self.estimate is None else [f"  keys of joins: about {self.estimate:,} expected, with more than {self.values_max:,} it runs undivided"]
+        reckoned = (
+            []
+            if self.estimate is None
+            else [
+                f"  keys of joins: about {self.estimate:,} expected, with more than {self.values_max:,} it runs"
+                " undivided"
+            ]
+        )
         explained = self.text.partition("\ndag:")[0].splitlines()
         lines = [f"  {line}" for line in explained if not line.startswith("pruning:")]
         return [f"before that, {names} from: {' '.join(self.sql.split())}", *reckoned, *lines]
@@ -57,7 +76,9 @@ def needs_values(node: Node, parameter_count: int) -> bool:
     return False
 
 
-def combined_execution_mode(execution: str, members: Sequence[str], steps: Sequence[ExplainedStep], member_ids: Sequence[str]) -> tuple[str, list[str]]:
+def combined_execution_mode(
+    execution: str, members: Sequence[str], steps: Sequence[ExplainedStep], member_ids: Sequence[str]
+) -> tuple[str, list[str]]:
     """The execution mode and the members of a query with its steps: local when one member does all of it."""
     if not steps:
         return execution, list(members)

@@ -1,4 +1,6 @@
-"""What EXPLAIN says of statements that write: whose partitions, who keeps the copies, and how the change becomes visible."""
+"""What EXPLAIN says of statements that write: whose partitions, who keeps the copies, and how the change becomes
+visible.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +20,27 @@ _KEYS_SHOWN_MAX: Final = 100
 
 
 def copy_holders(table: TableDef, partitions: Iterable[int], topology: Topology) -> tuple[list[str], list[str]]:
-    """The members that own some partitions, and those that keep backups of them; of a replicated table every member is an owner."""
+    """The members that own some partitions, and those that keep backups of them; of a replicated table every member is
+    an owner.
+    """
     if table.replicated:
         return list(topology.member_ids), []
     ownership = topology.ownership(table.scheme.affinity_group())
     holders = [ownership.holders(partition) for partition in partitions]
     owners = {primary for primary, *_ in holders}
     backups = {member for _, *others in holders for member in others}
-    return [member for member in topology.member_ids if member in owners], [member for member in topology.member_ids if member in backups]
+    return [member for member in topology.member_ids if member in owners], [
+        member for member in topology.member_ids if member in backups
+    ]
 
 
 def publication(table: TableDef, partitions: int | None) -> str:
     """How a change of so many partitions becomes visible; None when that depends on parameters."""
     if partitions is None:
-        return "written: as on one partition, by its primary and backups, or else aside on all copies, then published at once by the controller"
+        return (
+            "written: as on one partition, by its primary and backups, or else aside on all copies, then published at"
+            " once by the controller"
+        )
     if partitions == 1 and not table.replicated:
         return "written: by the primary, then by its backups"
     return "written: aside on all copies, then published at once by the controller"
@@ -44,9 +53,15 @@ def insert_pruning(table: TableDef, rows: pa.Table, topology: Topology, *, enabl
         NoRangeError: A row that no range covers, nor is a range made for it.
     """
     partitions = _partitions(rows, table)
-    owners, backups = copy_holders(table, partitions, topology) if partitions is not None else (list(topology.member_ids), [])
+    owners, backups = (
+        copy_holders(table, partitions, topology) if partitions is not None else (list(topology.member_ids), [])
+    )
     execution = "none" if not rows.num_rows else "local" if len(owners) == 1 else "distributed"
-    reason = None if partitions is not None else "ranges are made for some of the rows when they are written: their partitions are not known before"
+    reason = (
+        None
+        if partitions is not None
+        else "ranges are made for some of the rows when they are written: their partitions are not known before"
+    )
     key = table.scheme.columns
     scan = {
         "table": table.name,
@@ -85,12 +100,21 @@ def _partitions(rows: pa.Table, table: TableDef) -> list[int] | None:
 def _tree(table: TableDef, partitions: Sequence[int] | None) -> str:
     if table.replicated:
         return "any"
-    return "all" if partitions is None else f"({' | '.join(f'p{partition}' for partition in partitions)})" if partitions else "none"
+    return (
+        "all"
+        if partitions is None
+        else f"({' | '.join(f'p{partition}' for partition in partitions)})"
+        if partitions
+        else "none"
+    )
 
 
 def write_dag(what: str, members: Sequence[str]) -> dict[str, Any]:
     """The member ``dag`` of the document: every owner changes what it has, and nothing flows between them."""
-    return {"vertices": [{"name": what, "members": list(members), "local_parallelism": 1}] if members else [], "edges": []}
+    return {
+        "vertices": [{"name": what, "members": list(members), "local_parallelism": 1}] if members else [],
+        "edges": [],
+    }
 
 
 def _key_values(rows: pa.Table, key: Sequence[str]) -> list[list[Any]] | None:

@@ -14,8 +14,8 @@ DISTINCT            its argument, as a  the aggregate over the distinct values
                     further key
 ==================  ==================  =============================================
 
-The final is cast to the type that the whole aggregate has: the sum of HUGEINT sums, and the like. Sums of DOUBLE depend on the order of addition, here as in
-DuckDB itself.
+The final is cast to the type that the whole aggregate has: the sum of HUGEINT sums, and the like. Sums of DOUBLE depend
+on the order of addition, here as in DuckDB itself.
 
 Source: Gray et al., "Data Cube" (1997), distributive and algebraic aggregates.
 """
@@ -76,7 +76,8 @@ def combine(node: exp.Expr, partial: PartialColumns, type_of: Callable[[str], st
         type_of: The SQL type text of an expression over the scanned relation.
 
     Raises:
-        NotDistributable: An aggregate that cannot be split: ORDER BY inside, more arguments than one, or over a type whose average is not a quotient.
+        NotDistributable: An aggregate that cannot be split: ORDER BY inside, more arguments than one, or over a type
+            whose average is not a quotient.
     """
     call = node.this if isinstance(node, exp.Filter) else node
     name = aggregate_name(call)
@@ -124,11 +125,19 @@ def _distinct(node: exp.Expr, call: exp.Expr, name: str, partial: PartialColumns
 def _argument(call: exp.Expr) -> str:
     """The one argument of an aggregate, as SQL."""
     operands = call.expressions if isinstance(call, exp.Anonymous) else [call.this] if call.this is not None else []
-    extra = () if isinstance(call, exp.Anonymous) else [key for key, value in call.args.items() if value and key not in ("this", "big_int")]
+    extra = (
+        ()
+        if isinstance(call, exp.Anonymous)
+        else [key for key, value in call.args.items() if value and key not in ("this", "big_int")]
+    )
     if not operands or isinstance(operands[0], exp.Star):
         if isinstance(call, exp.Count) and not extra:
             return "*"
         raise NotDistributable(f"{to_sql(call)} has no argument")
-    if extra or len(operands) > 1 or isinstance(operands[0], (exp.Distinct, exp.Order, exp.Limit, exp.IgnoreNulls, exp.RespectNulls)):
+    if (
+        extra
+        or len(operands) > 1
+        or isinstance(operands[0], (exp.Distinct, exp.Order, exp.Limit, exp.IgnoreNulls, exp.RespectNulls))
+    ):
         raise NotDistributable(f"{to_sql(call)} needs all rows in one place")
     return to_sql(operands[0])

@@ -1,7 +1,8 @@
 """From a bound SELECT over one relation to a fragment for the arrow kernel, or the reason why DuckDB has to answer it.
 
-The compiler accepts what it knows to be exact and declines all else; it never raises for a valid statement. Two checks stand behind its own rules: each
-result column must have the type that DuckDB's binder gives it, and ``tests/property/test_kernels_agree.py`` compares both kernels over random statements.
+The compiler accepts what it knows to be exact and declines all else; it never raises for a valid statement. Two checks
+stand behind its own rules: each result column must have the type that DuckDB's binder gives it, and
+``tests/property/test_kernels_agree.py`` compares both kernels over random statements.
 """
 
 from __future__ import annotations
@@ -13,8 +14,19 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.engine.kernels.arrow.doubles import SCALE_MAX
-from secateur.engine.kernels.arrow.expression import ColumnExpression, ConstantExpression, Expression, ParameterExpression
-from secateur.engine.kernels.arrow.fragment import AggregateFunction, ArrowAggregate, ArrowFragment, OrderTerm, slot_name
+from secateur.engine.kernels.arrow.expression import (
+    ColumnExpression,
+    ConstantExpression,
+    Expression,
+    ParameterExpression,
+)
+from secateur.engine.kernels.arrow.fragment import (
+    AggregateFunction,
+    ArrowAggregate,
+    ArrowFragment,
+    OrderTerm,
+    slot_name,
+)
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.planner.fragments.arrow_constants import constant_operand, is_constant
 from secateur.planner.fragments.arrow_values import (
@@ -53,11 +65,14 @@ class KernelDeclined:
     reason: str
 
 
-def compile_arrow(select: exp.Select, schema: Mapping[str, SqlType], relation: str, columns: Sequence[tuple[str, str]]) -> ArrowFragment | KernelDeclined:
+def compile_arrow(
+    select: exp.Select, schema: Mapping[str, SqlType], relation: str, columns: Sequence[tuple[str, str]]
+) -> ArrowFragment | KernelDeclined:
     """Compile a SELECT over one relation.
 
     Args:
-        select: Parsed in DuckDB's dialect, names resolved: columns of the relation, or aliases of the select list. Parameters are ``$1`` and up.
+        select: Parsed in DuckDB's dialect, names resolved: columns of the relation, or aliases of the select list.
+            Parameters are ``$1`` and up.
         schema: Column name to type, of the relation.
         relation: Its name in FROM; an alias there is taken too.
         columns: Name and type text of each result column, as ``DuckDBKernel.describe`` gives them.
@@ -72,14 +87,18 @@ def compile_arrow(select: exp.Select, schema: Mapping[str, SqlType], relation: s
 
 
 class _Compiler:
-    def __init__(self, select: exp.Select, schema: Mapping[str, SqlType], relation: str, columns: Sequence[tuple[str, str]]) -> None:
+    def __init__(
+        self, select: exp.Select, schema: Mapping[str, SqlType], relation: str, columns: Sequence[tuple[str, str]]
+    ) -> None:
         self._clauses = _clauses(select)
         self._columns = columns
         self._rows = RowScope(schema, _qualifiers(self._clauses.get("from"), relation))
         self._items = _select_list(select.expressions, schema)
         if len(self._items) != len(columns):
             raise DeclineError("a select list that is not one result column each")
-        if len(self._items) != len(select.expressions) and [item.output_name for item in self._items] != [name for name, _ in columns]:
+        if len(self._items) != len(select.expressions) and [item.output_name for item in self._items] != [
+            name for name, _ in columns
+        ]:
             raise DeclineError("* over a relation that has not all columns")
         self._aliases = self._named_outputs()
 
@@ -88,15 +107,26 @@ class _Compiler:
         distinct = self._clauses.get("distinct")
         if distinct is not None:
             refuse_unread(distinct)  # DISTINCT ON
-        where = None if "where" not in self._clauses else require_boolean(compile_value(self._clauses["where"].this, self._rows))
+        where = (
+            None
+            if "where" not in self._clauses
+            else require_boolean(compile_value(self._clauses["where"].this, self._rows))
+        )
         groups = self._groups() if self._is_aggregation() else None
         if groups is None and having is not None:
             raise DeclineError("HAVING without groups")
         scope: NameScope = self._rows if groups is None else groups
-        outputs = tuple((name, self._output(item, text, scope)) for item, (name, text) in zip(self._items, self._columns, strict=True))
+        outputs = tuple(
+            (name, self._output(item, text, scope))
+            for item, (name, text) in zip(self._items, self._columns, strict=True)
+        )
         if distinct is not None:
             _require_orderable([expression for _, expression in outputs], "DISTINCT", floats=False)
-        kept = None if having is None or groups is None else require_boolean(compile_value(self._resolved(having.this), groups))
+        kept = (
+            None
+            if having is None or groups is None
+            else require_boolean(compile_value(self._resolved(having.this), groups))
+        )
         sort_keys = () if order is None else self._order(order, scope, outputs, distinct=distinct is not None)
         return ArrowFragment(
             outputs=outputs,
@@ -111,7 +141,9 @@ class _Compiler:
         )
 
     def _named_outputs(self) -> dict[str, exp.Expr]:
-        """The select list by output name; a name that stands for two columns, or hides a column of the relation, is left out and so declined when used."""
+        """The select list by output name; a name that stands for two columns, or hides a column of the relation, is
+        left out and so declined when used.
+        """
         named: dict[str, exp.Expr] = {}
         for item in self._items:
             name = folded(item.output_name)
@@ -127,7 +159,11 @@ class _Compiler:
         if group is None:
             return _GroupScope(self._rows, ())
         refuse_unread(group)  # GROUPING SETS, ROLLUP, CUBE
-        nodes = [item.unalias() for item in self._items if item.find(exp.AggFunc) is None] if group.args.get("all") else group.expressions
+        nodes = (
+            [item.unalias() for item in self._items if item.find(exp.AggFunc) is None]
+            if group.args.get("all")
+            else group.expressions
+        )
         keys = tuple(compile_value(self._group_key(node), self._rows) for node in nodes)
         _require_orderable(keys, "GROUP BY", floats=False)
         if not keys:
@@ -147,14 +183,18 @@ class _Compiler:
             raise DeclineError(f"a column of {expression.type}")
         return expression
 
-    def _order(self, order: exp.Expr, scope: NameScope, outputs: Sequence[tuple[str, Expression]], *, distinct: bool) -> tuple[OrderTerm, ...]:
+    def _order(
+        self, order: exp.Expr, scope: NameScope, outputs: Sequence[tuple[str, Expression]], *, distinct: bool
+    ) -> tuple[OrderTerm, ...]:
         keys = []
         for term in order.expressions:
             if not isinstance(term, exp.Ordered) or isinstance(term.this, exp.Var):
                 raise DeclineError("ORDER BY ALL")
             refuse_unread(term)
             ordinal = self._ordinal(term.this)
-            expression = compile_value(self._resolved(term.this.unnest(), whole=True) if ordinal is None else ordinal, scope)
+            expression = compile_value(
+                self._resolved(term.this.unnest(), whole=True) if ordinal is None else ordinal, scope
+            )
             if distinct:
                 expression = _among_outputs(expression, outputs)
             keys.append(OrderTerm(expression, bool(term.args.get("desc")), bool(term.args.get("nulls_first"))))
@@ -185,8 +225,8 @@ class _Compiler:
     def _resolved(self, node: exp.Expr, *, whole: bool = False) -> exp.Expr:
         """A node of HAVING or ORDER BY with aliases replaced by what they stand for.
 
-        Where a name is both an alias and a column, DuckDB's choice depends on the clause: only ORDER BY of the bare name (``whole``), which is the alias, is
-        taken.
+        Where a name is both an alias and a column, DuckDB's choice depends on the clause: only ORDER BY of the bare
+        name (``whole``), which is the alias, is taken.
         """
         if whole and isinstance(node, exp.Column) and not node.table:
             return self._aliases.get(folded(node.name), node)
@@ -239,7 +279,11 @@ class _GroupScope:
         if function is None:
             raise DeclineError(f"{node.key} is left to DuckDB")
         refuse_unread(node)
-        aggregate = self._count(node) if function is AggregateFunction.COUNT else _computed(function, compile_value(node.this, self._rows))
+        aggregate = (
+            self._count(node)
+            if function is AggregateFunction.COUNT
+            else _computed(function, compile_value(node.this, self._rows))
+        )
         if aggregate not in self.aggregates:
             self.aggregates.append(aggregate)
         return ColumnExpression(slot_name(len(self.keys) + self.aggregates.index(aggregate)), aggregate.type)
@@ -269,7 +313,9 @@ def _computed(function: AggregateFunction, argument: Expression) -> ArrowAggrega
 
 
 def _given_value(node: exp.Expr) -> ConstantExpression | ParameterExpression | None:
-    """A literal or parameter that is cast to a type of which it is a value as it stands, as in ``UPDATE t SET v = ?``."""
+    """A literal or parameter that is cast to a type of which it is a value as it stands, as in
+    ``UPDATE t SET v = ?``.
+    """
     if type(node) is not exp.Cast or not is_constant(node):
         return None
     wanted = cast_type(node)

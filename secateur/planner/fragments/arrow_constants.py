@@ -1,7 +1,9 @@
-"""Literals and parameters that the arrow kernel may compare with a column: those whose meaning for the column's type is certain.
+"""Literals and parameters that the arrow kernel may compare with a column: those whose meaning for the column's type is
+certain.
 
-DuckDB converts a literal to the type of the column it meets, or the column to the type of the literal, by rules of its own. Here a literal passes only where
-every reading gives the same value: an integer in the column's range, a decimal that the column's scale holds, a date or timestamp written in full.
+DuckDB converts a literal to the type of the column it meets, or the column to the type of the literal, by rules of its
+own. Here a literal passes only where every reading gives the same value: an integer in the column's range, a decimal
+that the column's scale holds, a date or timestamp written in full.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ _TIME: Final = re.compile(r"\d{2}:\d{2}:\d{2}(\.\d{1,6})?")
 _TIMESTAMP: Final = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?)?")
 _TIMESTAMPTZ: Final = re.compile(_TIMESTAMP.pattern + r"(Z|[+-]\d{2}:\d{2}|[+-]00)?")
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-#: DuckDB divides the digits of a decimal literal by a power of ten. Up to DOUBLE_INTEGER_MAX and this power both are exact doubles, and the quotient is the
-#: literal's nearest double.
+#: DuckDB divides the digits of a decimal literal by a power of ten. Up to DOUBLE_INTEGER_MAX and this power both are
+#: exact doubles, and the quotient is the literal's nearest double.
 _SCALE_IN_DOUBLE_MAX: Final = 22
 
 _CASTS: Final = {
@@ -51,7 +53,9 @@ def is_constant(node: exp.Expr) -> bool:
 
 
 def constant_operand(node: exp.Expr, type_: SqlType) -> ConstantExpression | ParameterExpression | None:
-    """The operand that :func:`is_constant` found, as a value of the type of the column it meets; None when only DuckDB knows what it means there."""
+    """The operand that :func:`is_constant` found, as a value of the type of the column it meets; None when only DuckDB
+    knows what it means there.
+    """
     if isinstance(node, exp.Paren):
         return constant_operand(node.this, type_)
     if isinstance(node, (exp.Placeholder, exp.Parameter)):
@@ -79,7 +83,12 @@ def _value(node: exp.Expr, type_: SqlType) -> Any:
         return _text(str(node.this), type_)
     if isinstance(node, exp.Boolean):
         return bool(node.this) if type_.kind is TypeKind.BOOLEAN else None
-    if type(node) is exp.Cast and isinstance(node.this, exp.Literal) and node.this.is_string and _CASTS.get(node.to.this) is type_.kind:
+    if (
+        type(node) is exp.Cast
+        and isinstance(node.this, exp.Literal)
+        and node.this.is_string
+        and _CASTS.get(node.to.this) is type_.kind
+    ):
         return _text(str(node.this.this), type_)
     return None
 
@@ -100,7 +109,8 @@ def _double(text: str, type_: SqlType) -> float | None:
         whole, _, fraction = text.partition(".")
         if int(whole + fraction or "0") > DOUBLE_INTEGER_MAX or len(fraction) > _SCALE_IN_DOUBLE_MAX:
             return None
-        # a decimal literal is compared with a FLOAT as a FLOAT, a parameter as a DOUBLE: only a number that is both is the same either way
+        # a decimal literal is compared with a FLOAT as a FLOAT, a parameter as a DOUBLE: only a number that is both is
+        # the same either way
         if type_.kind is TypeKind.FLOAT and float(np.float32(value)) != value:
             return None
     return value

@@ -20,11 +20,17 @@ _NODES_MAX: Final = 1000
 _DEPTH_MAX: Final = 200
 
 
-def arrow_form(select: exp.Select, schema: Mapping[str, SqlType | str], relation: str, columns: Sequence[tuple[str, str]]) -> ArrowFragment | None:
+def arrow_form(
+    select: exp.Select, schema: Mapping[str, SqlType | str], relation: str, columns: Sequence[tuple[str, str]]
+) -> ArrowFragment | None:
     """A SELECT over one relation for the arrow kernel; None where only DuckDB can answer it."""
     if not _is_within(select, _NODES_MAX, _DEPTH_MAX):
         return None
-    typed = {name: known for name, kind in schema.items() if (known := kind if isinstance(kind, SqlType) else sql_type(kind)) is not None}
+    typed = {
+        name: known
+        for name, kind in schema.items()
+        if (known := kind if isinstance(kind, SqlType) else sql_type(kind)) is not None
+    }
     if len(typed) < len(schema):
         return None
     compiled = compile_arrow(select, typed, relation, columns)

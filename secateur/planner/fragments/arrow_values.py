@@ -1,7 +1,9 @@
-"""Scalar expressions for the arrow kernel: from a node of the parsed statement to a typed expression, or a reason why only DuckDB can evaluate it.
+"""Scalar expressions for the arrow kernel: from a node of the parsed statement to a typed expression, or a reason why
+only DuckDB can evaluate it.
 
-The types are DuckDB's: ``+`` of two integers has the wider one's type, a literal takes the type of the column that it meets, ``/`` gives a DOUBLE. The
-compiler of the statement compares the type of each result column with what DuckDB's binder says, so a rule that is wrong here costs speed, not truth.
+The types are DuckDB's: ``+`` of two integers has the wider one's type, a literal takes the type of the column that it
+meets, ``/`` gives a DOUBLE. The compiler of the statement compares the type of each result column with what DuckDB's
+binder says, so a rule that is wrong here costs speed, not truth.
 """
 
 from __future__ import annotations
@@ -29,7 +31,18 @@ from secateur.planner.fragments.arrow_constants import constant_operand, is_cons
 from secateur.planner.predicates.membership import list_membership
 from secateur.planner.text.folding import folded
 
-__all__ = ["BOOLEAN", "DOUBLE", "DeclineError", "NameScope", "RowScope", "cast_type", "compile_value", "is_orderable", "refuse_unread", "require_boolean"]
+__all__ = [
+    "BOOLEAN",
+    "DOUBLE",
+    "DeclineError",
+    "NameScope",
+    "RowScope",
+    "cast_type",
+    "compile_value",
+    "is_orderable",
+    "refuse_unread",
+    "require_boolean",
+]
 
 BOOLEAN: Final = SqlType(TypeKind.BOOLEAN)
 DOUBLE: Final = SqlType(TypeKind.DOUBLE)
@@ -48,9 +61,14 @@ _FLIPPED: Final = {
     ScalarFunction.GREATER: ScalarFunction.LESS,
     ScalarFunction.GREATER_EQUAL: ScalarFunction.LESS_EQUAL,
 }
-_ARITHMETIC: Final[dict[type[exp.Expr], ScalarFunction]] = {exp.Add: ScalarFunction.ADD, exp.Sub: ScalarFunction.SUBTRACT, exp.Mul: ScalarFunction.MULTIPLY}
-#: What is read of a node beside its operands. sqlglot grows such arguments from version to version (LIKE's ``negate`` once was a NOT around it): one that is
-#: not read here would be a #: wrong answer, so that a node that has another one is declined.
+_ARITHMETIC: Final[dict[type[exp.Expr], ScalarFunction]] = {
+    exp.Add: ScalarFunction.ADD,
+    exp.Sub: ScalarFunction.SUBTRACT,
+    exp.Mul: ScalarFunction.MULTIPLY,
+}
+#: What is read of a node beside its operands. sqlglot grows such arguments from version to version (LIKE's ``negate``
+#: once was a NOT around it): one that is not read here would be a #: wrong answer, so that a node that has another one
+#: is declined.
 _READ: Final[dict[type[exp.Expr], frozenset[str]]] = {
     exp.Like: frozenset({"negate"}),
     exp.In: frozenset({"expressions"}),
@@ -70,14 +88,18 @@ _UNSIGNED: Final = (TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER, Ty
 
 
 class DeclineError(Exception):
-    """A part of the statement that the arrow kernel leaves to DuckDB, in words for EXPLAIN; never leaves the compiler."""
+    """A part of the statement that the arrow kernel leaves to DuckDB, in words for EXPLAIN; never leaves the
+    compiler.
+    """
 
 
 class NameScope(Protocol):
     """What names, and whatever else a stage knows, mean."""
 
     def resolve(self, node: exp.Expr) -> Expression | None:
-        """The expression for a node that this scope knows as a whole: a column, a group key, an aggregate; None to compile the node by its parts."""
+        """The expression for a node that this scope knows as a whole: a column, a group key, an aggregate; None to
+        compile the node by its parts.
+        """
 
 
 class RowScope:
@@ -129,7 +151,11 @@ def compile_value(node: exp.Expr, scope: NameScope) -> Expression:
         return _membership(node, scope)
     if isinstance(node, exp.Between):
         low = _comparison(ScalarFunction.GREATER_EQUAL, node.this, node.args["low"], scope)
-        return CallExpression(ScalarFunction.AND, (low, _comparison(ScalarFunction.LESS_EQUAL, node.this, node.args["high"], scope)), BOOLEAN)
+        return CallExpression(
+            ScalarFunction.AND,
+            (low, _comparison(ScalarFunction.LESS_EQUAL, node.this, node.args["high"], scope)),
+            BOOLEAN,
+        )
     if type(node) is exp.Like:
         return _like(node, scope)
     if type(node) in _ARITHMETIC:
@@ -176,7 +202,9 @@ def _comparison(function: ScalarFunction, left: exp.Expr, right: exp.Expr, scope
     if is_constant(left):
         raise DeclineError("a comparison of two constants")
     comparison_target = _operand(left, scope)
-    if not is_orderable(comparison_target.type) or (comparison_target.type == BOOLEAN and function not in (ScalarFunction.EQUAL, ScalarFunction.NOT_EQUAL)):
+    if not is_orderable(comparison_target.type) or (
+        comparison_target.type == BOOLEAN and function not in (ScalarFunction.EQUAL, ScalarFunction.NOT_EQUAL)
+    ):
         raise DeclineError(f"{function.value} of {comparison_target.type}")
     if is_constant(right):
         return CallExpression(function, _with_constant(comparison_target, right), BOOLEAN)
@@ -188,7 +216,9 @@ def _comparison(function: ScalarFunction, left: exp.Expr, right: exp.Expr, scope
     return CallExpression(function, (comparison_target, other), BOOLEAN)
 
 
-def _with_constant(comparison_target: Expression, node: exp.Expr) -> tuple[Expression, ConstantExpression | ParameterExpression]:
+def _with_constant(
+    comparison_target: Expression, node: exp.Expr
+) -> tuple[Expression, ConstantExpression | ParameterExpression]:
     constant = constant_operand(node, comparison_target.type)
     if constant is None:
         raise DeclineError(f"{node.sql(dialect='duckdb')} against {comparison_target.type}")
@@ -198,7 +228,9 @@ def _with_constant(comparison_target: Expression, node: exp.Expr) -> tuple[Expre
 
 
 def _operand(node: exp.Expr, scope: NameScope) -> Expression:
-    """A side of a comparison: no condition, because the two parsers may disagree where one begins (``a = b IS NULL``)."""
+    """A side of a comparison: no condition, because the two parsers may disagree where one begins
+    (``a = b IS NULL``).
+    """
     expression = compile_value(node, scope)
     if expression.type == BOOLEAN and isinstance(expression, CallExpression) and not isinstance(node, exp.Paren):
         raise DeclineError("a condition inside a comparison")
@@ -207,7 +239,9 @@ def _operand(node: exp.Expr, scope: NameScope) -> Expression:
 
 def _connective(node: exp.And | exp.Or, scope: NameScope) -> Expression:
     function = ScalarFunction.AND if isinstance(node, exp.And) else ScalarFunction.OR
-    return CallExpression(function, tuple(require_boolean(compile_value(term, scope)) for term in node.flatten()), BOOLEAN)
+    return CallExpression(
+        function, tuple(require_boolean(compile_value(term, scope)) for term in node.flatten()), BOOLEAN
+    )
 
 
 def _membership(node: exp.In, scope: NameScope) -> Expression:
@@ -218,25 +252,33 @@ def _membership(node: exp.In, scope: NameScope) -> Expression:
     # Arrow looks values up by their bits, by which 0.0 and -0.0 differ
     if not is_orderable(comparison_target.type) or comparison_target.type.is_float:
         raise DeclineError(f"IN of {comparison_target.type}")
-    return CallExpression(ScalarFunction.IN, (comparison_target, *(_with_constant(comparison_target, item)[1] for item in items)), BOOLEAN)
+    return CallExpression(
+        ScalarFunction.IN, (comparison_target, *(_with_constant(comparison_target, item)[1] for item in items)), BOOLEAN
+    )
 
 
 def _element(needle: exp.Expr, index: int, scope: NameScope) -> Expression:
     comparison_target = _operand(needle, scope)
     if comparison_target.type.kind not in LISTED_CLASSES:
         raise DeclineError(f"a list of {comparison_target.type}")
-    return CallExpression(ScalarFunction.IN, (comparison_target, ParameterListExpression(index + 1, comparison_target.type)), BOOLEAN)
+    return CallExpression(
+        ScalarFunction.IN, (comparison_target, ParameterListExpression(index + 1, comparison_target.type)), BOOLEAN
+    )
 
 
 def _like(node: exp.Like, scope: NameScope) -> Expression:
     comparison_target, pattern = _operand(node.this, scope), node.expression
-    if comparison_target.type.kind is not TypeKind.VARCHAR or not (isinstance(pattern, exp.Literal) and pattern.is_string):
+    if comparison_target.type.kind is not TypeKind.VARCHAR or not (
+        isinstance(pattern, exp.Literal) and pattern.is_string
+    ):
         raise DeclineError("LIKE of something else than a text and a literal")
     text = str(pattern.this)
     body = text.strip("%")
     if not body or any(char in body for char in "%_\\") or text not in (f"{body}%", f"%{body}", f"%{body}%"):
         raise DeclineError("LIKE with another pattern than 'abc%', '%abc' or '%abc%'")
-    function = {f"{body}%": ScalarFunction.STARTS_WITH, f"%{body}": ScalarFunction.ENDS_WITH}.get(text, ScalarFunction.CONTAINS)
+    function = {f"{body}%": ScalarFunction.STARTS_WITH, f"%{body}": ScalarFunction.ENDS_WITH}.get(
+        text, ScalarFunction.CONTAINS
+    )
     matches = CallExpression(function, (comparison_target, ConstantExpression(body, comparison_target.type)), BOOLEAN)
     return CallExpression(ScalarFunction.NOT, (matches,), BOOLEAN) if node.args.get("negate") else matches
 
@@ -249,7 +291,9 @@ def _arithmetic(function: ScalarFunction, left: exp.Expr, right: exp.Expr, scope
         return CallExpression(function, (_number_beside(left, other), other), other.type)
     comparison_target = _number(left, scope)
     if is_constant(right):
-        return CallExpression(function, (comparison_target, _number_beside(right, comparison_target)), comparison_target.type)
+        return CallExpression(
+            function, (comparison_target, _number_beside(right, comparison_target)), comparison_target.type
+        )
     other = _number(right, scope)
     if comparison_target.type != other.type:
         comparison_target, other = (
@@ -271,8 +315,15 @@ def _number(node: exp.Expr, scope: NameScope) -> Expression:
 
 def _number_beside(node: exp.Expr, comparison_target: Expression) -> Expression:
     constant = constant_operand(node, comparison_target.type)
-    if constant is None or comparison_target.type.kind is TypeKind.FLOAT or (isinstance(constant, ParameterExpression) and comparison_target.type != DOUBLE):
-        raise DeclineError(f"arithmetic of {comparison_target.type} with {node.sql(dialect='duckdb')}, which decides the type of the result")
+    if (
+        constant is None
+        or comparison_target.type.kind is TypeKind.FLOAT
+        or (isinstance(constant, ParameterExpression) and comparison_target.type != DOUBLE)
+    ):
+        raise DeclineError(
+            f"arithmetic of {comparison_target.type} with {node.sql(dialect='duckdb')}, which decides the type of the"
+            " result"
+        )
     return constant
 
 
@@ -283,7 +334,10 @@ def _division(node: exp.Div, scope: NameScope) -> Expression:
     types = [value.type for value in values if value is not None]
     if not types or (any(type_.kind is TypeKind.FLOAT for type_ in types) and DOUBLE not in types):
         raise DeclineError("division of FLOAT or of two constants")
-    operands = [constant_operand(side, DOUBLE) if value is None else _converted(value, DOUBLE) for side, value in zip(sides, values, strict=True)]
+    operands = [
+        constant_operand(side, DOUBLE) if value is None else _converted(value, DOUBLE)
+        for side, value in zip(sides, values, strict=True)
+    ]
     if operands[0] is None or operands[1] is None:
         raise DeclineError(f"{node.sql(dialect='duckdb')}: a constant that is no DOUBLE")
     return CallExpression(ScalarFunction.DIVIDE, (operands[0], operands[1]), DOUBLE)
@@ -314,7 +368,9 @@ def _same_width(left: Expression, right: Expression) -> tuple[Expression, Expres
 
 def _coalesce(node: exp.Coalesce, scope: NameScope) -> Expression:
     comparison_target = compile_value(node.this, scope)
-    if len(node.expressions) != 1 or not (comparison_target.type.is_integer or comparison_target.type.kind in (TypeKind.DOUBLE, TypeKind.VARCHAR)):
+    if len(node.expressions) != 1 or not (
+        comparison_target.type.is_integer or comparison_target.type.kind in (TypeKind.DOUBLE, TypeKind.VARCHAR)
+    ):
         raise DeclineError(f"coalesce of {comparison_target.type}")
     default = constant_operand(node.expressions[0], comparison_target.type)
     if not isinstance(default, ConstantExpression):
@@ -326,7 +382,11 @@ def _converted(expression: Expression, wanted: SqlType) -> Expression:
     given = expression.type
     if given == wanted:
         return expression
-    is_number = given.is_integer or given.kind is TypeKind.FLOAT or (given.kind is TypeKind.DECIMAL and given.scale <= SCALE_MAX)
+    is_number = (
+        given.is_integer
+        or given.kind is TypeKind.FLOAT
+        or (given.kind is TypeKind.DECIMAL and given.scale <= SCALE_MAX)
+    )
     if not (given.is_integer and wanted.is_integer) and not (is_number and wanted == DOUBLE):
         raise DeclineError(f"a cast of {given} to {wanted}")
     return CallExpression(ScalarFunction.CAST, (expression,), wanted)

@@ -1,7 +1,8 @@
 """ORDER BY of rows that are many: sorted where they are, and merged.
 
-Members sort at the same time, and a merge holds a few megabytes of each, where a sort at the end holds all rows. Of a million rows from three members it takes
-half the time of the coordinator, and a fifth more of all of them together: few rows had better be sorted in one place.
+Members sort at the same time, and a merge holds a few megabytes of each, where a sort at the end holds all rows. Of a
+million rows from three members it takes half the time of the coordinator, and a fifth more of all of them together: few
+rows had better be sorted in one place.
 """
 
 from __future__ import annotations
@@ -17,7 +18,20 @@ _MERGED_BYTES_MIN: Final = 32 << 20
 
 _ORDERED_ALIKE: Final = frozenset(
     {
-        *("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT", "DOUBLE"),
+        *(
+            "BOOLEAN",
+            "TINYINT",
+            "SMALLINT",
+            "INTEGER",
+            "BIGINT",
+            "HUGEINT",
+            "UTINYINT",
+            "USMALLINT",
+            "UINTEGER",
+            "UBIGINT",
+            "FLOAT",
+            "DOUBLE",
+        ),
         *("VARCHAR", "BLOB", "UUID", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"),
     }
 )
@@ -25,7 +39,8 @@ _ORDERED_ALIKE: Final = frozenset(
 
 
 def merge_keys(keys: Iterable[SortKey], columns: Sequence[tuple[str, str]]) -> tuple[SortKey, ...]:
-    """By what rows with these columns are sorted and merged; nothing if the order of one is not certain to be the same in both.
+    """By what rows with these columns are sorted and merged; nothing if the order of one is not certain to be the same
+    in both.
 
     Args:
         keys: What they are ordered by; a column that comes twice decides nothing the second time.
@@ -39,11 +54,16 @@ def merge_keys(keys: Iterable[SortKey], columns: Sequence[tuple[str, str]]) -> t
 
 
 def order_clause(keys: Sequence[SortKey], columns: Sequence[tuple[str, str]]) -> str:
-    """ORDER BY for the end of a SELECT with these columns, if there are keys; by positions, since a name may be one of what it selects from as well."""
+    """ORDER BY for the end of a SELECT with these columns, if there are keys; by positions, since a name may be one of
+    what it selects from as well.
+    """
     if not keys:
         return ""
     position = {name: number for number, (name, _) in enumerate(columns, 1)}
-    items = (f"{position[key.column]} {'DESC' if key.descending else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}" for key in keys)
+    items = (
+        f"{position[key.column]} {'DESC' if key.descending else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+        for key in keys
+    )
     return f" ORDER BY {', '.join(items)}"
 
 

@@ -1,7 +1,7 @@
 """A SELECT split in two: the members aggregate, sort and limit what they have, the coordinator combines.
 
-Whatever is not certainly exact raises :class:`~secateur.planner.fragments.qualified.NotDistributable` and is gathered instead; DuckDB then binds both parts once
-more, and what does not bind to the types of the whole is gathered as well.
+Whatever is not certainly exact raises :class:`~secateur.planner.fragments.qualified.NotDistributable` and is gathered
+instead; DuckDB then binds both parts once more, and what does not bind to the types of the whole is gathered as well.
 """
 
 from __future__ import annotations
@@ -36,9 +36,13 @@ from secateur.planner.text.trees import children_of, copied
 __all__ = ["AggregateSplitter", "PartialFinal", "TypesOf", "split_select"]
 
 TypesOf: TypeAlias = Callable[[Sequence[str]], list[str]]
-"""DuckDB's binder: the SQL type texts of some expressions, which it is asked for together, since a round costs more than an expression."""
+"""DuckDB's binder: the SQL type texts of some expressions, which it is asked for together, since a round costs more
+than an expression.
+"""
 
-_UNDERSTOOD: Final = frozenset({"expressions", "from_", "where", "group", "having", "order", "limit", "offset", "distinct"})
+_UNDERSTOOD: Final = frozenset(
+    {"expressions", "from_", "where", "group", "having", "order", "limit", "offset", "distinct"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +52,14 @@ class PartialFinal:
     Attributes:
         partial: Over the FROM clause of the statement.
         final: Over the partial's rows, as a relation; its columns are those of the statement, in order.
-        is_pipelineable: Whether each row of the result comes from one row of the table, whatever its other rows are; for both texts, and the statement.
-        order: What the final orders the partial's rows by, by their names, if that is all that it does to them but leaving out columns; else nothing.
-        limit: Which of the partial's rows the final takes, if that is all that it does to them but leaving out columns; else None.
-        passing: The final without ORDER BY and LIMIT, for rows that come in order, and end when there are enough; None without ``order`` and ``limit``.
+        is_pipelineable: Whether each row of the result comes from one row of the table, whatever its other rows are;
+            for both texts, and the statement.
+        order: What the final orders the partial's rows by, by their names, if that is all that it does to them but
+            leaving out columns; else nothing.
+        limit: Which of the partial's rows the final takes, if that is all that it does to them but leaving out columns;
+            else None.
+        passing: The final without ORDER BY and LIMIT, for rows that come in order, and end when there are enough; None
+            without ``order`` and ``limit``.
         combines: Whether the partial aggregates, and the final combines its groups.
         distinct_keys: The columns by which the partial groups for aggregates of distinct values alone.
     """
@@ -80,7 +88,9 @@ def split_select(query: Query, reading: DuckDBParse, column_count: int, types_of
     """
     select = query.tree
     if not isinstance(select, exp.Select) or len(query.scans) != 1 or select.args.get("joins"):
-        raise NotDistributable("it reads more than one table" if len(query.scans) > 1 else "it does not read one table plainly")
+        raise NotDistributable(
+            "it reads more than one table" if len(query.scans) > 1 else "it does not read one table plainly"
+        )
     if reading.has_subqueries or reading.tree.get("cte_map", {}).get("map"):
         raise NotDistributable("it has a subquery")
     if reading.has_windows:
@@ -100,7 +110,9 @@ def split_select(query: Query, reading: DuckDBParse, column_count: int, types_of
     if where is not None and unresolved_in(where):
         raise NotDistributable("WHERE refers to a column of the SELECT list")
     source = scan.relation if where is None else f"{scan.relation} WHERE {to_sql(where.this)}"
-    splitter = AggregateSplitter(qualified, source, frozenset(folded(column.name) for column in scan.table.columns), types_of, "x0")
+    splitter = AggregateSplitter(
+        qualified, source, frozenset(folded(column.name) for column in scan.table.columns), types_of, "x0"
+    )
     if reading.aggregates() or qualified.args.get("group") or qualified.args.get("having"):
         uncut = reading.aggregates() - AGGREGATES
         if uncut:
@@ -123,12 +135,18 @@ class AggregateSplitter:
         NotDistributable: An item of the SELECT list refers to another one.
     """
 
-    def __init__(self, select: exp.Select, source: str, columns: frozenset[str], types_of: TypesOf, relation: str) -> None:
+    def __init__(
+        self, select: exp.Select, source: str, columns: frozenset[str], types_of: TypesOf, relation: str
+    ) -> None:
         self._source = source
         self._types_of = types_of
         self._relation = relation
         self._items = [item.this if isinstance(item, exp.Alias) else item for item in select.expressions]
-        aliases = [(folded(item.alias), position) for position, item in enumerate(select.expressions) if isinstance(item, exp.Alias)]
+        aliases = [
+            (folded(item.alias), position)
+            for position, item in enumerate(select.expressions)
+            if isinstance(item, exp.Alias)
+        ]
         self._aliases = dict(aliases)
         if len(self._aliases) < len(aliases):
             raise NotDistributable("two columns of the SELECT list have one alias")
@@ -144,7 +162,9 @@ class AggregateSplitter:
         self._distinct_on = [] if on is None else list(on.expressions) if isinstance(on, exp.Tuple) else [on]
 
     def plain(self) -> PartialFinal:
-        """Rows, or groups that no two members share: the partial does everything on what it has; the final sorts, limits and removes duplicates once more."""
+        """Rows, or groups that no two members share: the partial does everything on what it has; the final sorts,
+        limits and removes duplicates once more.
+        """
         outputs = [f"{to_sql(item)} AS c{position}" for position, item in enumerate(self._items)]
         keys: list[str] = []
         merged: list[SortKey] = []
@@ -175,7 +195,11 @@ class AggregateSplitter:
         if self._distinct:
             return PartialFinal(partial, final)
         if not limit and not offset:
-            return PartialFinal(partial, final, order=tuple(merged), passing=head) if order else PartialFinal(partial, final, is_pipelineable)
+            return (
+                PartialFinal(partial, final, order=tuple(merged), passing=head)
+                if order
+                else PartialFinal(partial, final, is_pipelineable)
+            )
         rows = None if order else _row_limit(limit, offset)
         return PartialFinal(partial, final, limit=rows, passing=None if rows is None else head)
 
@@ -183,12 +207,19 @@ class AggregateSplitter:
         """DISTINCT ON of the partial and of the final; what it names goes along as hidden columns."""
         resolved = [to_sql(self._by_ordinal(item) or self._expanded(item)) for item in self._distinct_on]
         hidden.extend(f"{text} AS d{position}" for position, text in enumerate(resolved))
-        return f"DISTINCT ON ({', '.join(resolved)}) ", f"DISTINCT ON ({', '.join(f'd{position}' for position in range(len(resolved)))}) "
+        return (
+            f"DISTINCT ON ({', '.join(resolved)}) ",
+            f"DISTINCT ON ({', '.join(f'd{position}' for position in range(len(resolved)))}) ",
+        )
 
     def _behind_where(self) -> str:
-        """GROUP BY, HAVING, WINDOW and QUALIFY for groups that no two members share; as they are, but for aliases, which the partial does not have."""
+        """GROUP BY, HAVING, WINDOW and QUALIFY for groups that no two members share; as they are, but for aliases,
+        which the partial does not have.
+        """
         clauses = {key: self._select.args.get(key) for key in ("group", "having", "qualify")}
-        behind = exp.Select(**{key: copied(self._expanded(clause)) for key, clause in clauses.items() if clause is not None})
+        behind = exp.Select(
+            **{key: copied(self._expanded(clause)) for key, clause in clauses.items() if clause is not None}
+        )
         behind.set("windows", [copied(self._expanded(window)) for window in self._select.args.get("windows") or []])
         return to_sql(behind).removeprefix("SELECT").rstrip()
 
@@ -227,7 +258,9 @@ class AggregateSplitter:
         order = []
         for expression, ordered in self._order_items():
             position = self._output_position(expression)
-            order.append((f"c{position}" if position is not None else lift(self._expanded(expression))) + _direction(ordered))
+            order.append(
+                (f"c{position}" if position is not None else lift(self._expanded(expression))) + _direction(ordered)
+            )
         limit, offset = self._limit_and_offset()
         qualify = self._select.args.get("qualify")
         final_qualify = "" if qualify is None else f" QUALIFY {lift(self._expanded(qualify.this))}"
@@ -235,7 +268,9 @@ class AggregateSplitter:
         columns = [f"{text} AS {name}" for text, name in (*grouped_by, *partial.by_sql.items())]
         if not columns:
             raise NotDistributable("it aggregates nothing")
-        partial_group = f" GROUP BY {', '.join(str(position + 1) for position in range(len(grouped_by)))}" if grouped_by else ""
+        partial_group = (
+            f" GROUP BY {', '.join(str(position + 1) for position in range(len(grouped_by)))}" if grouped_by else ""
+        )
         final_group = self._final_group(keys)
         final_order = f" ORDER BY {', '.join(order)}" if order else ""
         behind = f"{final_group}{final_having}{final_qualify}{final_order}{_clause('LIMIT', limit)}{_clause('OFFSET', offset)}"
@@ -269,11 +304,16 @@ class AggregateSplitter:
             found = [item for item in self._items if not _aggregates(item)]
             if any(_aggregates(item) and _columns_outside_aggregates(item) for item in self._items):
                 raise NotDistributable("GROUP BY ALL groups by a part of an expression")
-            behind = [clause.this for key in ("having", "qualify") if isinstance(clause := self._select.args.get(key), exp.Expr)]
+            behind = [
+                clause.this
+                for key in ("having", "qualify")
+                if isinstance(clause := self._select.args.get(key), exp.Expr)
+            ]
             if any(map(_columns_outside_aggregates, behind)):
                 raise NotDistributable("GROUP BY ALL groups by the columns of HAVING and QUALIFY as well")
             if not any(map(reads_columns, found)):
-                # By constants DuckDB does not group: then there is one group of no rows, or without aggregates none at all.
+                # By constants DuckDB does not group: then there is one group of no rows, or without aggregates none at
+                # all.
                 raise NotDistributable("GROUP BY ALL groups by no column")
             return _distinct(found)
         if {key for key, value in group.args.items() if value} - {"expressions", "rollup", "cube", "grouping_sets"}:
@@ -286,7 +326,9 @@ class AggregateSplitter:
             raise NotDistributable("GROUP BY names an aggregate")
         return _distinct(keys)
 
-    def _lifted(self, node: exp.Expr, keys: dict[str, str], partial: PartialColumns, type_of: Callable[[str], str]) -> exp.Expr:
+    def _lifted(
+        self, node: exp.Expr, keys: dict[str, str], partial: PartialColumns, type_of: Callable[[str], str]
+    ) -> exp.Expr:
         """An expression over the partial's columns in place of the table's."""
         name = keys.get(key_of(node))
         if name is not None:
@@ -324,7 +366,9 @@ class AggregateSplitter:
         return items
 
     def _output_position(self, expression: exp.Expr) -> int | None:
-        """The position of the output column that an ORDER BY expression names: by ordinal, by alias, or by being the same expression."""
+        """The position of the output column that an ORDER BY expression names: by ordinal, by alias, or by being the
+        same expression.
+        """
         if isinstance(expression, exp.Literal) and not expression.is_string:
             if not expression.this.isdecimal() or not 1 <= int(expression.this) <= len(self._items):
                 raise NotDistributable("ORDER BY names a column that is not there")
@@ -345,7 +389,9 @@ class AggregateSplitter:
         return self._items[int(expression.this) - 1]
 
     def _expanded(self, expression: exp.Expr) -> exp.Expr:
-        """An expression of GROUP BY, HAVING or ORDER BY with aliases of the SELECT list replaced by what they stand for."""
+        """An expression of GROUP BY, HAVING or ORDER BY with aliases of the SELECT list replaced by what they stand
+        for.
+        """
         if not unresolved_in(expression):
             return expression
 
@@ -361,7 +407,9 @@ class AggregateSplitter:
 
     def _limit_and_offset(self) -> tuple[exp.Expr | None, exp.Expr | None]:
         limit, offset = self._select.args.get("limit"), self._select.args.get("offset")
-        if limit is not None and (not isinstance(limit, exp.Limit) or limit.args.get("limit_options") or limit.args.get("expressions")):
+        if limit is not None and (
+            not isinstance(limit, exp.Limit) or limit.args.get("limit_options") or limit.args.get("expressions")
+        ):
             raise NotDistributable("LIMIT has a form that is not a number of rows")
         found = []
         for clause in (limit, offset):
@@ -395,7 +443,11 @@ def _is_count(expression: exp.Expr) -> bool:
 
 def _row_limit(limit: exp.Expr | None, offset: exp.Expr | None) -> RowLimit | None:
     """LIMIT and OFFSET as numbers; None where one is a parameter, whose value DuckDB has to judge."""
-    numbers = [None if clause is None else int(clause.this) for clause in (limit, offset) if not clause or isinstance(clause, exp.Literal)]
+    numbers = [
+        None if clause is None else int(clause.this)
+        for clause in (limit, offset)
+        if not clause or isinstance(clause, exp.Literal)
+    ]
     return RowLimit(numbers[1] or 0, numbers[0]) if len(numbers) == 2 else None
 
 

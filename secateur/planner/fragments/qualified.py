@@ -1,7 +1,7 @@
 """A single-table SELECT in one spelling, so that equal expressions are equal text.
 
-Column nodes that mean the table's columns lose their qualifier and get the column's declared name; ``*`` becomes the columns. What stays unresolved is an
-alias of the SELECT list, or something local to a function.
+Column nodes that mean the table's columns lose their qualifier and get the column's declared name; ``*`` becomes the
+columns. What stays unresolved is an alias of the SELECT list, or something local to a function.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class NotDistributable(Exception):  # noqa: N818 - not an error: it says that a 
 
 
 class RecompositionMismatch(NotDistributable):
-    """A statement stays whole since the texts that were made of it do not say what it says: a defect of ours, which changes no answer.
+    """A statement stays whole since the texts that were made of it do not say what it says: a defect of ours, which
+    changes no answer.
 
     Args:
         clause: What differs.
@@ -71,7 +72,8 @@ def qualified_select(select: exp.Select, scan: TableReference) -> exp.Select:
     """A copy of the SELECT over the bare relation of its one scan.
 
     Raises:
-        NotDistributable: A ``*`` with exceptions, or something else that stands for columns without naming them; the table is not read as it is.
+        NotDistributable: A ``*`` with exceptions, or something else that stands for columns without naming them; the
+            table is not read as it is.
     """
     if renames_columns(scan.node):
         raise NotDistributable("the columns of the table are renamed in FROM")
@@ -106,7 +108,10 @@ def qualified_select(select: exp.Select, scan: TableReference) -> exp.Select:
         else:
             expanded.append(item)
     result.set("expressions", expanded)
-    if any(is_columns_call(node) or (isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count)) for node in result.walk()):
+    if any(
+        is_columns_call(node) or (isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count))
+        for node in result.walk()
+    ):
         raise NotDistributable("columns are named by a pattern")
     table = result.args["from_"].this
     table.replace(exp.to_table(scan.relation))
@@ -115,7 +120,10 @@ def qualified_select(select: exp.Select, scan: TableReference) -> exp.Select:
 
 def named(column: str, source: str | None = None) -> exp.Column:
     """A column by its exact name, and that of the item of FROM which has it."""
-    node = exp.Column(this=exp.Identifier(this=column, quoted=True), table=None if source is None else exp.Identifier(this=source, quoted=True))
+    node = exp.Column(
+        this=exp.Identifier(this=column, quoted=True),
+        table=None if source is None else exp.Identifier(this=source, quoted=True),
+    )
     node.meta[_QUALIFIED] = True
     return node
 
@@ -150,20 +158,31 @@ def reads_columns(node: exp.Expr) -> bool:
 
 
 def has_shadowed_names(select: exp.Select, columns: Collection[str]) -> bool:
-    """Whether a name in a clause behind WHERE may mean one thing as a column of FROM and another as an alias of the SELECT list.
+    """Whether a name in a clause behind WHERE may mean one thing as a column of FROM and another as an alias of the
+    SELECT list.
 
     Args:
         select: A qualified SELECT.
         columns: The names of all columns of FROM, folded.
     """
     aliased = [(folded(item.alias), item.this) for item in select.expressions if isinstance(item, exp.Alias)]
-    shadowed = {alias for alias, item in aliased if alias in columns and not (isinstance(item, exp.Column) and folded(item.name) == alias)}
+    shadowed = {
+        alias
+        for alias, item in aliased
+        if alias in columns and not (isinstance(item, exp.Column) and folded(item.name) == alias)
+    }
     parts = [part for clause in _BEHIND_WHERE for part in _listed(select.args.get(clause))]
-    return bool(shadowed) and any(folded(column.name) in shadowed and not _is_alias_alone(column) for part in parts for column in part.find_all(exp.Column))
+    return bool(shadowed) and any(
+        folded(column.name) in shadowed and not _is_alias_alone(column)
+        for part in parts
+        for column in part.find_all(exp.Column)
+    )
 
 
 def _is_alias_alone(column: exp.Column) -> bool:
-    """Whether a column node of a qualified SELECT is all that ORDER BY orders by, and no column of FROM: then it is the alias, whatever else has the name."""
+    """Whether a column node of a qualified SELECT is all that ORDER BY orders by, and no column of FROM: then it is the
+    alias, whatever else has the name.
+    """
     ordered = column.parent
     return (
         isinstance(ordered, exp.Ordered)
@@ -178,10 +197,12 @@ def _listed(part: object) -> list[exp.Expr]:
 
 
 def mark_spelling(select: exp.Select) -> None:
-    """Take away the parentheses around positions and names (:func:`_unwrap_items`), and mark what exact names would hide.
+    """Take away the parentheses around positions and names (:func:`_unwrap_items`), and mark what exact names would
+    hide.
 
-    The aliases in ORDER BY (:func:`is_order_alias`): there a bare name is the alias of an output column first, and only then a column. And how GROUP BY is
-    written (:func:`check_spellings`): among grouping sets DuckDB takes expressions that are written in two ways for two.
+    The aliases in ORDER BY (:func:`is_order_alias`): there a bare name is the alias of an output column first, and only
+    then a column. And how GROUP BY is written (:func:`check_spellings`): among grouping sets DuckDB takes expressions
+    that are written in two ways for two.
     """
     _unwrap_items(select)
     group = select.args.get("group")
@@ -196,16 +217,21 @@ def mark_spelling(select: exp.Select) -> None:
 
 
 def _unwrap_items(select: exp.Select) -> None:
-    """Take away the parentheses around the items of ORDER BY, DISTINCT ON and GROUP BY, grouping sets included, as DuckDB's parser does.
+    """Take away the parentheses around the items of ORDER BY, DISTINCT ON and GROUP BY, grouping sets included, as
+    DuckDB's parser does.
 
-    ``(2)`` is the second column of the SELECT list there as ``2`` is, and ``(a)`` the alias ``a``. Parentheses around a row stay: ``((1, 2))`` among grouping
-    sets may be a row, and ``(1, 2)`` is a set.
+    ``(2)`` is the second column of the SELECT list there as ``2`` is, and ``(a)`` the alias ``a``. Parentheses around a
+    row stay: ``((1, 2))`` among grouping sets may be a row, and ``(1, 2)`` is a set.
     """
     group, order, distinct = select.args.get("group"), select.args.get("order"), select.args.get("distinct")
     on = distinct.args.get("on") if isinstance(distinct, exp.Distinct) else None
     items = [
         *(grouping_expressions(group) if isinstance(group, exp.Group) else ()),
-        *(ordered.this for ordered in (order.expressions if isinstance(order, exp.Order) else ()) if isinstance(ordered, exp.Ordered)),
+        *(
+            ordered.this
+            for ordered in (order.expressions if isinstance(order, exp.Order) else ())
+            if isinstance(ordered, exp.Ordered)
+        ),
         *(on.expressions if isinstance(on, exp.Tuple) else [on] if isinstance(on, exp.Expr) else ()),
     ]
     for item in items:

@@ -1,7 +1,8 @@
 """Clocks and random numbers in statements whose parts are evaluated in several places.
 
-A clock shows one time during a statement: it becomes a parameter, which the coordinator sets when the stages start. A random number differs at each evaluation,
-so what may be evaluated anywhere is one that is evaluated once for each row of the outermost SELECT: in its SELECT list, in WHERE and in ORDER BY.
+A clock shows one time during a statement: it becomes a parameter, which the coordinator sets when the stages start. A
+random number differs at each evaluation, so what may be evaluated anywhere is one that is evaluated once for each row
+of the outermost SELECT: in its SELECT list, in WHERE and in ORDER BY.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ def settle_unstable(tree: exp.Expr, reading: DuckDBParse, clock: int) -> bool:
         Whether it reads the clock.
 
     Raises:
-        NotDistributable: It has something else that depends on when and where it is evaluated, or has a random number elsewhere than in the rows of the outermost SELECT.
+        NotDistributable: It has something else that depends on when and where it is evaluated, or has a random number
+            elsewhere than in the rows of the outermost SELECT.
     """
     unstable = reading.unstable()
     if not unstable:
@@ -48,7 +50,9 @@ def settle_unstable(tree: exp.Expr, reading: DuckDBParse, clock: int) -> bool:
     calls = [(name, node) for node in tree.walk() if (name := _name(node)) in CLOCKS or name in _RANDOM]
     strange = sorted(unstable.keys() - CLOCKS.keys() - _RANDOM)
     if strange or len(calls) != sum(unstable.values()):
-        raise NotDistributable(f"what {', '.join(strange or sorted(unstable))} gives depends on when and where it is evaluated")
+        raise NotDistributable(
+            f"what {', '.join(strange or sorted(unstable))} gives depends on when and where it is evaluated"
+        )
     for name, node in calls:
         if name in _RANDOM and not _is_for_each_row(node, tree, reading):
             raise NotDistributable(f"{name}() is evaluated elsewhere than for each row of the outermost SELECT", node)
@@ -88,12 +92,16 @@ def _is_for_each_row(node: exp.Expr, tree: exp.Expr, reading: DuckDBParse) -> bo
         clause = clause.parent
         if isinstance(clause, (exp.Window, exp.Lambda, exp.Comprehension)):
             return False
-    return clause.arg_key == "where" or (clause.arg_key in ("expressions", "order") and not _is_aggregated(tree, reading))
+    return clause.arg_key == "where" or (
+        clause.arg_key in ("expressions", "order") and not _is_aggregated(tree, reading)
+    )
 
 
 def _is_aggregated(select: exp.Select, reading: DuckDBParse) -> bool:
     parts = [part for key in ("expressions", "order") for part in _listed(select.args.get(key))]
-    return bool(select.args.get("group") or select.args.get("having")) or any(True for part in parts for _ in aggregates_in(part, reading.aggregates()))
+    return bool(select.args.get("group") or select.args.get("having")) or any(
+        True for part in parts for _ in aggregates_in(part, reading.aggregates())
+    )
 
 
 def _listed(part: object) -> list[exp.Expr]:

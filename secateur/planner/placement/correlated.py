@@ -1,7 +1,8 @@
 """Correlated subqueries as rows computed once.
 
-A subquery that equates columns of its own with columns of the rows around it is evaluated for each of these rows, so that each member would need all rows that
-it reads. The same for all keys at once is a query of its own, which can be computed where its rows are; what stays is a look-up by key::
+A subquery that equates columns of its own with columns of the rows around it is evaluated for each of these rows, so
+that each member would need all rows that it reads. The same for all keys at once is a query of its own, which can be
+computed where its rows are; what stays is a look-up by key::
 
     x > (SELECT 0.5 * sum(q) FROM t WHERE t.k = o.k AND t.d < 7)
     x > (SELECT v FROM rows WHERE k0 = o.k)          rows: SELECT k AS k0, 0.5 * sum(q) AS v FROM t WHERE d < 7 GROUP BY k
@@ -9,10 +10,11 @@ it reads. The same for all keys at once is a query of its own, which can be comp
     EXISTS (SELECT * FROM t WHERE t.k = o.k AND t.d < 7)
     EXISTS (SELECT 1 FROM rows WHERE k0 = o.k)       rows: SELECT DISTINCT k AS k0 FROM t WHERE d < 7
 
-The rows are only those whose keys the rows around can ask for, as far as a filter of one table or IN with a subquery says so.
+The rows are only those whose keys the rows around can ask for, as far as a filter of one table or IN with a subquery
+says so.
 
-Source: Kim, "On Optimizing an SQL-like Nested Query" (1982), with the care for empty groups of Ganski and Wong (1987); magic sets (Mumick et al.,
-1990).
+Source: Kim, "On Optimizing an SQL-like Nested Query" (1982), with the care for empty groups of Ganski and Wong (1987);
+magic sets (Mumick et al., 1990).
 """
 
 from __future__ import annotations
@@ -36,7 +38,18 @@ __all__ = ["Lookup", "lookup_of", "with_asked_keys"]
 _PLAIN: Final = frozenset({"expressions", "from_", "joins", "where"})
 _NULL_OF_NONE: Final = (exp.Sum, exp.Min, exp.Max, exp.Avg)
 """Aggregates that are NULL over no rows."""
-_STRICT: Final = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Paren, exp.Cast, exp.Literal, exp.DataType, exp.DataTypeParam)
+_STRICT: Final = (
+    exp.Add,
+    exp.Sub,
+    exp.Mul,
+    exp.Div,
+    exp.Neg,
+    exp.Paren,
+    exp.Cast,
+    exp.Literal,
+    exp.DataType,
+    exp.DataTypeParam,
+)
 """What is NULL where a part of it is."""
 
 
@@ -56,10 +69,14 @@ class Lookup:
 
     def over(self, relation: str) -> exp.Select:
         """The subquery over the computed rows."""
-        conditions = [exp.EQ(this=_column(f"k{position}"), expression=outer.copy()) for position, outer in enumerate(self.outer)]
+        conditions = [
+            exp.EQ(this=_column(f"k{position}"), expression=outer.copy()) for position, outer in enumerate(self.outer)
+        ]
         condition = exp.and_(*conditions, copy=False)
         item: exp.Expr = _column("v") if self.has_value else exp.Literal.number(1)
-        return exp.Select(expressions=[item], from_=exp.From(this=exchanged_reference(relation)), where=exp.Where(this=condition))
+        return exp.Select(
+            expressions=[item], from_=exp.From(this=exchanged_reference(relation)), where=exp.Where(this=condition)
+        )
 
 
 def lookup_of(query: exp.Expr, names: VisibleNames) -> Lookup | None:
@@ -71,9 +88,13 @@ def lookup_of(query: exp.Expr, names: VisibleNames) -> Lookup | None:
     """
     select = query.this if isinstance(query, exp.Subquery) else query
     has_value = isinstance(query, exp.Subquery)
-    if not isinstance(select, exp.Select) or not (_is_value(query) if has_value else isinstance(query.parent, exp.Exists)):
+    if not isinstance(select, exp.Select) or not (
+        _is_value(query) if has_value else isinstance(query.parent, exp.Exists)
+    ):
         return None
-    if any(value for key, value in select.args.items() if key not in _PLAIN) or not all(source.complete for source in names.sources):
+    if any(value for key, value in select.args.items() if key not in _PLAIN) or not all(
+        source.complete for source in names.sources
+    ):
         return None
     where = select.args.get("where")
     if where is None or (has_value and not _is_null_of_none(select)):
@@ -118,8 +139,12 @@ def with_asked_keys(lookup: Lookup, around: exp.Select, names: VisibleNames) -> 
     for item, outer in zip(lookup.rows.expressions, lookup.outer, strict=False):
         key = item.unalias()
         for conjunct in conjuncts:
-            subquery = conjunct.args.get("query") if isinstance(conjunct, exp.In) and conjunct.this.unnest() == outer else None
-            if isinstance(subquery, exp.Expr) and not any(names.is_local(column) for column in subquery.find_all(exp.Column)):
+            subquery = (
+                conjunct.args.get("query") if isinstance(conjunct, exp.In) and conjunct.this.unnest() == outer else None
+            )
+            if isinstance(subquery, exp.Expr) and not any(
+                names.is_local(column) for column in subquery.find_all(exp.Column)
+            ):
                 found.append(exp.In(this=key.copy(), query=subquery.copy()))
         asked = _asked_keys(outer, around, conjuncts, names)
         if asked is not None:
@@ -132,13 +157,23 @@ def with_asked_keys(lookup: Lookup, around: exp.Select, names: VisibleNames) -> 
     return replace(lookup, rows=rows)
 
 
-def _asked_keys(outer: exp.Expr, around: exp.Select, conjuncts: Sequence[exp.Expr], names: VisibleNames) -> exp.Select | None:
-    """The keys of the rows of the table around that pass its own filter; None where it has none that leaves out much."""
+def _asked_keys(
+    outer: exp.Expr, around: exp.Select, conjuncts: Sequence[exp.Expr], names: VisibleNames
+) -> exp.Select | None:
+    """The keys of the rows of the table around that pass its own filter; None where it has none that leaves out
+    much.
+    """
     if not isinstance(outer, exp.Column):
         return None
-    holders = [source.alias for source in names.sources if source.has(folded(outer.name)) and folded(outer.table or source.alias or "") == source.alias]
+    holders = [
+        source.alias
+        for source in names.sources
+        if source.has(folded(outer.name)) and folded(outer.table or source.alias or "") == source.alias
+    ]
     items = [around.args["from_"], *(around.args.get("joins") or [])]
-    tables = [item.this for item in items if isinstance(item.this, exp.Table) and [folded(item.this.alias_or_name)] == holders]
+    tables = [
+        item.this for item in items if isinstance(item.this, exp.Table) and [folded(item.this.alias_or_name)] == holders
+    ]
     if len(tables) != 1 or tables[0].args.get("joins"):
         return None
     relation = relation_of(tables[0])
@@ -146,7 +181,12 @@ def _asked_keys(outer: exp.Expr, around: exp.Select, conjuncts: Sequence[exp.Exp
     if not any(isinstance(conjunct, (exp.EQ, exp.In, exp.Like)) for conjunct in applied):
         return None
     condition = exp.and_(*(conjunct.copy() for conjunct in applied), copy=False)
-    return exp.Select(expressions=[outer.copy()], distinct=exp.Distinct(), from_=exp.From(this=tables[0].copy()), where=exp.Where(this=condition))
+    return exp.Select(
+        expressions=[outer.copy()],
+        distinct=exp.Distinct(),
+        from_=exp.From(this=tables[0].copy()),
+        where=exp.Where(this=condition),
+    )
 
 
 def _is_value(query: exp.Expr) -> bool:
@@ -155,7 +195,10 @@ def _is_value(query: exp.Expr) -> bool:
         return False
     if isinstance(query.parent, exp.In):
         return query.arg_key == "this"
-    return not isinstance(query.parent, (exp.From, exp.Join, exp.Lateral, exp.Any, exp.All, exp.Exists, exp.Array, exp.Anonymous, exp.Query))
+    return not isinstance(
+        query.parent,
+        (exp.From, exp.Join, exp.Lateral, exp.Any, exp.All, exp.Exists, exp.Array, exp.Anonymous, exp.Query),
+    )
 
 
 def _is_null_of_none(select: exp.Select) -> bool:
@@ -181,14 +224,21 @@ def _key_and_outer(conjunct: exp.Expr, names: VisibleNames) -> tuple[exp.Expr, e
         return None
     sides = conjunct.this.unnest(), conjunct.expression.unnest()
     for mine, theirs in (sides, sides[::-1]):
-        if isinstance(mine, exp.Column) and isinstance(theirs, exp.Column) and names.is_local(mine) and _is_foreign(theirs, names):
+        if (
+            isinstance(mine, exp.Column)
+            and isinstance(theirs, exp.Column)
+            and names.is_local(mine)
+            and _is_foreign(theirs, names)
+        ):
             return mine, theirs
     return None
 
 
 def _is_foreign(column: exp.Column, names: VisibleNames) -> bool:
     qualified = bool(column.table)
-    return not names.is_local(column) and (qualified or not any(source.may_have(column.name.casefold()) for source in names.sources))
+    return not names.is_local(column) and (
+        qualified or not any(source.may_have(column.name.casefold()) for source in names.sources)
+    )
 
 
 def _is_own(part: exp.Expr, names: VisibleNames) -> bool:

@@ -38,7 +38,8 @@ class Estimate:
     """What is thought of the rows of a scan that a statement needs.
 
     Attributes:
-        bytes: About how many bytes they have in the columns that it needs. More columns cost more also where nothing is known.
+        bytes: About how many bytes they have in the columns that it needs. More columns cost more also where nothing is
+            known.
         table_bytes: About how many bytes all rows of the table have in these columns.
         rows: About how many they are.
         share: About which share of the rows of the table they are.
@@ -54,7 +55,9 @@ class Estimate:
 
 def estimate_of(read: ScanReading, statistics: TableStatistics | None) -> Estimate:
     """The estimate of a scan, of its predicates and of the statistics of its table, if there are any."""
-    share = selectivity_of([conjunct for conjunct in read.scope.local if is_about_scan(conjunct, read.scope)], read, statistics)
+    share = selectivity_of(
+        [conjunct for conjunct in read.scope.local if is_about_scan(conjunct, read.scope)], read, statistics
+    )
     if statistics is None:
         unknown = _UNKNOWN_BYTES * (1 + len(read.scan.columns) / 100)
         return Estimate(unknown, unknown, _UNKNOWN_ROWS, share)
@@ -116,7 +119,9 @@ class _Selectivity:
         return 1 / max(known) if known else _PATTERN
 
     def _bounded(self, conjunct: exp.Expr) -> str | None:
-        """The column of which a conjunct is a bound that is a constant, where the values of the column are known to lie between some."""
+        """The column of which a conjunct is a bound that is a constant, where the values of the column are known to lie
+        between some.
+        """
         if not isinstance(conjunct, (*_COMPARISONS, exp.Between)):
             return None
         sides = [conjunct.this] if isinstance(conjunct, exp.Between) else [conjunct.this, conjunct.expression]
@@ -124,7 +129,11 @@ class _Selectivity:
         known = self._columns.get(names[0]) if len(names) == 1 else None
         if known is None or _distance(known.minimum, known.maximum) is None:
             return None
-        return names[0] if all(_distance(known.minimum, value) is not None for _, value in self._bounds(conjunct)) else None
+        return (
+            names[0]
+            if all(_distance(known.minimum, value) is not None for _, value in self._bounds(conjunct))
+            else None
+        )
 
     def _bounds(self, conjunct: exp.Expr) -> Sequence[tuple[bool, Any]]:
         """Whether each bound is an upper one, and its value."""
@@ -185,7 +194,9 @@ def _distance(start: Any, stop: Any) -> float | None:
 
 
 def _comparable(value: Any) -> Any:
-    """A number in which decimals are rounded, which is good enough for an estimate, or a naive moment; None for anything else."""
+    """A number in which decimals are rounded, which is good enough for an estimate, or a naive moment; None for
+    anything else.
+    """
     match value:
         case bool():
             return None

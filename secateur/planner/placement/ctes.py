@@ -1,7 +1,8 @@
 """Common table expressions, put where they are mentioned.
 
-One that is mentioned once becomes a subquery, one that is mentioned more often rows computed once. A recursive one is rows computed once, however often it is
-mentioned: each step of the recursion needs the rows of the step before, wherever they are.
+One that is mentioned once becomes a subquery, one that is mentioned more often rows computed once. A recursive one is
+rows computed once, however often it is mentioned: each step of the recursion needs the rows of the step before,
+wherever they are.
 """
 
 from __future__ import annotations
@@ -38,26 +39,36 @@ def without_ctes(tree: exp.Expr, compute: Callable[[exp.CTE], str], recurse: Cal
         while with_.expressions:
             cte = with_.expressions[0]
             cte.pop()
-            itself = [node for node in cte.find_all(exp.Table) if _is_mention(node, folded(cte.alias))] if with_.args.get("recursive") else []
+            itself = (
+                [node for node in cte.find_all(exp.Table) if _is_mention(node, folded(cte.alias))]
+                if with_.args.get("recursive")
+                else []
+            )
             _put(holder, cte, recurse if itself else compute, once=not itself)
         holder.set("with_", None)
     return tree
 
 
 def _drop_unused(tree: exp.Expr) -> None:
-    """Take those out that nothing mentions, or only others that nothing mentions. DuckDB does not evaluate them either."""
+    """Take those out that nothing mentions, or only others that nothing mentions.
+
+    DuckDB does not evaluate them either.
+    """
     for with_ in reversed(list(tree.find_all(exp.With))):
         for cte in reversed(list(with_.expressions)):
             holder, name = with_.parent, folded(cte.alias)
             inside = {id(node) for node in cte.find_all(exp.Table)}
             if holder is not None and not any(
-                _is_mention(node, name) and id(node) not in inside and not _is_taken(node, name, holder) for node in holder.find_all(exp.Table)
+                _is_mention(node, name) and id(node) not in inside and not _is_taken(node, name, holder)
+                for node in holder.find_all(exp.Table)
             ):
                 cte.pop()
 
 
 def _is_taken(reference: exp.Table, name: str, holder: exp.Expr) -> bool:
-    """Whether a query between a reference and ``holder`` has a common table expression of that name itself, which is then the one that is mentioned."""
+    """Whether a query between a reference and ``holder`` has a common table expression of that name itself, which is
+    then the one that is mentioned.
+    """
     node: exp.Expr = reference
     while node.parent is not None and node.parent is not holder:
         around = node.parent
@@ -66,7 +77,11 @@ def _is_taken(reference: exp.Table, name: str, holder: exp.Expr) -> bool:
             if with_.parent is None or with_.parent is holder:
                 return False
             # In a definition those before it are in reach, and where they may be recursive itself.
-            reached = with_.expressions if with_ is not around else with_.expressions[: int(node.index or 0) + bool(with_.args.get("recursive"))]
+            reached = (
+                with_.expressions
+                if with_ is not around
+                else with_.expressions[: int(node.index or 0) + bool(with_.args.get("recursive"))]
+            )
             if any(folded(cte.alias) == name for cte in reached):
                 return True
             around = with_.parent
@@ -75,14 +90,18 @@ def _is_taken(reference: exp.Table, name: str, holder: exp.Expr) -> bool:
 
 
 def _put(holder: exp.Expr, cte: exp.CTE, compute: Callable[[exp.CTE], str], *, once: bool) -> None:
-    """Put one where it is mentioned: in those behind it, and in the query itself. ``once`` says whether it may stand where it is mentioned once."""
+    """Put one where it is mentioned: in those behind it, and in the query itself. ``once`` says whether it may stand
+    where it is mentioned once.
+    """
     name = folded(cte.alias)
     if any(folded(inner.alias) == name for inner in holder.find_all(exp.CTE)):
         raise NotDistributable(f"two common table expressions are named {cte.alias}")
     found = [node for node in holder.find_all(exp.Table) if _is_mention(node, name)]
     if not found:
         return
-    strange = [key for node in found for key, value in node.args.items() if value and key not in ("this", "alias", "joins")]
+    strange = [
+        key for node in found for key, value in node.args.items() if value and key not in ("this", "alias", "joins")
+    ]
     if strange:
         raise NotDistributable(f"{strange[0].upper()} of a common table expression")
     if len(found) == 1 and once:

@@ -1,10 +1,11 @@
 """Distribution: whether a relation can be computed piece by piece, by each member over the partitions that it owns.
 
-All rules are cases of one law: the rows of a relation computed at each member, where some scans see the member's own partitions and the others all rows, are
-together the rows of the relation. Which scans see all rows is an assumption to be tried; an exchange makes it true.
+All rules are cases of one law: the rows of a relation computed at each member, where some scans see the member's own
+partitions and the others all rows, are together the rows of the relation. Which scans see all rows is an assumption to
+be tried; an exchange makes it true.
 
-Source: the distributions of a parallel plan as properties that operators require and deliver (Graefe, "Volcano", 1994), and "RelNode Prunability Rules"
-(Hazelcast SQL seed); replicated tables are Ignite's ANY.
+Source: the distributions of a parallel plan as properties that operators require and deliver (Graefe, "Volcano", 1994),
+and "RelNode Prunability Rules" (Hazelcast SQL seed); replicated tables are Ignite's ANY.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class Replicated:
     """Every member computes all rows.
 
     Attributes:
-        singleton_reason: Why two members may come to different rows all the same, in the user's terms, so that it has to be computed in one place; None where they may not.
+        singleton_reason: Why two members may come to different rows all the same, in the user's terms, so that it has
+            to be computed in one place; None where they may not.
     """
 
     singleton_reason: str | None = None
@@ -70,8 +72,8 @@ class HashPartitioned:
         group: The affinity group that says on which; None where that is not known.
         partition_keys: Each of them says where a row is. Empty where nothing does.
         anchors: Scans in whose partitions all rows are.
-        dropped: Scans outside of whose partitions rows may be missing, as they were routed there. Of no harm once the rows are joined with rows in these
-            partitions.
+        dropped: Scans outside of whose partitions rows may be missing, as they were routed there. Of no harm once the
+            rows are joined with rows in these partitions.
     """
 
     group: str | None
@@ -93,13 +95,15 @@ class UnsupportedDistribution:
 
 @dataclass(frozen=True, slots=True)
 class Repartition:
-    """An assumption: the rows of a scan are sent to the owners of the partitions of another one, or shuffled to the members by hash.
+    """An assumption: the rows of a scan are sent to the owners of the partitions of another one, or shuffled to the
+    members by hash.
 
     Attributes:
         anchor: The other scan, which stays; None where rows are shuffled by hash.
         group: Its affinity group, or a name for rows that are shuffled alike.
         columns: What stands for its partitioning key, in order; the columns by which rows are shuffled.
-        keeps_unmatched: Whether rows of no partition of the anchor that is read go along, those of equal columns to one member, or are left out.
+        keeps_unmatched: Whether rows of no partition of the anchor that is read go along, those of equal columns to one
+            member, or are left out.
     """
 
     anchor: str | None
@@ -111,7 +115,9 @@ class Repartition:
 Distribution: TypeAlias = Replicated | HashPartitioned | UnsupportedDistribution
 
 _NO_REPARTITIONS: Final[Mapping[str, Repartition]] = MappingProxyType({})
-_LOSSY: Final = UnsupportedDistribution("rows that are routed have to meet the rows of the table that they are routed to")
+_LOSSY: Final = UnsupportedDistribution(
+    "rows that are routed have to meet the rows of the table that they are routed to"
+)
 
 
 class Distributions:
@@ -137,22 +143,33 @@ class Distributions:
         """The distribution under an assumption.
 
         Args:
-            whole: The scans, by the names of their relations, that see all rows at every member; replicated tables always do.
+            whole: The scans, by the names of their relations, that see all rows at every member; replicated tables
+                always do.
             repartitions: The scans whose rows are routed.
 
         Cost: some microseconds a relation.
         """
-        distribution = _Reader(whole, repartitions, self._equalities, orderless=self._orderless).read(self._relation, (), ())
+        distribution = _Reader(whole, repartitions, self._equalities, orderless=self._orderless).read(
+            self._relation, (), ()
+        )
         return _LOSSY if _is_lossy(distribution) else distribution
 
 
 class _Reader:
     """Reads relations from the root down.
 
-    ``known`` are equalities that hold for all rows that matter, ``around`` the pieces whose rows a correlated subquery is evaluated for.
+    ``known`` are equalities that hold for all rows that matter, ``around`` the pieces whose rows a correlated subquery
+    is evaluated for.
     """
 
-    def __init__(self, whole: frozenset[str], repartitions: Mapping[str, Repartition], equalities: RelationEqualities, *, orderless: bool) -> None:
+    def __init__(
+        self,
+        whole: frozenset[str],
+        repartitions: Mapping[str, Repartition],
+        equalities: RelationEqualities,
+        *,
+        orderless: bool,
+    ) -> None:
         self._whole = whole
         self._routes = repartitions
         self._equalities = equalities
@@ -180,16 +197,30 @@ class _Reader:
                 return _grouped(distribution, keys, "GROUP BY does not name the partitioning key")
             case Distinct(input, keys):
                 if keys is None:
-                    return _grouped(self.read(input, (), around), frozenset(), "DISTINCT is about rows of several members")
+                    return _grouped(
+                        self.read(input, (), around), frozenset(), "DISTINCT is about rows of several members"
+                    )
                 distribution = self.read(input, self._about(known, input, keys), around)
-                distribution = self._once(distribution, "DISTINCT ON takes any of several rows") if isinstance(distribution, Replicated) else distribution
+                distribution = (
+                    self._once(distribution, "DISTINCT ON takes any of several rows")
+                    if isinstance(distribution, Replicated)
+                    else distribution
+                )
                 return _grouped(distribution, keys, "DISTINCT ON does not name the partitioning key")
             case Window(input, partition):
                 distribution = self.read(input, self._about(known, input, partition), around)
-                distribution = self._once(distribution, "a window numbers equal rows in any order") if isinstance(distribution, Replicated) else distribution
+                distribution = (
+                    self._once(distribution, "a window numbers equal rows in any order")
+                    if isinstance(distribution, Replicated)
+                    else distribution
+                )
                 return _grouped(distribution, partition, "a window is not partitioned by the partitioning key")
             case AsOfRight(input, keys):
-                return _grouped(self.read(input, self._about(known, input, keys), around), keys, "an ASOF JOIN does not compare the partitioning key")
+                return _grouped(
+                    self.read(input, self._about(known, input, keys), around),
+                    keys,
+                    "an ASOF JOIN does not compare the partitioning key",
+                )
             case SetOperation():
                 return self._set_operation(relation, around)
             case Join():
@@ -210,7 +241,9 @@ class _Reader:
         route = self._routes.get(scan.relation)
         if route is None:
             place = tuple(columns[name] for name in scan.table.scheme.columns)
-            pieces = HashPartitioned(scan.table.scheme.affinity_group(), frozenset({place}), anchors=frozenset({scan.relation}))
+            pieces = HashPartitioned(
+                scan.table.scheme.affinity_group(), frozenset({place}), anchors=frozenset({scan.relation})
+            )
         else:
             pieces = HashPartitioned(route.group, frozenset({tuple(columns[name] for name in route.columns)}))
             if route.anchor is not None and not route.keeps_unmatched:
@@ -223,12 +256,18 @@ class _Reader:
     def _project(self, relation: Project, known: Known, around: tuple[HashPartitioned, ...]) -> Distribution:
         shown = dict(zip(relation.attributes, relation.sources, strict=True))
         sources = ((shown.get(left, left), shown.get(right, right)) for left, right in known)
-        below = tuple((left, right) for left, right in sources if left is not None and right is not None and left != right and compares_alike(left, right))
+        below = tuple(
+            (left, right)
+            for left, right in sources
+            if left is not None and right is not None and left != right and compares_alike(left, right)
+        )
         input = relation.input
         if isinstance(input, Distinct) and input.keys is None:
             named = frozenset(source for source in relation.sources if source is not None)
             distribution = _grouped(
-                self.read(input.input, self._about(below, input.input, named), around), named, "DISTINCT does not name the partitioning key"
+                self.read(input.input, self._about(below, input.input, named), around),
+                named,
+                "DISTINCT does not name the partitioning key",
             )
         else:
             distribution = self.read(input, below, around)
@@ -241,12 +280,17 @@ class _Reader:
         own = self._equalities.owners(input)
         return replace(
             distribution,
-            partition_keys=_mapped(distribution.partition_keys, lambda attribute: names.get(attribute, ()) if attribute.owner in own else (attribute,)),
+            partition_keys=_mapped(
+                distribution.partition_keys,
+                lambda attribute: names.get(attribute, ()) if attribute.owner in own else (attribute,),
+            ),
         )
 
     def _set_operation(self, relation: SetOperation, around: tuple[HashPartitioned, ...]) -> Distribution:
         distributions = [self.read(input, (), around) for input in relation.inputs]
-        scattered = next((distribution for distribution in distributions if isinstance(distribution, UnsupportedDistribution)), None)
+        scattered = next(
+            (distribution for distribution in distributions if isinstance(distribution, UnsupportedDistribution)), None
+        )
         if scattered is not None:
             return scattered
         if any(map(_is_lossy, distributions)):
@@ -254,10 +298,19 @@ class _Reader:
         if all(isinstance(distribution, Replicated) for distribution in distributions):
             return next((distribution for distribution in distributions if distribution != Replicated()), Replicated())
         first_whole = isinstance(distributions[0], Replicated)
-        if any(isinstance(distribution, Replicated) for distribution in distributions) and (relation.kind is SetKind.UNION or first_whole):
-            return UnsupportedDistribution(f"{relation.kind.value} of rows that every member has with rows of single members")
+        if any(isinstance(distribution, Replicated) for distribution in distributions) and (
+            relation.kind is SetKind.UNION or first_whole
+        ):
+            return UnsupportedDistribution(
+                f"{relation.kind.value} of rows that every member has with rows of single members"
+            )
         if singleton_reason := next(
-            (distribution.singleton_reason for distribution in distributions if isinstance(distribution, Replicated) and distribution.singleton_reason), None
+            (
+                distribution.singleton_reason
+                for distribution in distributions
+                if isinstance(distribution, Replicated) and distribution.singleton_reason
+            ),
+            None,
         ):
             return UnsupportedDistribution(singleton_reason)
         pieces = [distribution for distribution in distributions if isinstance(distribution, HashPartitioned)]
@@ -265,7 +318,11 @@ class _Reader:
         common = frozenset[PartitionKey]() if group is None else _common(relation, distributions)
         if relation.all and relation.kind is SetKind.UNION:
             return HashPartitioned(group, common)
-        return HashPartitioned(group, common) if common else UnsupportedDistribution(f"{relation.kind.value} compares rows of several members")
+        return (
+            HashPartitioned(group, common)
+            if common
+            else UnsupportedDistribution(f"{relation.kind.value} compares rows of several members")
+        )
 
     def _join(self, relation: Join, known: Known, around: tuple[HashPartitioned, ...]) -> Distribution:
         kind, on = relation.kind, self._equalities.of(relation)
@@ -294,9 +351,17 @@ class _Reader:
                 return side
         if isinstance(left, Replicated) and isinstance(right, Replicated):
             both = left if left.singleton_reason else right
-            return self._once(both, "an ASOF JOIN takes any of the rows that are as near") if isinstance(relation.right, AsOfRight) else both
+            return (
+                self._once(both, "an ASOF JOIN takes any of the rows that are as near")
+                if isinstance(relation.right, AsOfRight)
+                else both
+            )
         singleton_reason = next(
-            (side.singleton_reason for side in (left, right) if isinstance(side, Replicated) and side.singleton_reason and (inside is around or side is left)),
+            (
+                side.singleton_reason
+                for side in (left, right)
+                if isinstance(side, Replicated) and side.singleton_reason and (inside is around or side is left)
+            ),
             None,
         )
         if singleton_reason:
@@ -305,12 +370,18 @@ class _Reader:
         classes = self._equalities.classes(holding)
         if isinstance(left, HashPartitioned) and isinstance(right, HashPartitioned):
             if not _colocated(left, right, classes):
-                return UnsupportedDistribution("the sides of a join are not partitioned by the columns that it compares")
+                return UnsupportedDistribution(
+                    "the sides of a join are not partitioned by the columns that it compares"
+                )
             match kind:
                 case JoinType.INNER | JoinType.SEMI:
                     dropped = (left.dropped - right.anchors) | (right.dropped - left.anchors)
-                    partition_keys = left.partition_keys | right.partition_keys if kind is JoinType.INNER else left.partition_keys
-                    return self._with_equals(HashPartitioned(left.group, partition_keys, left.anchors | right.anchors, dropped), holding)
+                    partition_keys = (
+                        left.partition_keys | right.partition_keys if kind is JoinType.INNER else left.partition_keys
+                    )
+                    return self._with_equals(
+                        HashPartitioned(left.group, partition_keys, left.anchors | right.anchors, dropped), holding
+                    )
                 case JoinType.LEFT | JoinType.ANTI:
                     return left if right.dropped <= left.anchors else _LOSSY
                 case JoinType.RIGHT:
@@ -319,7 +390,12 @@ class _Reader:
                     if left.dropped or right.dropped:
                         return _LOSSY
                     merged = {ours: both for both, ours, _ in relation.merged}
-                    return HashPartitioned(left.group, _mapped(left.partition_keys, lambda attribute: [merged[attribute]] if attribute in merged else ()))
+                    return HashPartitioned(
+                        left.group,
+                        _mapped(
+                            left.partition_keys, lambda attribute: [merged[attribute]] if attribute in merged else ()
+                        ),
+                    )
                 case _:
                     assert_never(kind)
         pieces = left if isinstance(left, HashPartitioned) else right
@@ -342,7 +418,11 @@ class _Reader:
             case Replicated(singleton_reason):
                 if singleton_reason is None or (isinstance(input, HashPartitioned) and correlated):
                     return input
-                return Replicated(singleton_reason) if isinstance(input, Replicated) else UnsupportedDistribution(singleton_reason)
+                return (
+                    Replicated(singleton_reason)
+                    if isinstance(input, Replicated)
+                    else UnsupportedDistribution(singleton_reason)
+                )
             case HashPartitioned():
                 if isinstance(input, Replicated):
                     return UnsupportedDistribution("a subquery reads other partitions than the rows around it")
@@ -351,14 +431,22 @@ class _Reader:
         match relation.form:
             case SubqueryForm.IN | SubqueryForm.NOT_IN if relation.form is SubqueryForm.IN or _never_null(relation):
                 classes = self._equalities.classes((*known, *self._equalities.of(relation)))
-                return input if _colocated(input, subquery, classes) else UnsupportedDistribution("a subquery reads other partitions than the rows around it")
+                return (
+                    input
+                    if _colocated(input, subquery, classes)
+                    else UnsupportedDistribution("a subquery reads other partitions than the rows around it")
+                )
             case _:
                 return UnsupportedDistribution("a subquery reads other partitions than the rows around it")
 
     def _about(self, known: Known, input: Relation, keys: frozenset[Attribute]) -> Known:
-        """The equalities that say nothing about the attributes of an input but its keys: rows of other groups do not matter."""
+        """The equalities that say nothing about the attributes of an input but its keys: rows of other groups do not
+        matter.
+        """
         own = self._equalities.owners(input)
-        return tuple(pair for pair in known if all(attribute.owner not in own or attribute in keys for attribute in pair))
+        return tuple(
+            pair for pair in known if all(attribute.owner not in own or attribute in keys for attribute in pair)
+        )
 
     def _with_equals(self, distribution: Distribution, known: Known) -> Distribution:
         """Pieces whose places are also said by what equals them."""
@@ -367,7 +455,14 @@ class _Reader:
         classes = self._equalities.classes(known)
 
         def equals(attribute: Attribute) -> Sequence[Attribute]:
-            return [attribute, *(other for other in classes.equal_to(attribute) if other != attribute and compares_alike(attribute, other))]
+            return [
+                attribute,
+                *(
+                    other
+                    for other in classes.equal_to(attribute)
+                    if other != attribute and compares_alike(attribute, other)
+                ),
+            ]
 
         return replace(distribution, partition_keys=_mapped(distribution.partition_keys, equals))
 
@@ -412,10 +507,20 @@ def _grouped(distribution: Distribution, keys: frozenset[Attribute], reason: str
     return replace(distribution, partition_keys=kept) if kept else UnsupportedDistribution(reason)
 
 
-def _mapped(partition_keys: frozenset[PartitionKey], names: Callable[[Attribute], Sequence[Attribute]]) -> frozenset[PartitionKey]:
+def _mapped(
+    partition_keys: frozenset[PartitionKey], names: Callable[[Attribute], Sequence[Attribute]]
+) -> frozenset[PartitionKey]:
     """The places in other names; one with an attribute that has none is none."""
-    found = {combination for place in partition_keys for combination in islice(product(*map(names, place)), _PARTITION_KEYS_MAX)}
-    return frozenset(sorted(found, key=lambda place: [(attribute.owner, attribute.position) for attribute in place])[:_PARTITION_KEYS_MAX])
+    found = {
+        combination
+        for place in partition_keys
+        for combination in islice(product(*map(names, place)), _PARTITION_KEYS_MAX)
+    }
+    return frozenset(
+        sorted(found, key=lambda place: [(attribute.owner, attribute.position) for attribute in place])[
+            :_PARTITION_KEYS_MAX
+        ]
+    )
 
 
 def _colocated(left: HashPartitioned, right: HashPartitioned, classes: EquivalenceClasses) -> bool:
@@ -423,7 +528,10 @@ def _colocated(left: HashPartitioned, right: HashPartitioned, classes: Equivalen
     if left.group is None or left.group != right.group:
         return False
     return any(
-        all(ours == theirs or any(other is theirs or other == theirs for other in classes.equal_to(ours)) for ours, theirs in zip(here, there, strict=True))
+        all(
+            ours == theirs or any(other is theirs or other == theirs for other in classes.equal_to(ours))
+            for ours, theirs in zip(here, there, strict=True)
+        )
         for here in left.partition_keys
         for there in right.partition_keys
     )

@@ -1,14 +1,15 @@
 """Placement: a statement as stages, each one kernel call at each member that has rows for it, or at the coordinator.
 
-A SELECT is taken apart from the inside. A query in it that cannot be computed piece by piece becomes rows of its own, computed first. Of what remains, the
-scans that are co-located stay where they are and the others move (:mod:`~secateur.planner.placement.search`): FROM and WHERE are then one fragment at the
-members. What is about all rows, such as groups and limits, is split in two, or done at the coordinator over the columns that it needs.
+A SELECT is taken apart from the inside. A query in it that cannot be computed piece by piece becomes rows of its own,
+computed first. Of what remains, the scans that are co-located stay where they are and the others move
+(:mod:`~secateur.planner.placement.search`): FROM and WHERE are then one fragment at the members. What is about all
+rows, such as groups and limits, is split in two, or done at the coordinator over the columns that it needs.
 
-Whatever is not certain raises :class:`~secateur.planner.fragments.qualified.NotDistributable`; the statement is then gathered as a whole. The text of each stage is bound by
-DuckDB, and the last one has to have the types of the statement.
+Whatever is not certain raises :class:`~secateur.planner.fragments.qualified.NotDistributable`; the statement is then
+gathered as a whole. The text of each stage is bound by DuckDB, and the last one has to have the types of the statement.
 
-Source: exchanges as operators of their own (Graefe, "Volcano", 1994); fragments between exchanges (Presto, Trino); the execution mode *local* of Ignite is not here, for
-it needs no stages.
+Source: exchanges as operators of their own (Graefe, "Volcano", 1994); fragments between exchanges (Presto, Trino); the
+execution mode *local* of Ignite is not here, for it needs no stages.
 """
 
 from __future__ import annotations
@@ -30,8 +31,22 @@ from secateur.planner.placement.distribution import HashPartitioned, Unsupported
 from secateur.planner.placement.placement_context import PlacementContext
 from secateur.planner.placement.scan_rows import ScanRows, mark_applied
 from secateur.planner.placement.search import PlacementChoice
-from secateur.planner.placement.select_blocks import ORDERING, core_of, inside_of, is_source, nested_queries, ordered_source, title_of, without_order
-from secateur.planner.placement.split_select import named_as_asked, pass_through_of, split_block, without_order_and_limit
+from secateur.planner.placement.select_blocks import (
+    ORDERING,
+    core_of,
+    inside_of,
+    is_source,
+    nested_queries,
+    ordered_source,
+    title_of,
+    without_order,
+)
+from secateur.planner.placement.split_select import (
+    named_as_asked,
+    pass_through_of,
+    split_block,
+    without_order_and_limit,
+)
 from secateur.planner.placement.stage_builder import Columns, Schema, StageDraft
 from secateur.planner.placement.table_references import (
     exchanged_query,
@@ -49,7 +64,9 @@ __all__ = ["place"]
 
 _NODES_MAX: Final = 20_000
 _ORDERED: Final = "a subquery stands behind the order of rows of several members"
-_INTEGERS: Final = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"})
+_INTEGERS: Final = frozenset(
+    {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
+)
 _EXACT: Final = frozenset({"VARCHAR", "DATE", "UUID", "BOOLEAN", "TIMESTAMP"})
 
 
@@ -73,10 +90,12 @@ def place(
         describe: DuckDB's binder.
         rows_of: For each scan what restricts the rows that the query may need.
         estimate_of: What is thought of the rows of a scan.
-        clock: The number of the parameter that has become of the statement's clocks, counted from 1; None where there are none.
+        clock: The number of the parameter that has become of the statement's clocks, counted from 1; None where there
+            are none.
 
     Returns:
-        Its stages in the order in which they can run, the last one has the answer; and what the coordinator gathers for them, and why, or None.
+        Its stages in the order in which they can run, the last one has the answer; and what the coordinator gathers for
+        them, and why, or None.
 
     Raises:
         NotDistributable: It is not taken apart; the message says why.
@@ -123,20 +142,29 @@ class _Placer:
 
     def gathered(self) -> str | None:
         """What the coordinator gets as it is, and why; None where there is nothing."""
-        found = [f"{', '.join(part.names)}, for {self._query.located(part.reason, part.node)}" for part in self._context.gathered]
+        found = [
+            f"{', '.join(part.names)}, for {self._query.located(part.reason, part.node)}"
+            for part in self._context.gathered
+        ]
         return "; ".join(dict.fromkeys(found)) or None
 
     def _compute_cte(self, cte: exp.CTE) -> str:
         return self._computed(without_ctes(cte.this, self._compute_cte, self._compute_recursion), cte.alias)
 
     def _compute_recursion(self, cte: exp.CTE) -> str:
-        """The recursion at the coordinator, over rows of what it does not repeat, and of the scans that it reads in each step."""
+        """The recursion at the coordinator, over rows of what it does not repeat, and of the scans that it reads in
+        each step.
+        """
         without_ctes(cte.this, self._compute_cte, self._compute_recursion)
         self._compute_beside(cte.this)
         with_ = exp.With(expressions=[cte], recursive=True)
-        query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=exp.Table(this=cte.args["alias"].this.copy())), with_=with_)
+        query = exp.Select(
+            expressions=[exp.Star()], from_=exp.From(this=exp.Table(this=cte.args["alias"].this.copy())), with_=with_
+        )
         reason = f"each step of the recursion {cte.alias} needs the rows of the step before"
-        return self._at_coordinator(cte.alias, self._context.all_moved(query, reason), self._context.columns_as_rows(query))
+        return self._at_coordinator(
+            cte.alias, self._context.all_moved(query, reason), self._context.columns_as_rows(query)
+        )
 
     def _compute_beside(self, node: exp.Expr) -> None:
         """Compute the queries inside that do not mention the recursion."""
@@ -167,7 +195,11 @@ class _Placer:
         if isinstance(found, PlacementChoice) and found.is_distributed:
             columns = self._context.columns_as_rows(bare)
             self._move(bare, found)
-            query = exchanged_query(self._context.drafts.add("set operation", to_sql(bare), relations_in(bare), columns, at_coordinator=False))
+            query = exchanged_query(
+                self._context.drafts.add(
+                    "set operation", to_sql(bare), relations_in(bare), columns, at_coordinator=False
+                )
+            )
             for key in ORDERING:
                 query.set(key, node.args.get(key))
             return self._context.all_moved(query, _ORDERED)
@@ -193,18 +225,26 @@ class _Placer:
         if isinstance(found, UnsupportedDistribution):
             return self._context.all_moved(select, found.reason)
         if not isinstance(found.distribution, HashPartitioned):
-            return self._context.all_moved(select, found.distribution.singleton_reason or "FROM has the same rows at every member")
+            return self._context.all_moved(
+                select, found.distribution.singleton_reason or "FROM has the same rows at every member"
+            )
         if any(map(self._context.is_partitioned, self._context.queries_behind(select))):
             return self._context.all_moved(select, "a subquery of groups or windows reads partitioned tables")
         whole = self._context.find(without_order(select))
         is_distributed = isinstance(whole, PlacementChoice) and whole.is_distributed and whole.cost <= found.cost
         self._move(select, whole if is_distributed and isinstance(whole, PlacementChoice) else found)
         if is_distributed and not any(select.args.get(key) for key in ORDERING):
-            return exchanged_query(self._context.drafts.add(title_of(select), to_sql(select), relations_in(select), columns(), at_coordinator=False))
+            return exchanged_query(
+                self._context.drafts.add(
+                    title_of(select), to_sql(select), relations_in(select), columns(), at_coordinator=False
+                )
+            )
         return split_block(self._context, select, columns, is_distributed=is_distributed)
 
     def _prepared(self, select: exp.Select) -> PlacementChoice | UnsupportedDistribution:
-        """Compute what has to be, and what had better be, computed before the core of a SELECT; returns what then stays."""
+        """Compute what has to be, and what had better be, computed before the core of a SELECT; returns what then
+        stays.
+        """
         self._compute_scattered(select)
         found = self._context.find(self._context.core(select))
         return self._context.find(self._context.core(select)) if self._compute_lookups(select, found) else found
@@ -213,28 +253,42 @@ class _Placer:
 
     def _computable(self, node: exp.Expr) -> list[exp.Expr]:
         """The outermost queries inside that can be computed by themselves, and have rows at single members."""
-        return [query for query in nested_queries(node) if self._context.is_partitioned(query) and self._context.stands_alone(query)]
+        return [
+            query
+            for query in nested_queries(node)
+            if self._context.is_partitioned(query) and self._context.stands_alone(query)
+        ]
 
     def _compute_scattered(self, select: exp.Select) -> None:
         """Compute the queries inside that are not computed piece by piece, and those that are needed behind the core.
 
-        A subquery of an expression for which rows have to move is computed too: what moves for it is of no use to the rows around. A query in FROM is not: its
-        rows are.
+        A subquery of an expression for which rows have to move is computed too: what moves for it is of no use to the
+        rows around. A query in FROM is not: its rows are.
         """
         behind = {id(query) for query in self._context.queries_behind(select)}
         for query in self._computable(select):
             found = None if id(query) in behind else self._context.find(inside_of(query))
-            if not isinstance(found, PlacementChoice) or not found.is_distributed or (found.moving and not is_source(query)):
+            if (
+                not isinstance(found, PlacementChoice)
+                or not found.is_distributed
+                or (found.moving and not is_source(query))
+            ):
                 self._compute(query)
             elif found.moving and isinstance(query, exp.Subquery) and isinstance(query.this, exp.Select):
                 self._prepared(query.this)
 
     def _compute_lookups(self, select: exp.Select, found: PlacementChoice | UnsupportedDistribution) -> bool:
-        """Compute for all keys at once what correlated subqueries read that every member would need; returns whether there was something."""
+        """Compute for all keys at once what correlated subqueries read that every member would need; returns whether
+        there was something.
+        """
         before = len(self._context.drafts.drafts)
         for query in nested_queries(select):
             inside = [relation for relation in relations_in(query) if self._context.is_partitioned_scan(relation)]
-            if inside and (isinstance(found, UnsupportedDistribution) or found.staying.isdisjoint(inside)) and not self._context.stands_alone(query):
+            if (
+                inside
+                and (isinstance(found, UnsupportedDistribution) or found.staying.isdisjoint(inside))
+                and not self._context.stands_alone(query)
+            ):
                 lookup = self._lookup(query, select)
                 if lookup is not None:
                     asked = with_asked_keys(lookup, select, self._context.names(select))
@@ -251,7 +305,11 @@ class _Placer:
             return None
         lookup = lookup_of(query, self._context.names(select))
         # There is always a row where there is no GROUP BY: EXISTS of it is TRUE.
-        if lookup is None or (not lookup.has_value and self._makes_a_row_of_none(select)) or not self._context.stands_alone(lookup.rows):
+        if (
+            lookup is None
+            or (not lookup.has_value and self._makes_a_row_of_none(select))
+            or not self._context.stands_alone(lookup.rows)
+        ):
             return None
         return lookup if not lookup.has_value or self._is_compared_alike(lookup, around) else None
 
@@ -268,7 +326,10 @@ class _Placer:
         except DatabaseError:
             return False
         keys = [text for _, text in self._context.columns_as_rows(lookup.rows)]
-        return all((mine in _INTEGERS and theirs in _INTEGERS) or (mine == theirs and mine in _EXACT) for mine, theirs in zip(keys, outer, strict=False))
+        return all(
+            (mine in _INTEGERS and theirs in _INTEGERS) or (mine == theirs and mine in _EXACT)
+            for mine, theirs in zip(keys, outer, strict=False)
+        )
 
     def _compute(self, query: exp.Expr) -> None:
         """Put the rows of a query in its place."""
@@ -283,7 +344,9 @@ class _Placer:
         query.replace(exp.Subquery(this=rows) if isinstance(query, exp.Subquery) else rows)
 
     def _computed(self, query: exp.Expr, title: str) -> str:
-        """The relation that the rows of a query become; its columns have the names that a reader of the query in FROM knows."""
+        """The relation that the rows of a query become; its columns have the names that a reader of the query in FROM
+        knows.
+        """
         columns = self._context.columns_as_rows(query)
         gathered = self._gathered(copied(query))
         passed = passed_through_relation(gathered)
@@ -291,9 +354,18 @@ class _Placer:
             return passed
         return self._at_coordinator(title, gathered, columns)
 
-    def _at_coordinator(self, title: str, gathered: exp.Expr, columns: Columns, *, is_pipelineable: bool = False) -> str:
+    def _at_coordinator(
+        self, title: str, gathered: exp.Expr, columns: Columns, *, is_pipelineable: bool = False
+    ) -> str:
         """A stage at the coordinator."""
-        return self._context.drafts.add(title, to_sql(gathered), relations_in(gathered), columns, at_coordinator=True, is_pipelineable=is_pipelineable)
+        return self._context.drafts.add(
+            title,
+            to_sql(gathered),
+            relations_in(gathered),
+            columns,
+            at_coordinator=True,
+            is_pipelineable=is_pipelineable,
+        )
 
     # Scans
 
@@ -301,7 +373,11 @@ class _Placer:
         """Replace what moves: a query in which every scan moves by its rows, the other scans by theirs."""
         broadcast = found.moving - found.repartitions.keys()
         for query in self._computable(node):
-            if all(relation in broadcast for relation in relations_in(query) if self._context.is_partitioned_scan(relation)):
+            if all(
+                relation in broadcast for relation in relations_in(query) if self._context.is_partitioned_scan(relation)
+            ):
                 self._compute(query)
         for relation in filter(found.moving.__contains__, relations_in(node)):
-            self._context.move_scan(node, relation, found.repartitions.get(relation), found.semi_joins.get(relation, ()))
+            self._context.move_scan(
+                node, relation, found.repartitions.get(relation), found.semi_joins.get(relation, ())
+            )

@@ -16,7 +16,15 @@ from secateur.planner.placement.cost import Estimate
 from secateur.planner.placement.distribution import Repartition, UnsupportedDistribution
 from secateur.planner.placement.scan_rows import ScanRows, columns_read, hint_selection, settle_applied
 from secateur.planner.placement.search import PlacementChoice, find_anchor
-from secateur.planner.placement.select_blocks import ORDERING, TOP_CLAUSES, core_of, inside_of, is_source, nested_queries, parts_in
+from secateur.planner.placement.select_blocks import (
+    ORDERING,
+    TOP_CLAUSES,
+    core_of,
+    inside_of,
+    is_source,
+    nested_queries,
+    parts_in,
+)
 from secateur.planner.placement.semi_joins import SemiJoin, reduced_sql, reducing_scans, semi_joins, share_left
 from secateur.planner.placement.stage_builder import Columns, GatheredRows, Schema, StageBuilder
 from secateur.planner.placement.table_references import as_table_reference, relations_in, table_references
@@ -101,13 +109,25 @@ class PlacementContext:
         return bool(select.args.get("group") or select.args.get("having") or self.aggregates_of(select))
 
     def aggregates_of(self, select: exp.Select) -> set[str]:
-        return {name for clause in TOP_CLAUSES for part in parts_in(select, clause) for name in aggregates_in(part, self._aggregates)}
+        return {
+            name
+            for clause in TOP_CLAUSES
+            for part in parts_in(select, clause)
+            for name in aggregates_in(part, self._aggregates)
+        }
 
     def aggregates_from_inside(self, select: exp.Select) -> bool:
         """Whether a subquery may aggregate rows of the SELECT: ``SELECT (SELECT max(t.a)) FROM t`` makes one row."""
-        inside = [query for clause in TOP_CLAUSES for part in parts_in(select, clause) for query in nested_queries(part)]
+        inside = [
+            query for clause in TOP_CLAUSES for part in parts_in(select, clause) for query in nested_queries(part)
+        ]
         kinds = (exp.AggFunc, exp.Anonymous, exp.WithinGroup)
-        calls = [call for query in inside for call in query.find_all(*kinds) if any(True for _ in aggregates_in(call, self._aggregates))]
+        calls = [
+            call
+            for query in inside
+            for call in query.find_all(*kinds)
+            if any(True for _ in aggregates_in(call, self._aggregates))
+        ]
         for call in calls:
             holder = call.parent_select
             names = None if holder is None else self.names(holder)
@@ -118,7 +138,12 @@ class PlacementContext:
     def queries_behind(self, select: exp.Select) -> list[exp.Expr]:
         """The queries in clauses that are evaluated behind the core."""
         aggregated = self.is_aggregated(select)
-        parts = [part for clause in TOP_CLAUSES for part in parts_in(select, clause) if aggregated or clause != "expressions" or has_windows(part)]
+        parts = [
+            part
+            for clause in TOP_CLAUSES
+            for part in parts_in(select, clause)
+            if aggregated or clause != "expressions" or has_windows(part)
+        ]
         return [query for part in parts for query in nested_queries(part)]
 
     def later_columns(self, query: exp.Expr) -> Callable[[], Columns]:
@@ -130,7 +155,10 @@ class PlacementContext:
         return self.drafts.describe(f"SELECT * FROM ({to_sql(query)}) AS q", relations_in(query))
 
     def stands_alone(self, query: exp.Expr) -> bool:
-        """Whether a query is about nothing outside of it: it binds by itself. DuckDB looks for a name inside first, among aliases too."""
+        """Whether a query is about nothing outside of it: it binds by itself.
+
+        DuckDB looks for a name inside first, among aliases too.
+        """
         own = {"this", "alias", *ORDERING, *(["joins"] if is_source(query) else [])}
         if isinstance(query, exp.Subquery) and any(value for key, value in query.args.items() if key not in own):
             return False
@@ -165,7 +193,9 @@ class PlacementContext:
     def note_gathered(self, node: exp.Expr, relations: Sequence[str], reason: str) -> None:
         """Remember that the coordinator gets rows of some scans as they are."""
         if relations:
-            self.gathered.append(GatheredRows(tuple(dict.fromkeys(self._scans[relation].alias for relation in relations)), reason, node))
+            self.gathered.append(
+                GatheredRows(tuple(dict.fromkeys(self._scans[relation].alias for relation in relations)), reason, node)
+            )
 
     def move_system_tables(self, tree: exp.Expr) -> None:
         """Put the rows of system tables, which only the coordinator has, where these are mentioned."""
@@ -174,15 +204,26 @@ class PlacementContext:
             if scan.system is not None:
                 sql = f"SELECT {', '.join(map(quoted, scan.columns))} FROM {relation}"
                 columns = self.drafts.describe(sql, [relation])
-                moved = self.drafts.add(f"scan {scan.alias}", sql, [relation], columns, at_coordinator=True, is_pipelineable=True, is_scan=True)
+                moved = self.drafts.add(
+                    f"scan {scan.alias}",
+                    sql,
+                    [relation],
+                    columns,
+                    at_coordinator=True,
+                    is_pipelineable=True,
+                    is_scan=True,
+                )
                 reference.set("this", exp.to_identifier(moved))
                 as_table_reference(reference, moved)
 
-    def move_scan(self, node: exp.Expr, relation: str, route: Repartition | None = None, joins: Sequence[SemiJoin] = ()) -> None:
+    def move_scan(
+        self, node: exp.Expr, relation: str, route: Repartition | None = None, joins: Sequence[SemiJoin] = ()
+    ) -> None:
         scan = self._scans[relation]
         for reference in [reference for reference, name in table_references(node) if name == relation]:
             settle_applied(reference, relation)
-            # A key by which the rows go may be equal to another column that is read, and be named nowhere once its condition has been applied.
+            # A key by which the rows go may be equal to another column that is read, and be named nowhere once its
+            # condition has been applied.
             read = {*columns_read(reference, scan), *(() if route is None else route.columns)}
             columns = tuple(name for name in scan.columns if name in read)
             if self._estimate_of(relation).share * share_left(joins) <= _SELECTION_MAX:
@@ -192,15 +233,27 @@ class PlacementContext:
             reference.set("this", exp.to_identifier(moved))
             as_table_reference(reference, moved)
 
-    def _scan_draft(self, scan: TableReference, names: tuple[str, ...], route: Repartition | None, joins: Sequence[SemiJoin]) -> str:
+    def _scan_draft(
+        self, scan: TableReference, names: tuple[str, ...], route: Repartition | None, joins: Sequence[SemiJoin]
+    ) -> str:
         """The relation of the rows of a scan."""
         key = (names, route, self._identity(scan.relation, joins))
         moved = self._moved_scans.get(key)
         if moved is None:
-            sql, relations = reduced_sql(scan.relation, names, joins, self.rows_of), list(dict.fromkeys([scan.relation, *reducing_scans(joins)]))
+            sql, relations = (
+                reduced_sql(scan.relation, names, joins, self.rows_of),
+                list(dict.fromkeys([scan.relation, *reducing_scans(joins)])),
+            )
             columns = self.drafts.describe(sql, relations)
             moved = self._moved_scans[key] = self.drafts.add(
-                f"scan {scan.alias}", sql, relations, columns, at_coordinator=False, is_pipelineable=not joins, route=route, is_scan=True
+                f"scan {scan.alias}",
+                sql,
+                relations,
+                columns,
+                at_coordinator=False,
+                is_pipelineable=not joins,
+                route=route,
+                is_scan=True,
             )
         return moved
 

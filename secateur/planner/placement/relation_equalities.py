@@ -1,4 +1,6 @@
-"""What a tree of relations says of its attributes, whatever is assumed about its scans: found once, and asked for with every assumption."""
+"""What a tree of relations says of its attributes, whatever is assumed about its scans: found once, and asked for with
+every assumption.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +37,18 @@ class RelationEqualities:
                     found = tuple(pair for pair in map(equated, bound_predicates) if pair is not None)
                 case Apply(operands=operands, outputs=outputs):
                     sides = zip(operands, outputs, strict=True)
-                    found = tuple((ours, theirs) for ours, theirs in sides if ours is not None and theirs is not None and _equal(ours, theirs))
+                    found = tuple(
+                        (ours, theirs)
+                        for ours, theirs in sides
+                        if ours is not None and theirs is not None and _equal(ours, theirs)
+                    )
                 case Project(_, attributes, sources):
                     shown = zip(attributes, sources, strict=True)
-                    found = tuple((attribute, source) for attribute, source in shown if source is not None and _equal(attribute, source))
+                    found = tuple(
+                        (attribute, source)
+                        for attribute, source in shown
+                        if source is not None and _equal(attribute, source)
+                    )
             self._pairs[id(relation)] = found
         return found
 

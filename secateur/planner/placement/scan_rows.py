@@ -1,4 +1,6 @@
-"""The rows of a scan that a statement needs when they leave their member: filtered, and without the columns that only the filter reads."""
+"""The rows of a scan that a statement needs when they leave their member: filtered, and without the columns that only
+the filter reads.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,15 @@ from secateur.planner.scans.scan_predicates import ScanPredicates
 from secateur.planner.text.dialect import quoted
 from secateur.planner.text.folding import folded
 
-__all__ = ["ScanRows", "columns_read", "hint_selection", "is_about_scan", "is_applied", "mark_applied", "settle_applied"]
+__all__ = [
+    "ScanRows",
+    "columns_read",
+    "hint_selection",
+    "is_about_scan",
+    "is_applied",
+    "mark_applied",
+    "settle_applied",
+]
 
 _APPLIED: Final = "applied to"
 
@@ -35,7 +45,9 @@ class ScanRows:
 
     def sql(self, source: str, columns: Sequence[str]) -> str:
         """The SELECT of some columns. ``source`` is the relation of the scan, or what stands for it in FROM."""
-        return f"SELECT {', '.join(map(quoted, columns))} FROM {source}" + (f" WHERE {self.where}" if self.where else "")
+        return f"SELECT {', '.join(map(quoted, columns))} FROM {source}" + (
+            f" WHERE {self.where}" if self.where else ""
+        )
 
 
 def is_about_scan(conjunct: exp.Expr, scope: ScanPredicates) -> bool:
@@ -61,7 +73,8 @@ def is_applied(conjunct: exp.Expr, relation: str) -> bool:
 def settle_applied(reference: exp.Table, relation: str) -> None:
     """Replace the marked conjuncts by TRUE where every row that meets them has been filtered by them.
 
-    Not where an outer join may have put NULLs in the place of the scan's columns: there a conjunct is about these as well.
+    Not where an outer join may have put NULLs in the place of the scan's columns: there a conjunct is about these as
+    well.
     """
     holder = reference.parent
     select = reference.parent_select
@@ -73,16 +86,20 @@ def settle_applied(reference: exp.Table, relation: str) -> None:
         _settle(where.this, relation)
     for join in _joins_of(select):
         condition = join.args.get("on")
-        # ON of the join whose right side is the scan is evaluated on its own rows, whatever the left side is filled up with.
-        if isinstance(condition, exp.Expr) and (inner or (join is holder and str(join.args.get("side") or "").upper() in ("", "LEFT"))):
+        # ON of the join whose right side is the scan is evaluated on its own rows, whatever the left side is filled up
+        # with.
+        if isinstance(condition, exp.Expr) and (
+            inner or (join is holder and str(join.args.get("side") or "").upper() in ("", "LEFT"))
+        ):
             _settle(condition, relation)
 
 
 def hint_selection(reference: exp.Table, scan: TableReference, columns: Sequence[str]) -> None:
-    """Say in the text that the rows of a moved scan are few of its table's, by a condition that all of them meet: a column without NULLs is not NULL.
+    """Say in the text that the rows of a moved scan are few of its table's, by a condition that all of them meet: a
+    column without NULLs is not NULL.
 
-    DuckDB sees a relation whose filter has been applied elsewhere as the whole of something, which each row of a table finds a partner in; behind a filter it
-    sees a selection, and joins it first. In q09 of TPC-H that halves the time.
+    DuckDB sees a relation whose filter has been applied elsewhere as the whole of something, which each row of a table
+    finds a partner in; behind a filter it sees a selection, and joins it first. In q09 of TPC-H that halves the time.
 
     Args:
         reference: That of the scan, before it is replaced.
@@ -90,7 +107,9 @@ def hint_selection(reference: exp.Table, scan: TableReference, columns: Sequence
         columns: The columns that are sent; nothing happens if all of them may be NULL.
     """
     select = reference.parent_select
-    never_null = next((column.name for column in scan.table.columns if not column.nullable and column.name in columns), None)
+    never_null = next(
+        (column.name for column in scan.table.columns if not column.nullable and column.name in columns), None
+    )
     if never_null is None or select is None or not _joins_inner(reference, select):
         return
     column = exp.column(exp.to_identifier(never_null, quoted=True), table=exp.to_identifier(scan.alias, quoted=True))
@@ -102,7 +121,9 @@ def hint_selection(reference: exp.Table, scan: TableReference, columns: Sequence
 
 
 def columns_read(reference: exp.Table, scan: TableReference) -> tuple[str, ...]:
-    """The columns of a scan that the SELECT around its reference may read, the only one that knows its name; at least one."""
+    """The columns of a scan that the SELECT around its reference may read, the only one that knows its name; at least
+    one.
+    """
     node = reference.parent_select
     if node is None:
         return scan.columns
@@ -117,7 +138,13 @@ def columns_read(reference: exp.Table, scan: TableReference) -> tuple[str, ...]:
     whole_rows = any(not column.table and folded(column.name) == alias for column in node.find_all(exp.Column))
     by_pattern = any(map(is_columns_call, node.find_all(exp.Anonymous))) or node.find(exp.Pivot) is not None
     # Names that the reference gives to columns go by their positions.
-    if starred or whole_rows or by_pattern or renames_columns(reference) or any(map(joins_unnamed, node.find_all(exp.Join))):
+    if (
+        starred
+        or whole_rows
+        or by_pattern
+        or renames_columns(reference)
+        or any(map(joins_unnamed, node.find_all(exp.Join)))
+    ):
         return scan.columns
     return tuple(name for name in scan.columns if folded(name) in names) or scan.columns[:1]
 
@@ -129,11 +156,17 @@ def _joins_of(select: exp.Select) -> list[exp.Join]:
 def _joins_inner(reference: exp.Table, select: exp.Select) -> bool:
     """Whether a table stands in FROM itself, where there are inner joins alone."""
     holder = reference.parent
-    return isinstance(holder, (exp.From, exp.Join)) and holder.parent is select and all(map(_is_inner, _joins_of(select)))
+    return (
+        isinstance(holder, (exp.From, exp.Join)) and holder.parent is select and all(map(_is_inner, _joins_of(select)))
+    )
 
 
 def _is_inner(join: exp.Join) -> bool:
-    return not any(join.args.get(key) for key in ("side", "method")) and str(join.args.get("kind") or "").upper() in ("", "INNER", "CROSS")
+    return not any(join.args.get(key) for key in ("side", "method")) and str(join.args.get("kind") or "").upper() in (
+        "",
+        "INNER",
+        "CROSS",
+    )
 
 
 def _settle(condition: exp.Expr, relation: str) -> None:

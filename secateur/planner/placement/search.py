@@ -1,9 +1,12 @@
-"""The search for what stays where it is: the scans of which each member reads its own partitions, while the rows of the others are sent to all members.
+"""The search for what stays where it is: the scans of which each member reads its own partitions, while the rows of the
+others are sent to all members.
 
-Every assumption is tried on the distribution of the relation, which says whether it is right; among those that are, the one that moves the least is taken. Scans
-that are co-located stay together with the scan that is tried first, the anchor.
+Every assumption is tried on the distribution of the relation, which says whether it is right; among those that are, the
+one that moves the least is taken. Scans that are co-located stay together with the scan that is tried first, the
+anchor.
 
-Source: the choice between broadcast and co-located joins of Ignite's and Kudu's clients, as a search over required and delivered distributions.
+Source: the choice between broadcast and co-located joins of Ignite's and Kudu's clients, as a search over required and
+delivered distributions.
 """
 
 from __future__ import annotations
@@ -12,7 +15,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from secateur.planner.placement.distribution import Distribution, Distributions, HashPartitioned, Repartition, Replicated, UnsupportedDistribution
+from secateur.planner.placement.distribution import (
+    Distribution,
+    Distributions,
+    HashPartitioned,
+    Repartition,
+    Replicated,
+    UnsupportedDistribution,
+)
 from secateur.planner.placement.semi_joins import SemiJoin
 from secateur.planner.relations.equality import EquivalenceClasses
 from secateur.planner.relations.nodes import Join, JoinType, Relation, Scan, postorder
@@ -25,7 +35,9 @@ _SHUFFLED_MIN: Final = 16e6
 """Bytes up to which tables stay where they are rather than being shuffled."""
 _KEEPING: Final = frozenset({JoinType.LEFT, JoinType.RIGHT, JoinType.FULL})
 _SHUFFLE_SHARE: Final = 0.5
-"""What it costs to send each row to one member, to a member of its own among others, of what it costs to send it to all of a few members."""
+"""What it costs to send each row to one member, to a member of its own among others, of what it costs to send it to all
+of a few members.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +73,8 @@ def find_anchor(
 
     Args:
         relation: What is to be computed.
-        beside: Relations that are evaluated along with it, without being its inputs: their scans have to be read as a whole.
+        beside: Relations that are evaluated along with it, without being its inputs: their scans have to be read as a
+            whole.
         cost_of: What it costs to send the rows of a scan to every member.
         orderless: As :class:`~secateur.planner.placement.distribution.Distributions`.
 
@@ -108,7 +121,9 @@ def find_anchor(
     has_outer_joins = any(isinstance(node, Join) and node.kind in _KEEPING for node in postorder(relation))
     routable = best is not None and any(cost_of(name) > _ROUTED_MIN for name in best.moving)
     if routable or best is None or best.cost > _SHUFFLED_MIN:
-        ways = _Alternatives(scans, EquivalenceClasses.of(distributions.equalities()), distributions, inside, forced, cost_of)
+        ways = _Alternatives(
+            scans, EquivalenceClasses.of(distributions.equalities()), distributions, inside, forced, cost_of
+        )
         if best is not None and routable:
             best = ways.to_owners(best)
         if has_outer_joins:
@@ -119,13 +134,17 @@ def find_anchor(
 
 
 def is_shuffled(cost: float) -> bool:
-    """Whether rows are so many that they are shuffled: sent to the members by hash, rather than being brought to one place."""
+    """Whether rows are so many that they are shuffled: sent to the members by hash, rather than being brought to one
+    place.
+    """
     return cost > _SHUFFLED_MIN
 
 
 @dataclass(frozen=True, slots=True)
 class _Alternatives:
-    """How rows that are joined get to each other, if not all of them go to everybody. Each way answers with what it was given where it finds nothing cheaper.
+    """How rows that are joined get to each other, if not all of them go to everybody.
+
+    Each way answers with what it was given where it finds nothing cheaper.
 
     Attributes:
         scans: By the names of their relations.
@@ -144,16 +163,21 @@ class _Alternatives:
     cost_of: Callable[[str], float]
 
     def around_one(self, best: PlacementChoice | None) -> PlacementChoice | None:
-        """One scan stays, and those that are joined with it by its partitioning key come to it, also with rows that find none: what an outer join has to keep.
+        """One scan stays, and those that are joined with it by its partitioning key come to it, also with rows that
+        find none: what an outer join has to keep.
 
         Returns:
             ``best`` where that is not cheaper.
         """
         for anchor in (name for name in self.inside if name not in self.forced):
             found = {
-                other: _route(self.scans[other], self.scans[anchor], self.classes) for other in self.inside if other != anchor and other not in self.forced
+                other: _route(self.scans[other], self.scans[anchor], self.classes)
+                for other in self.inside
+                if other != anchor and other not in self.forced
             }
-            repartitions = {other: replace(route, keeps_unmatched=True) for other, route in found.items() if route is not None}
+            repartitions = {
+                other: replace(route, keeps_unmatched=True) for other, route in found.items() if route is not None
+            }
             moving = frozenset(self.inside) - {anchor} | self.forced
             cost = sum(self.cost_of(name) * (_SHUFFLE_SHARE if name in repartitions else 1.0) for name in moving)
             if repartitions and (best is None or cost < best.cost):
@@ -163,7 +187,9 @@ class _Alternatives:
         return best
 
     def shuffled(self, best: PlacementChoice | None) -> PlacementChoice | None:
-        """All scans that are joined by one column shuffled by it, the others sent to everybody; ``best`` where that is not cheaper."""
+        """All scans that are joined by one column shuffled by it, the others sent to everybody; ``best`` where that is
+        not cheaper.
+        """
         tried: set[frozenset[tuple[str, str]]] = set()
         for name in self.inside:
             for attribute in self.scans[name].attributes:
@@ -171,27 +197,40 @@ class _Alternatives:
                     other: equal
                     for other in self.inside
                     if other != name and other not in self.forced
-                    for equal in [self.classes.equal_in(attribute, frozenset(a.owner for a in self.scans[other].attributes))]
+                    for equal in [
+                        self.classes.equal_in(attribute, frozenset(a.owner for a in self.scans[other].attributes))
+                    ]
                     if equal is not None and equal.type == attribute.type
                 }
                 key = frozenset((other, equal.name) for other, equal in shuffled.items())
                 if len(shuffled) < 2 or name in self.forced or key in tried:
                     continue
                 tried.add(key)
-                repartitions = {other: Repartition(None, f"shuffle by {attribute.name}", (equal.name,)) for other, equal in shuffled.items()}
+                repartitions = {
+                    other: Repartition(None, f"shuffle by {attribute.name}", (equal.name,))
+                    for other, equal in shuffled.items()
+                }
                 everybody = frozenset(self.inside) - repartitions.keys()
                 cost = sum(map(self.cost_of, everybody)) + _SHUFFLE_SHARE * sum(map(self.cost_of, repartitions))
                 if best is not None and cost >= best.cost:
                     continue
                 distribution = self.distributions.under(everybody | self.forced, repartitions)
                 if isinstance(distribution, HashPartitioned):
-                    best = PlacementChoice(frozenset(), frozenset(self.inside) | self.forced, cost, distribution, repartitions)
+                    best = PlacementChoice(
+                        frozenset(), frozenset(self.inside) | self.forced, cost, distribution, repartitions
+                    )
         return best
 
     def to_owners(self, found: PlacementChoice) -> PlacementChoice:
-        """The same where large scans are sent to the owners of the rows that they are joined with, instead of to everybody."""
+        """The same where large scans are sent to the owners of the rows that they are joined with, instead of to
+        everybody.
+        """
         repartitions: dict[str, Repartition] = {}
-        for moving in sorted((name for name in found.moving if name in self.scans and self.cost_of(name) > _ROUTED_MIN), key=self.cost_of, reverse=True):
+        for moving in sorted(
+            (name for name in found.moving if name in self.scans and self.cost_of(name) > _ROUTED_MIN),
+            key=self.cost_of,
+            reverse=True,
+        ):
             for anchor in sorted(found.staying):
                 route = _route(self.scans[moving], self.scans[anchor], self.classes)
                 if route is None:
@@ -200,7 +239,12 @@ class _Alternatives:
                 distribution = self.distributions.under(found.moving - tried.keys(), tried)
                 if isinstance(distribution, HashPartitioned):
                     repartitions = tried
-                    found = replace(found, distribution=distribution, repartitions=repartitions, cost=found.cost - (1 - _SHUFFLE_SHARE) * self.cost_of(moving))
+                    found = replace(
+                        found,
+                        distribution=distribution,
+                        repartitions=repartitions,
+                        cost=found.cost - (1 - _SHUFFLE_SHARE) * self.cost_of(moving),
+                    )
                     break
         return found
 
@@ -212,7 +256,11 @@ def _route(moving: Scan, anchor: Scan, classes: EquivalenceClasses) -> Repartiti
     own = frozenset(attribute.owner for attribute in moving.attributes)
     columns = [(keys[name], classes.equal_in(keys[name], own)) for name in scheme.columns]
     named = tuple(column.name for key, column in columns if column is not None and column.type == key.type)
-    return Repartition(anchor.scan.relation, scheme.affinity_group(), named) if named and len(named) == len(columns) else None
+    return (
+        Repartition(anchor.scan.relation, scheme.affinity_group(), named)
+        if named and len(named) == len(columns)
+        else None
+    )
 
 
 def _partitioned(relation: Relation) -> list[str]:

@@ -54,7 +54,10 @@ def core_of(select: exp.Select, items: list[exp.Expr] | None = None) -> exp.Sele
     copy = exp.Select(expressions=items or [exp.Star()])
     for key in ("from_", "joins", "where"):
         part = select.args.get(key)
-        copy.set(key, list(map(copied, part)) if isinstance(part, list) else copied(part) if isinstance(part, exp.Expr) else None)
+        copy.set(
+            key,
+            list(map(copied, part)) if isinstance(part, list) else copied(part) if isinstance(part, exp.Expr) else None,
+        )
     return copy
 
 
@@ -66,11 +69,18 @@ def nested_queries(node: exp.Expr) -> list[exp.Expr]:
 def parts_in(select: exp.Select, clause: str) -> list[exp.Expr]:
     """The expressions of a clause."""
     part = select.args.get(clause)
-    return [item for item in part if isinstance(item, exp.Expr)] if isinstance(part, list) else [part] if isinstance(part, exp.Expr) else []
+    return (
+        [item for item in part if isinstance(item, exp.Expr)]
+        if isinstance(part, list)
+        else [part]
+        if isinstance(part, exp.Expr)
+        else []
+    )
 
 
 def qualified_block(select: exp.Select, names: VisibleNames) -> tuple[exp.Select, frozenset[str]]:
-    """A copy of a SELECT whose columns in the clauses about its rows are named exactly, ``*`` replaced by the columns; and the names of all columns of FROM.
+    """A copy of a SELECT whose columns in the clauses about its rows are named exactly, ``*`` replaced by the columns;
+    and the names of all columns of FROM.
 
     Args:
         select: The SELECT; subqueries in it are left as they are.
@@ -124,14 +134,22 @@ def _starred(names: VisibleNames, alias: str | None) -> list[exp.Expr]:
     for number, source in enumerate(names.sources):
         if alias is None or source.alias == alias:
             shown = [name for name, _ in source.columns if alias is not None or (number, name) not in names.hidden]
-            found.extend(_merged(name, names) if alias is None and (number, name) in names.shown else named(name, source.alias) for name in shown)
+            found.extend(
+                _merged(name, names) if alias is None and (number, name) in names.shown else named(name, source.alias)
+                for name in shown
+            )
     return found
 
 
 def _merged(name: str, names: VisibleNames) -> exp.Column:
-    """The column that USING has merged of several. The name alone says which, unless something beside it has the name too."""
+    """The column that USING has merged of several.
+
+    The name alone says which, unless something beside it has the name too.
+    """
     others = [
-        number for number, source in enumerate(names.sources) if source.has(name) and (number, name) not in names.shown and (number, name) not in names.hidden
+        number
+        for number, source in enumerate(names.sources)
+        if source.has(name) and (number, name) not in names.shown and (number, name) not in names.hidden
     ]
     if others:
         raise NotDistributable(f"{name} is the name of a merged column and of another one")
@@ -161,7 +179,9 @@ def _resolved(node: exp.Column, names: VisibleNames) -> exp.Column | None:
 def is_source(query: exp.Expr) -> bool:
     """Whether a query is an item of FROM."""
     parent = query.parent
-    return isinstance(query, exp.Subquery) and (isinstance(parent, (exp.From, exp.Join)) or (isinstance(parent, exp.Subquery) and not holds_query(parent)))
+    return isinstance(query, exp.Subquery) and (
+        isinstance(parent, (exp.From, exp.Join)) or (isinstance(parent, exp.Subquery) and not holds_query(parent))
+    )
 
 
 def without_order(query: exp.Expr) -> exp.Expr:
@@ -185,7 +205,9 @@ def inside_of(query: exp.Expr) -> exp.Expr:
 
 
 def ordered_source(select: exp.Select) -> exp.Subquery | None:
-    """The query in FROM whose order is that of the SELECT, as far as DuckDB goes: it keeps the order of rows that it filters and projects."""
+    """The query in FROM whose order is that of the SELECT, as far as DuckDB goes: it keeps the order of rows that it
+    filters and projects.
+    """
     from_ = select.args.get("from_")
     source = from_.this if isinstance(from_, exp.From) else None
     if not isinstance(source, exp.Subquery) or any(select.args.get(key) for key in ("joins", "distinct", "order")):
@@ -193,7 +215,9 @@ def ordered_source(select: exp.Select) -> exp.Subquery | None:
     if any(value for key, value in source.args.items() if key not in ("this", "alias")):
         return None
     inside = source.this
-    ordered = isinstance(inside, exp.Query) and (inside.args.get("order") or (isinstance(inside, exp.Select) and ordered_source(inside)))
+    ordered = isinstance(inside, exp.Query) and (
+        inside.args.get("order") or (isinstance(inside, exp.Select) and ordered_source(inside))
+    )
     return source if ordered else None
 
 
@@ -204,7 +228,9 @@ def behind_from(core: exp.Select) -> str:
 
 def is_windowed(select: exp.Select) -> bool:
     """Whether a SELECT calls something over a window, or has QUALIFY."""
-    return select.args.get("qualify") is not None or any(has_windows(part) for clause in TOP_CLAUSES for part in parts_in(select, clause))
+    return select.args.get("qualify") is not None or any(
+        has_windows(part) for clause in TOP_CLAUSES for part in parts_in(select, clause)
+    )
 
 
 def title_of(select: exp.Select) -> str:

@@ -1,11 +1,14 @@
-"""Semi-joins: rows of a scan that meet no row of another one stay where they are, instead of moving to a join that drops them.
+"""Semi-joins: rows of a scan that meet no row of another one stay where they are, instead of moving to a join that
+drops them.
 
-A member can tell for a scan whose matching rows it has at hand: those of a replicated table, or of a table that is co-located with the scan by the equalities
-of the join. A scan that so reduces another may be reduced itself: suppliers by nations, and these by regions. What it costs is one more kernel call where the
-rows come from, so it is done where an estimate says that it pays.
+A member can tell for a scan whose matching rows it has at hand: those of a replicated table, or of a table that is
+co-located with the scan by the equalities of the join. A scan that so reduces another may be reduced itself: suppliers
+by nations, and these by regions. What it costs is one more kernel call where the rows come from, so it is done where an
+estimate says that it pays.
 
-Why the answer stays the same: a row that the statement's own predicates rule out of a scan cannot influence the answer, whatever rows the other scans have.
-With such rows gone, a row of an inner join's input that has no partner there is in no row of the join.
+Why the answer stays the same: a row that the statement's own predicates rule out of a scan cannot influence the answer,
+whatever rows the other scans have. With such rows gone, a row of an inner join's input that has no partner there is in
+no row of the join.
 
 Source: Bernstein and Chiu, "Using Semi-Joins to Solve Relational Queries" (1981).
 """
@@ -85,7 +88,9 @@ def share_left(joins: Iterable[SemiJoin]) -> float:
     return prod(join.share for join in joins)
 
 
-def reduced_sql(relation: str, columns: Sequence[str], joins: Sequence[SemiJoin], rows_of: Mapping[str, ScanRows]) -> str:
+def reduced_sql(
+    relation: str, columns: Sequence[str], joins: Sequence[SemiJoin], rows_of: Mapping[str, ScanRows]
+) -> str:
     """The SELECT of some columns of the rows of a scan that remain."""
     sources = [relation]
     for number, join in enumerate(joins):
@@ -125,12 +130,22 @@ class _Block:
 
     def _on(self, scan: Scan, other: Scan) -> tuple[tuple[str, str], ...]:
         """The columns that are equal, if each member has all rows of the other scan that its rows of this one match."""
-        equal = {mine: theirs for mine in scan.attributes for theirs in other.attributes if self._are_equal(mine, theirs)}
+        equal = {
+            mine: theirs for mine in scan.attributes for theirs in other.attributes if self._are_equal(mine, theirs)
+        }
         if not other.scan.table.replicated:
             mine, theirs = scan.scan.table.scheme, other.scan.table.scheme
             keys, keys_there = ({attribute.name: attribute for attribute in side.attributes} for side in (scan, other))
-            met = all(self._are_equal(keys[ours], keys_there[name]) for ours, name in zip(mine.columns, theirs.columns, strict=False))
-            if scan.scan.table.replicated or not mine.columns or mine.affinity_group() != theirs.affinity_group() or not met:
+            met = all(
+                self._are_equal(keys[ours], keys_there[name])
+                for ours, name in zip(mine.columns, theirs.columns, strict=False)
+            )
+            if (
+                scan.scan.table.replicated
+                or not mine.columns
+                or mine.affinity_group() != theirs.affinity_group()
+                or not met
+            ):
                 return ()
         return tuple((ours.name, theirs.name) for ours, theirs in equal.items())
 

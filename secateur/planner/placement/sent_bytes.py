@@ -121,14 +121,18 @@ def _grouped(select: exp.Select, rows: float, estimates: Mapping[str, Estimate])
             return rows
         names = {node.alias_or_name: node.name for node in _sources(select) if isinstance(node, exp.Table)}
         keys = [_by_position(key, select) for key in group.expressions]
-        return min(rows, prod(_distinct(column, names, estimates) for key in keys for column in key.find_all(exp.Column)))
+        return min(
+            rows, prod(_distinct(column, names, estimates) for key in keys for column in key.find_all(exp.Column))
+        )
     return 1.0 if any(item.find(exp.AggFunc) for item in select.expressions if not item.find(exp.Window)) else rows
 
 
 def _by_position(key: exp.Expr, select: exp.Select) -> exp.Expr:
     """The expression that a key of groups is, which the members' part of a SELECT names by its position."""
     is_position = isinstance(key, exp.Literal) and not key.is_string and key.name.isdecimal()
-    return select.expressions[int(key.name) - 1] if is_position and 1 <= int(key.name) <= len(select.expressions) else key
+    return (
+        select.expressions[int(key.name) - 1] if is_position and 1 <= int(key.name) <= len(select.expressions) else key
+    )
 
 
 def _distinct(column: exp.Column, names: Mapping[str, str], estimates: Mapping[str, Estimate]) -> float:

@@ -1,4 +1,6 @@
-"""A SELECT whose core stays at the members, in two: as much of the rest as is exact there, and what the coordinator makes of it."""
+"""A SELECT whose core stays at the members, in two: as much of the rest as is exact there, and what the coordinator
+makes of it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,16 @@ from secateur.planner.fragments.qualified import NotDistributable, has_shadowed_
 from secateur.planner.placement.distribution import Repartition
 from secateur.planner.placement.placement_context import PlacementContext
 from secateur.planner.placement.search import is_shuffled
-from secateur.planner.placement.select_blocks import ORDERING, TOP_CLAUSES, behind_from, core_of, is_windowed, parts_in, qualified_block, title_of
+from secateur.planner.placement.select_blocks import (
+    ORDERING,
+    TOP_CLAUSES,
+    behind_from,
+    core_of,
+    is_windowed,
+    parts_in,
+    qualified_block,
+    title_of,
+)
 from secateur.planner.placement.stage_builder import Columns
 from secateur.planner.placement.table_references import exchanged_query, exchanged_reference, relations_in
 from secateur.planner.relations.calls import windows_in
@@ -31,7 +42,21 @@ __all__ = ["PassThrough", "named_as_asked", "pass_through_of", "split_block", "w
 _NAMES: Final = "names"
 _PASSING: Final = "passing"
 _DEALT_BY: Final = frozenset(
-    {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "VARCHAR", "DATE", "TIMESTAMP", "BOOLEAN", "UUID"}
+    {
+        "TINYINT",
+        "SMALLINT",
+        "INTEGER",
+        "BIGINT",
+        "UTINYINT",
+        "USMALLINT",
+        "UINTEGER",
+        "UBIGINT",
+        "VARCHAR",
+        "DATE",
+        "TIMESTAMP",
+        "BOOLEAN",
+        "UUID",
+    }
 )
 """The types of which equal values certainly have equal hashes."""
 
@@ -50,7 +75,9 @@ class PassThrough(NamedTuple):
     limit: RowLimit | None
 
 
-def split_block(context: PlacementContext, select: exp.Select, columns: Callable[[], Columns], *, is_distributed: bool) -> exp.Expr:
+def split_block(
+    context: PlacementContext, select: exp.Select, columns: Callable[[], Columns], *, is_distributed: bool
+) -> exp.Expr:
     """The SELECT in two: the core, and as much of the rest as is exact, at the members."""
     try:
         qualified, known = qualified_block(select, context.names(select))
@@ -70,12 +97,19 @@ def split_block(context: PlacementContext, select: exp.Select, columns: Callable
 
     try:
         partial_final = _partial_final(
-            context, qualified, AggregateSplitter(qualified, source, known, types_of, context.drafts.next_relation), is_distributed=is_distributed
+            context,
+            qualified,
+            AggregateSplitter(qualified, source, known, types_of, context.drafts.next_relation),
+            is_distributed=is_distributed,
         )
     except NotDistributable as refused:
         partial_final = _columns_alone(qualified, source, context.drafts.next_relation)
         scans = list(filter(context.is_partitioned_scan, sources))
-        key = _shuffle_key(qualified, context) if is_shuffled(sum(map(context.cost_of, scans))) and not is_distributed else None
+        key = (
+            _shuffle_key(qualified, context)
+            if is_shuffled(sum(map(context.cost_of, scans))) and not is_distributed
+            else None
+        )
         cutting = _cutting(context, select, partial_final, from_, sources)
         if key is not None and types_of([to_sql(key)])[0] in _DEALT_BY:
             return _shuffled(context, select, cutting, key, columns)
@@ -85,14 +119,18 @@ def split_block(context: PlacementContext, select: exp.Select, columns: Callable
     relations = relations_in(select)
     partial = context.parsed(partial_final.partial, relations)
     described = context.drafts.describe(partial_final.partial, relations_in(partial))
-    relation = context.drafts.add(title_of(select), partial_final.partial, relations_in(partial), described, at_coordinator=False, cutting=cutting)
+    relation = context.drafts.add(
+        title_of(select), partial_final.partial, relations_in(partial), described, at_coordinator=False, cutting=cutting
+    )
     final = context.parsed(partial_final.final, [*relations, relation])
     final.meta[_NAMES] = columns
     final.meta[_PASSING] = PassThrough(relation, merge_keys(partial_final.order, described), partial_final.limit)
     return final
 
 
-def _cutting(context: PlacementContext, select: exp.Select, partial_final: PartialFinal, from_: str, sources: Sequence[str]) -> Cutting:
+def _cutting(
+    context: PlacementContext, select: exp.Select, partial_final: PartialFinal, from_: str, sources: Sequence[str]
+) -> Cutting:
     """What the two parts of a SELECT claim to be."""
 
     def star(item: Node) -> list[Node]:
@@ -104,7 +142,9 @@ def _cutting(context: PlacementContext, select: exp.Select, partial_final: Parti
 
 
 def pass_through_of(final: exp.Expr) -> PassThrough | None:
-    """What the last query of a statement does beyond passing rows on, if it need not be a query: the rows may come in order, and end when there are enough."""
+    """What the last query of a statement does beyond passing rows on, if it need not be a query: the rows may come in
+    order, and end when there are enough.
+    """
     found = final.meta.get(_PASSING)
     return found if isinstance(found, PassThrough) and (found.order or found.limit) else None
 
@@ -117,7 +157,9 @@ def without_order_and_limit(final: exp.Expr) -> exp.Expr:
     return bare
 
 
-def _partial_final(context: PlacementContext, select: exp.Select, splitter: AggregateSplitter, *, is_distributed: bool) -> PartialFinal:
+def _partial_final(
+    context: PlacementContext, select: exp.Select, splitter: AggregateSplitter, *, is_distributed: bool
+) -> PartialFinal:
     aggregated = context.is_aggregated(select)
     if is_distributed or not (aggregated or is_windowed(select)):
         return splitter.plain()
@@ -125,26 +167,49 @@ def _partial_final(context: PlacementContext, select: exp.Select, splitter: Aggr
         raise NotDistributable("a window that is not partitioned by the partitioning key")
     uncut = sorted(context.aggregates_of(select) - AGGREGATES)
     if uncut or select.args.get("windows"):
-        raise NotDistributable(f"{', '.join(uncut)}() over groups of several members" if uncut else "a named window of groups of several members")
+        raise NotDistributable(
+            f"{', '.join(uncut)}() over groups of several members"
+            if uncut
+            else "a named window of groups of several members"
+        )
     return splitter.aggregated()
 
 
 def _shuffle_key(select: exp.Select, context: PlacementContext) -> exp.Column | None:
-    """A column of FROM in which all rows agree that a group or a window of a qualified SELECT is about; None where there is none."""
+    """A column of FROM in which all rows agree that a group or a window of a qualified SELECT is about; None where
+    there is none.
+    """
     named = {folded(window.this.name): window for window in select.args.get("windows") or []}
-    windows = [window for clause in TOP_CLAUSES if clause != "windows" for part in parts_in(select, clause) for window in windows_in(part)]
+    windows = [
+        window
+        for clause in TOP_CLAUSES
+        if clause != "windows"
+        for part in parts_in(select, clause)
+        for window in windows_in(part)
+    ]
     about = [_partition_of(window, named) for window in windows]
     group = select.args.get("group")
     if context.is_aggregated(select):
-        plain = isinstance(group, exp.Group) and not any(value for key, value in group.args.items() if key != "expressions")
-        about.append([_by_ordinal(part, select) for part in group.expressions] if plain and isinstance(group, exp.Group) else [])
-    columns = [{to_sql(part): part for part in parts if isinstance(part, exp.Column) and is_qualified(part)} for parts in about]
+        plain = isinstance(group, exp.Group) and not any(
+            value for key, value in group.args.items() if key != "expressions"
+        )
+        about.append(
+            [_by_ordinal(part, select) for part in group.expressions] if plain and isinstance(group, exp.Group) else []
+        )
+    columns = [
+        {to_sql(part): part for part in parts if isinstance(part, exp.Column) and is_qualified(part)} for parts in about
+    ]
     shared = [text for text in columns[0] if all(text in others for others in columns)] if columns else []
     return columns[0][shared[0]] if shared else None
 
 
 def _by_ordinal(part: exp.Expr, select: exp.Select) -> exp.Expr:
-    is_ordinal = isinstance(part, exp.Literal) and not part.is_string and part.this.isdecimal() and 1 <= int(part.this) <= len(select.expressions)
+    is_ordinal = (
+        isinstance(part, exp.Literal)
+        and not part.is_string
+        and part.this.isdecimal()
+        and 1 <= int(part.this) <= len(select.expressions)
+    )
     return select.expressions[int(part.name) - 1].unalias() if is_ordinal else part
 
 
@@ -156,19 +221,35 @@ def _partition_of(window: exp.Window, named: Mapping[str, exp.Window]) -> list[e
     return list(window.args.get("partition_by") or [])
 
 
-def _shuffled(context: PlacementContext, select: exp.Select, cutting: Cutting, key: exp.Column, columns: Callable[[], Columns]) -> exp.Expr:
-    """The columns that a SELECT is about, shuffled to the members by a key, and the SELECT over what each of them gets."""
+def _shuffled(
+    context: PlacementContext, select: exp.Select, cutting: Cutting, key: exp.Column, columns: Callable[[], Columns]
+) -> exp.Expr:
+    """The columns that a SELECT is about, shuffled to the members by a key, and the SELECT over what each of them
+    gets.
+    """
     partial_final = cutting.partial_final
     relations = relations_in(select)
     partial = context.parsed(partial_final.partial, relations)
     described = context.drafts.describe(partial_final.partial, relations_in(partial))
     name = described[[to_sql(item.unalias()) for item in partial.expressions].index(to_sql(key))][0]
     route = Repartition(None, f"dealt by {name}", (name,))
-    relation = context.drafts.add(title_of(select), partial_final.partial, relations_in(partial), described, at_coordinator=False, route=route, cutting=cutting)
+    relation = context.drafts.add(
+        title_of(select),
+        partial_final.partial,
+        relations_in(partial),
+        described,
+        at_coordinator=False,
+        route=route,
+        cutting=cutting,
+    )
     whole = context.parsed(partial_final.final, [*relations, relation])
     assert isinstance(whole, exp.Select)
     if not any(whole.args.get(part) for part in (*ORDERING, "distinct")):
-        return exchanged_query(context.drafts.add(f"groups {relation}", to_sql(whole), relations_in(whole), columns(), at_coordinator=False))
+        return exchanged_query(
+            context.drafts.add(
+                f"groups {relation}", to_sql(whole), relations_in(whole), columns(), at_coordinator=False
+            )
+        )
     return split_block(context, whole, columns, is_distributed=True)
 
 
@@ -198,5 +279,7 @@ def named_as_asked(query: exp.Expr) -> exp.Expr:
     columns = query.meta.get(_NAMES)
     if columns is None:
         return query
-    alias = exp.TableAlias(this=exp.to_identifier("q"), columns=[exp.to_identifier(name, quoted=True) for name, _ in columns()])
+    alias = exp.TableAlias(
+        this=exp.to_identifier("q"), columns=[exp.to_identifier(name, quoted=True) for name, _ in columns()]
+    )
     return exp.Select(expressions=[exp.Star()], from_=exp.From(this=exp.Subquery(this=query, alias=alias)))

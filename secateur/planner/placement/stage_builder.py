@@ -1,4 +1,6 @@
-"""Builds the stages of a statement: what the search for a plan has found so far, each bound by DuckDB when it is made."""
+"""Builds the stages of a statement: what the search for a plan has found so far, each bound by DuckDB when it is
+made.
+"""
 
 from __future__ import annotations
 
@@ -116,7 +118,19 @@ class StageBuilder:
         if [text for _, text in self.describe(sql, relations)] != [text for _, text in columns]:
             raise NotDistributable("its parts have other types than the whole")
         relation = self.next_relation
-        self.drafts.append(StageDraft(name, sql, tuple(relations), columns, at_coordinator, is_pipelineable, route, is_scan=is_scan, cutting=cutting))
+        self.drafts.append(
+            StageDraft(
+                name,
+                sql,
+                tuple(relations),
+                columns,
+                at_coordinator,
+                is_pipelineable,
+                route,
+                is_scan=is_scan,
+                cutting=cutting,
+            )
+        )
         self._schemas[relation] = dict(columns)
         return relation
 

@@ -1,4 +1,6 @@
-"""Table references: the tables in a tree, by the relations that they have become: scans (``s0``, ...), and rows that an exchange has moved (``x0``, ...)."""
+"""Table references: the tables in a tree, by the relations that they have become: scans (``s0``, ...), and rows that an
+exchange has moved (``x0``, ...).
+"""
 
 from __future__ import annotations
 
@@ -73,15 +75,22 @@ def exchanged_query(relation: str) -> exp.Select:
 def passed_through_relation(query: exp.Expr) -> str | None:
     """The relation of which a query is all rows as they are; None for any other query."""
     relation = query.meta.get(_PASSES)
-    plain = isinstance(query, exp.Select) and not any(value for key, value in query.args.items() if key not in ("expressions", "from_"))
+    plain = isinstance(query, exp.Select) and not any(
+        value for key, value in query.args.items() if key not in ("expressions", "from_")
+    )
     return str(relation) if relation is not None and plain else None
 
 
 def pass_through_relation(query: exp.Expr) -> bool:
     """Whether a query is some columns of one relation, row by row, whatever its other rows are."""
-    if not isinstance(query, exp.Select) or any(value for key, value in query.args.items() if key not in ("expressions", "from_")):
+    if not isinstance(query, exp.Select) or any(
+        value for key, value in query.args.items() if key not in ("expressions", "from_")
+    ):
         return False
-    if not all(isinstance(item.unalias(), exp.Column) or (isinstance(item, exp.Star) and not any(item.args.values())) for item in query.expressions):
+    if not all(
+        isinstance(item.unalias(), exp.Column) or (isinstance(item, exp.Star) and not any(item.args.values()))
+        for item in query.expressions
+    ):
         return False
     from_ = query.args.get("from_")
     source = None if from_ is None else from_.this

@@ -1,8 +1,9 @@
 """Unions of boxes: what a predicate says about the key columns of one scan, in disjunctive normal form.
 
-``()`` is *never TRUE*, ``(Box(),)`` is *no statement*. Branches of an OR that differ in one column melt into one box, so that an IN list written as ORs stays
-one box. Every operation is bounded, and past its bound only ever keeps more partitions: an OR of more than :data:`UNION_MAX` boxes gives up, and an AND is
-multiplied out up to :data:`BOXES_MAX` boxes, and :data:`PRODUCTS_MAX` pairs of boxes in all; what is left are factors, each of which holds all that passes.
+``()`` is *never TRUE*, ``(Box(),)`` is *no statement*. Branches of an OR that differ in one column melt into one box,
+so that an IN list written as ORs stays one box. Every operation is bounded, and past its bound only ever keeps more
+partitions: an OR of more than :data:`UNION_MAX` boxes gives up, and an AND is multiplied out up to :data:`BOXES_MAX`
+boxes, and :data:`PRODUCTS_MAX` pairs of boxes in all; what is left are factors, each of which holds all that passes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ Boxes: TypeAlias = tuple[Box, ...]
 NOWHERE: Final[Boxes] = ()
 UNBOUNDED: Final[Boxes] = (Box(),)
 BOXES_MAX: Final = 1024
-"""More alternatives than this do not come out of an AND: each costs some microseconds here, and as many at each binding."""
+"""More alternatives than this do not come out of an AND: each costs some microseconds here, and as many at each
+binding.
+"""
 PRODUCTS_MAX: Final = 16 * BOXES_MAX
 """After so many pairs of boxes an AND is multiplied out no further."""
 UNION_MAX: Final = 16_384
@@ -38,7 +41,9 @@ def multiply(conjuncts: Sequence[Boxes]) -> tuple[Boxes, ...]:
             pairs = len(factor) * len(boxes)
             if pairs <= BOXES_MAX and products + pairs <= PRODUCTS_MAX:
                 products += pairs
-                factors[position] = _melted(box for a in factor for b in boxes if not (box := a.intersect(b)).is_nothing)
+                factors[position] = _melted(
+                    box for a in factor for b in boxes if not (box := a.intersect(b)).is_nothing
+                )
                 break
         else:
             factors.append(boxes)
@@ -52,10 +57,14 @@ def intersect(*conjuncts: Boxes) -> Boxes:
 
 
 def _conjoined(boxes: Sequence[Box]) -> Box | None:
-    """The conjunction of some boxes, in halves: one by one, a thousand excluded values would be copied a thousand times."""
+    """The conjunction of some boxes, in halves: one by one, a thousand excluded values would be copied a thousand
+    times.
+    """
     found = list(boxes)
     while len(found) > 1:
-        found = [left.intersect(right) for left, right in zip(found[::2], found[1::2], strict=False)] + (found[-1:] if len(found) % 2 else [])
+        found = [left.intersect(right) for left, right in zip(found[::2], found[1::2], strict=False)] + (
+            found[-1:] if len(found) % 2 else []
+        )
     return found[0] if found else None
 
 

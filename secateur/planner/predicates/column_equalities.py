@@ -1,7 +1,8 @@
 """Columns of one scan that a conjunction equates: ``a = b AND b = 5`` says ``a = 5`` as well.
 
-What is known about one column of a class holds for all of them. Only columns that compare without a conversion are put into one class: those of one type, and
-integers of any width. Tests of parameters pass between columns of one type only, since a parameter is compared in the type of its column.
+What is known about one column of a class holds for all of them. Only columns that compare without a conversion are put
+into one class: those of one type, and integers of any width. Tests of parameters pass between columns of one type only,
+since a parameter is compared in the type of its column.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ class ColumnEqualities:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]], types: Mapping[str, SqlType]) -> ColumnEqualities:
-        """The classes that some pairs of equal columns make; pairs that do not compare in their own type are left out."""
+        """The classes that some pairs of equal columns make; pairs that do not compare in their own type are left
+        out.
+        """
         classes: list[set[str]] = []
         for left, right in pairs:
             if left == right or not _comparable(types[left], types[right]):
@@ -41,14 +44,18 @@ class ColumnEqualities:
     def linked_with(self, columns: Iterable[str]) -> frozenset[str]:
         """All columns of the classes that have one of these."""
         wanted = set(columns)
-        return frozenset(name for members in self.classes if any(name in wanted for name, _ in members) for name, _ in members)
+        return frozenset(
+            name for members in self.classes if any(name in wanted for name, _ in members) for name, _ in members
+        )
 
     def applied(self, boxes: Boxes) -> Boxes:
         """The boxes with what each says about one column said about its equals."""
         return unite((_spread(box, self.classes),) for box in boxes) if self.classes else boxes
 
 
-def equated(node: exp.Expr, column_of: Callable[[exp.Column], str | None], wanted: Truth = Truth.TRUE) -> tuple[str, str] | None:
+def equated(
+    node: exp.Expr, column_of: Callable[[exp.Column], str | None], wanted: Truth = Truth.TRUE
+) -> tuple[str, str] | None:
     """The two columns of the scan that are equal where a node is ``wanted``; None when it is no such comparison."""
     node = node.unnest()
     kind = {Truth.TRUE: exp.EQ, Truth.FALSE: exp.NEQ}.get(wanted)
@@ -73,7 +80,10 @@ def _spread(box: Box, classes: Sequence[Sequence[tuple[str, SqlType]]]) -> Box:
         for choice, _ in said:
             if not choice.tests:
                 domain = domain.intersect(choice.domain)
-        held = Domain(frozenset(value for value in domain.points if all(representable(value, type_) for _, type_ in members)), domain.spans)
+        held = Domain(
+            frozenset(value for value in domain.points if all(representable(value, type_) for _, type_ in members)),
+            domain.spans,
+        )
         for name, type_ in members:
             tested = [choice for choice, own_type in said if choice.tests and own_type == type_]
             found = Constraint(tuple(tested)) if domain.is_everything else Constraint((Choice(held), *tested))

@@ -1,7 +1,7 @@
 """Comparisons of one key column with operands, as boxes: the leaves of a predicate.
 
-A leaf is read for the truth values that are asked for. Where it is TRUE is told by ``partitioning.comparison``; where it is FALSE is where its negation is
-TRUE; it is NULL where the column or an operand is.
+A leaf is read for the truth values that are asked for. Where it is TRUE is told by ``partitioning.comparison``; where
+it is FALSE is where its negation is TRUE; it is NULL where the column or an operand is.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ _HOLDS_OF_ITSELF: Final = frozenset({Comparison.IN, Comparison.LESS_EQUAL, Compa
 _FALSE_OF_NULL: Final = frozenset({Comparison.IN, Comparison.LESS, Comparison.LESS_EQUAL})
 """In a row NULL is the greatest value: what a column that is NULL does not pass."""
 _OPEN_ROWS_MAX: Final = 64
-"""Past so many parameters in one field of a list of rows the fields are taken apart: each row would have to be judged by all of them."""
+"""Past so many parameters in one field of a list of rows the fields are taken apart: each row would have to be judged
+by all of them.
+"""
 
 
 @dataclass(slots=True)
@@ -81,7 +83,11 @@ class ComparisonReader:
         left, right = node.this.unnest(), node.expression.unnest()
         fields, others = fields_of(left), fields_of(right)
         if fields is not None and others is not None:
-            return UNBOUNDED if comparison is Comparison.DISTINCT else self._row(comparison, fields, [others], node, wanted)
+            return (
+                UNBOUNDED
+                if comparison is Comparison.DISTINCT
+                else self._row(comparison, fields, [others], node, wanted)
+            )
         if left == right and (column := self._key(left)) is not None:
             return self._itself(column, comparison, wanted)
         if (pair := equated(node, self.column_of, wanted)) is not None:
@@ -101,7 +107,9 @@ class ComparisonReader:
                 return self._unused(node)
             return self._row(Comparison.IN, fields, known, node, wanted)
         found = self._expression(node.this)
-        return self._unused(node) if found is None else self._tested(found, Comparison.IN, node.expressions, node, wanted)
+        return (
+            self._unused(node) if found is None else self._tested(found, Comparison.IN, node.expressions, node, wanted)
+        )
 
     def between(self, node: exp.Between, wanted: Truth) -> Boxes:
         """``x BETWEEN low AND high``, of values or rows."""
@@ -110,12 +118,18 @@ class ComparisonReader:
         if fields is not None and lows is not None and highs is not None:
             parts = ((Comparison.GREATER_EQUAL, lows, highs), (Comparison.LESS_EQUAL, highs, lows))
             if wanted is Truth.TRUE:
-                return intersect(*(self._row(comparison, fields, [row, beside], node, wanted) for comparison, row, beside in parts))
+                return intersect(
+                    *(self._row(comparison, fields, [row, beside], node, wanted) for comparison, row, beside in parts)
+                )
             if wanted is Truth.FALSE:
-                return unite(self._row(comparison, fields, [row, beside], node, wanted) for comparison, row, beside in parts)
+                return unite(
+                    self._row(comparison, fields, [row, beside], node, wanted) for comparison, row, beside in parts
+                )
             return UNBOUNDED
         found = self._expression(node.this)
-        return self._unused(node) if found is None else self._tested(found, Comparison.BETWEEN, [low, high], node, wanted)
+        return (
+            self._unused(node) if found is None else self._tested(found, Comparison.BETWEEN, [low, high], node, wanted)
+        )
 
     def like(self, node: exp.Like, escape: exp.Expr | None, wanted: Truth) -> Boxes:
         """``x [NOT] LIKE pattern [ESCAPE character]``."""
@@ -123,15 +137,26 @@ class ComparisonReader:
             wanted = wanted.negated
         column = self._key(node.this)
         operands = [node.expression] if escape is None else [node.expression, escape]
-        return self._unused(node) if column is None else self._tested(KeyExpression(column), Comparison.LIKE, operands, node, wanted)
+        return (
+            self._unused(node)
+            if column is None
+            else self._tested(KeyExpression(column), Comparison.LIKE, operands, node, wanted)
+        )
 
     def starts_with(self, comparison_target: exp.Expr, prefix: exp.Expr, node: exp.Expr, wanted: Truth) -> Boxes:
         """``starts_with(x, prefix)`` and ``x ^@ prefix``."""
         column = self._key(comparison_target)
-        return self._unused(node) if column is None else self._tested(KeyExpression(column), Comparison.STARTS_WITH, [prefix], node, wanted)
+        return (
+            self._unused(node)
+            if column is None
+            else self._tested(KeyExpression(column), Comparison.STARTS_WITH, [prefix], node, wanted)
+        )
 
     def membership(self, node: exp.Expr, needle: exp.Expr, index: int, wanted: Truth) -> Boxes:
-        """``x = ANY($1)`` and its relatives. Those that are not TRUE differ in when they are FALSE or NULL: a column equal to no element may be either."""
+        """``x = ANY($1)`` and its relatives.
+
+        Those that are not TRUE differ in when they are FALSE or NULL: a column equal to no element may be either.
+        """
         column = self._key(needle)
         if column is None:
             return self._unused(node)
@@ -146,7 +171,11 @@ class ComparisonReader:
     def boolean(self, node: exp.Column, wanted: Truth) -> Boxes:
         """A column as a predicate."""
         column = self._key(node)
-        if column is None or self.types[column].kind is not TypeKind.BOOLEAN or (Truth.NULL in wanted and column in self.nullable):
+        if (
+            column is None
+            or self.types[column].kind is not TypeKind.BOOLEAN
+            or (Truth.NULL in wanted and column in self.nullable)
+        ):
             return UNBOUNDED
         values = points(value for value, truth in ((True, Truth.TRUE), (False, Truth.FALSE)) if truth in wanted)
         return _domain_box(column, values, self.types[column])
@@ -158,7 +187,9 @@ class ComparisonReader:
             return self._unused(node.parent or node)
         return NOWHERE
 
-    def _tested(self, found: KeyExpression, comparison: Comparison, nodes: Sequence[exp.Expr], whole: exp.Expr, wanted: Truth) -> Boxes:
+    def _tested(
+        self, found: KeyExpression, comparison: Comparison, nodes: Sequence[exp.Expr], whole: exp.Expr, wanted: Truth
+    ) -> Boxes:
         operands = self._operands(found.column, nodes, whole)
         if operands is None:
             return UNBOUNDED
@@ -176,11 +207,16 @@ class ComparisonReader:
         asked = [form for form, truth in ((comparison, Truth.TRUE), (negated, Truth.FALSE)) if truth in wanted]
         return unite(self._passing(found, form, operands, whole) for form in asked)
 
-    def _passing(self, found: KeyExpression, comparison: Comparison, operands: Sequence[Operand], whole: exp.Expr) -> Boxes:
+    def _passing(
+        self, found: KeyExpression, comparison: Comparison, operands: Sequence[Operand], whole: exp.Expr
+    ) -> Boxes:
         """Where one comparison is TRUE."""
         if comparison in EXCLUDING:
             single = isinstance(whole, (exp.EQ, exp.NEQ))
-            self._note(f"{shown(whole) if single else comparison.value} excludes values of {found.column} instead of naming them")
+            self._note(
+                f"{shown(whole) if single else comparison.value} excludes values of {found.column} instead of naming"
+                " them"
+            )
         if not all(isinstance(operand, Constant) for operand in operands):
             return _tested_box(found.column, ParameterComparison(comparison, tuple(operands), found.comparison_target))
         values = [operand.value for operand in operands if isinstance(operand, Constant)]
@@ -189,16 +225,33 @@ class ComparisonReader:
             self._note(self._inexact(found.column, operands, whole))
             return UNBOUNDED
         if domain.is_everything and comparison in (Comparison.LIKE, Comparison.STARTS_WITH):
-            self._note(f"the pattern of {shown(whole)} begins with a wildcard: begin it with the first characters of {found.column}")
+            self._note(
+                f"the pattern of {shown(whole)} begins with a wildcard: begin it with the first characters of"
+                f" {found.column}"
+            )
         return _domain_box(found.column, domain, self.types[found.column])
 
-    def _row(self, comparison: Comparison, fields: Sequence[exp.Expr], rows: Sequence[Sequence[exp.Expr]], whole: exp.Expr, wanted: Truth) -> Boxes:
-        """A comparison of a row with the first of ``rows``, or, for IN, with any of them. The fields of all rows share their types."""
+    def _row(
+        self,
+        comparison: Comparison,
+        fields: Sequence[exp.Expr],
+        rows: Sequence[Sequence[exp.Expr]],
+        whole: exp.Expr,
+        wanted: Truth,
+    ) -> Boxes:
+        """A comparison of a row with the first of ``rows``, or, for IN, with any of them.
+
+        The fields of all rows share their types.
+        """
         if any(len(row) != len(fields) for row in rows):
             return UNBOUNDED
         given = [self._field_operands(own, [row[index] for row in rows], whole) for index, own in enumerate(fields)]
         if any(found is not None and len(found.opened) > _OPEN_ROWS_MAX for found in given):
-            return intersect(*(self._any_row(found) for found in given if found is not None)) if wanted is Truth.TRUE else UNBOUNDED
+            return (
+                intersect(*(self._any_row(found) for found in given if found is not None))
+                if wanted is Truth.TRUE
+                else UNBOUNDED
+            )
 
         def row_of(position: int) -> FieldBoxes:
             return lambda index, form: self._field(given[index], position, form, whole)
@@ -208,7 +261,9 @@ class ComparisonReader:
         if Truth.TRUE in wanted:
             boxes.append(unite(row_boxes(comparison, len(fields), row_of(position)) for position in compared))
         if Truth.FALSE in wanted:
-            boxes.append(intersect(*(row_boxes(NEGATED[comparison], len(fields), row_of(position)) for position in compared)))
+            boxes.append(
+                intersect(*(row_boxes(NEGATED[comparison], len(fields), row_of(position)) for position in compared))
+            )
         return unite(boxes)
 
     def _field_operands(self, own: exp.Expr, others: Sequence[exp.Expr], whole: exp.Expr) -> FieldOperands | None:
@@ -224,7 +279,12 @@ class ComparisonReader:
         if allowed(RowField(len(values)), Comparison.IN, values, self.types[column]) is None:
             self._note(self._inexact(column, constants, whole))
             return None
-        return FieldOperands(column, mirrored, tuple(operands), tuple(dict.fromkeys(operand for operand in operands if not isinstance(operand, Constant))))
+        return FieldOperands(
+            column,
+            mirrored,
+            tuple(operands),
+            tuple(dict.fromkeys(operand for operand in operands if not isinstance(operand, Constant))),
+        )
 
     def _field(self, found: FieldOperands | None, position: int, comparison: Comparison, whole: exp.Expr) -> Boxes:
         """One field of a row against that of the row at ``position``."""
@@ -244,7 +304,9 @@ class ComparisonReader:
         """One field of a row against that of any row."""
         if found.column in self.nullable:
             return UNBOUNDED
-        return _tested_box(found.column, ParameterComparison(Comparison.IN, found.operands, RowField(len(found.operands))))
+        return _tested_box(
+            found.column, ParameterComparison(Comparison.IN, found.operands, RowField(len(found.operands)))
+        )
 
     def _itself(self, column: str, comparison: Comparison, wanted: Truth) -> Boxes:
         """``a = a`` and its relatives: TRUE or FALSE for all values, and NULL for none."""
@@ -258,7 +320,10 @@ class ComparisonReader:
             operand = operand_of(node)
             if operand is None:
                 if node.find(exp.Column, exp.Query) is None and not calls_only_bounded(to_sql(node)):
-                    self._note(f"{column} is compared with {shown(node)}, whose value is not known while planning: compute it before and pass a parameter")
+                    self._note(
+                        f"{column} is compared with {shown(node)}, whose value is not known while planning: compute it"
+                        " before and pass a parameter"
+                    )
                 else:
                     self._note(f"{column} is compared with {shown(node)}, which is neither a constant nor a parameter")
                 return None
@@ -271,7 +336,10 @@ class ComparisonReader:
 
     def _inexact(self, column: str, operands: Sequence[Operand], whole: exp.Expr) -> str:
         values = ", ".join(value_text(operand.value) for operand in operands[:3] if isinstance(operand, Constant))
-        return f"{shown(whole)} does not compare in the type of {column}, {self.types[column]}: write {values or 'the value'} as a {self.types[column]}"
+        return (
+            f"{shown(whole)} does not compare in the type of {column}, {self.types[column]}: write"
+            f" {values or 'the value'} as a {self.types[column]}"
+        )
 
     def _key(self, node: exp.Expr) -> str | None:
         """The name of the key column that a node is, bare."""
@@ -316,4 +384,6 @@ def _tested_box(column: str, test: ParameterComparison) -> Boxes:
 def _domain_box(column: str, domain: Domain, column_type: SqlType) -> Boxes:
     if domain.is_everything:
         return UNBOUNDED
-    return NOWHERE if close_spans(domain, column_type).is_nothing else (Box.of({column: Constraint((Choice(domain),))}),)
+    return (
+        NOWHERE if close_spans(domain, column_type).is_nothing else (Box.of({column: Constraint((Choice(domain),))}),)
+    )

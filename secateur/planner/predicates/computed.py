@@ -24,7 +24,14 @@ _OPERATORS: Final[dict[type[exp.Expr], ParameterFunction]] = {
     exp.DPipe: ParameterFunction.JOIN,
 }
 _ARITHMETIC: Final = frozenset(
-    {ParameterFunction.ADD, ParameterFunction.SUBTRACT, ParameterFunction.MULTIPLY, ParameterFunction.MODULO, ParameterFunction.NEGATE, ParameterFunction.ABS}
+    {
+        ParameterFunction.ADD,
+        ParameterFunction.SUBTRACT,
+        ParameterFunction.MULTIPLY,
+        ParameterFunction.MODULO,
+        ParameterFunction.NEGATE,
+        ParameterFunction.ABS,
+    }
 )
 _FUNCTIONS: Final = {
     "abs": ParameterFunction.ABS,
@@ -52,12 +59,15 @@ _FUNCTIONS: Final = {
     "ucase": ParameterFunction.UPPER,
     "upper": ParameterFunction.UPPER,
 }
-_UNITS: Final = frozenset({"microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year"})
+_UNITS: Final = frozenset(
+    {"microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year"}
+)
 _INTERVAL_TEXT: Final = re.compile(r"(-?[0-9]{1,9}) ([a-z]+)")
 
 
 def computed(node: exp.Expr, operand_of: Callable[[exp.Expr], Operand | None]) -> Operand | None:
-    """The operand for an expression that has a parameter in it; None when some part of it is not certain to be computed as DuckDB does.
+    """The operand for an expression that has a parameter in it; None when some part of it is not certain to be computed
+    as DuckDB does.
 
     Args:
         node: The expression.
@@ -74,9 +84,13 @@ def computed(node: exp.Expr, operand_of: Callable[[exp.Expr], Operand | None]) -
             return _cast(node, operand_of)
         case exp.Substring():
             return _call(
-                ParameterFunction.SUBSTRING, [part for part in (node.this, node.args.get("start"), node.args.get("length")) if part is not None], operand_of
+                ParameterFunction.SUBSTRING,
+                [part for part in (node.this, node.args.get("start"), node.args.get("length")) if part is not None],
+                operand_of,
             )
-        case exp.Trim() if set(node.args) == {"this"} or not any(value for key, value in node.args.items() if key != "this"):
+        case exp.Trim() if set(node.args) == {"this"} or not any(
+            value for key, value in node.args.items() if key != "this"
+        ):
             return _call(ParameterFunction.TRIM, [node.this], operand_of)
         case exp.Anonymous() if (function := _FUNCTIONS.get(str(node.this).lower())) is not None:
             return _call(function, node.expressions, operand_of)
@@ -84,7 +98,9 @@ def computed(node: exp.Expr, operand_of: Callable[[exp.Expr], Operand | None]) -
             return None
 
 
-def _call(function: ParameterFunction, parts: list[exp.Expr], operand_of: Callable[[exp.Expr], Operand | None]) -> Computed | None:
+def _call(
+    function: ParameterFunction, parts: list[exp.Expr], operand_of: Callable[[exp.Expr], Operand | None]
+) -> Computed | None:
     operands = [operand_of(part) for part in parts]
     known = [operand for operand in operands if operand is not None]
     if len(known) < len(operands) or (function in _ARITHMETIC and any(map(_has_a_width_of_its_own, known))):
@@ -93,7 +109,9 @@ def _call(function: ParameterFunction, parts: list[exp.Expr], operand_of: Callab
 
 
 def _has_a_width_of_its_own(operand: Operand) -> bool:
-    """Whether arithmetic with an operand overflows elsewhere than with whole numbers of its size: it is cast to SMALLINT or an unsigned type, say."""
+    """Whether arithmetic with an operand overflows elsewhere than with whole numbers of its size: it is cast to
+    SMALLINT or an unsigned type, say.
+    """
     match operand:
         case Cast(_, wanted):
             return wanted.is_integer and wanted.kind not in (TypeKind.INTEGER, TypeKind.BIGINT)
@@ -115,12 +133,18 @@ def _cast(node: exp.Cast, operand_of: Callable[[exp.Expr], Operand | None]) -> C
     return None if inner is None else Cast(inner, wanted)
 
 
-def _shifted(node: exp.Add | exp.Sub, interval: exp.Interval, operand_of: Callable[[exp.Expr], Operand | None]) -> Computed | None:
+def _shifted(
+    node: exp.Add | exp.Sub, interval: exp.Interval, operand_of: Callable[[exp.Expr], Operand | None]
+) -> Computed | None:
     """``value +- INTERVAL n unit``."""
     unit = interval.args.get("unit")
     amount: Operand | None
     if unit is None:
-        match = _INTERVAL_TEXT.fullmatch(interval.this.name.lower()) if isinstance(interval.this, exp.Literal) and interval.this.is_string else None
+        match = (
+            _INTERVAL_TEXT.fullmatch(interval.this.name.lower())
+            if isinstance(interval.this, exp.Literal) and interval.this.is_string
+            else None
+        )
         if match is None:
             return None
         amount, name = Constant(int(match[1])), match[2]
@@ -133,5 +157,9 @@ def _shifted(node: exp.Add | exp.Sub, interval: exp.Interval, operand_of: Callab
     if amount is None or value is None or name not in _UNITS:
         return None
     if isinstance(node, exp.Sub):
-        amount = Constant(-amount.value) if isinstance(amount, Constant) and type(amount.value) is int else Computed(ParameterFunction.NEGATE, (amount,))
+        amount = (
+            Constant(-amount.value)
+            if isinstance(amount, Constant) and type(amount.value) is int
+            else Computed(ParameterFunction.NEGATE, (amount,))
+        )
     return Computed(ParameterFunction.SHIFT, (value, amount, Constant(name)))

@@ -1,4 +1,6 @@
-"""Operands that are known before any row is read: literals, parameters, expressions of literals, which DuckDB evaluates, and expressions of parameters."""
+"""Operands that are known before any row is read: literals, parameters, expressions of literals, which DuckDB
+evaluates, and expressions of parameters.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +25,20 @@ __all__ = ["operand_of", "parameter_index"]
 _INTEGER: Final = re.compile(r"[0-9]{1,38}")
 _DECIMAL: Final = re.compile(r"[0-9]*\.[0-9]*")
 _DECIMAL_DIGITS_MAX: Final = 38
-# Types whose values have one Python class each, with which ``partitioning.comparison`` compares as DuckDB does with the type. FLOAT is not one: it compares
-# in single precision.
-_COMPARABLE: Final = re.compile(r"BOOLEAN|U?(?:TINY|SMALL|BIG)?INT(?:EGER)?|HUGEINT|DECIMAL\(.*\)|DOUBLE|VARCHAR|BLOB|DATE|TIMESTAMP(?: WITH TIME ZONE)?|UUID")
+# Types whose values have one Python class each, with which ``partitioning.comparison`` compares as DuckDB does with the
+# type. FLOAT is not one: it compares in single precision.
+_COMPARABLE: Final = re.compile(
+    r"BOOLEAN|U?(?:TINY|SMALL|BIG)?INT(?:EGER)?|HUGEINT|DECIMAL\(.*\)|DOUBLE|VARCHAR|BLOB|DATE|TIMESTAMP(?: WITH TIME"
+    r" ZONE)?|UUID"
+)
 
 
 def operand_of(node: exp.Expr) -> Operand | None:
-    """What an expression is without any row; None when it depends on rows, or is not certainly the same at each evaluation.
+    """What an expression is without any row; None when it depends on rows, or is not certainly the same at each
+    evaluation.
 
-    Cost: nothing for literals and parameters; an expression of literals is evaluated by DuckDB, about a millisecond. One that is not evaluated within the
-    bounds of :mod:`secateur.planner.binding.evaluation` is None.
+    Cost: nothing for literals and parameters; an expression of literals is evaluated by DuckDB, about a millisecond.
+    One that is not evaluated within the bounds of :mod:`secateur.planner.binding.evaluation` is None.
     """
     node = node.unnest()
     index = parameter_index(node)
@@ -80,7 +86,13 @@ def _folded(node: exp.Expr) -> Constant | None:
 
     A constant with a collation is none: it is not a value alone, but changes how the column beside it compares.
     """
-    if any(isinstance(part, (exp.Column, exp.Query, exp.Placeholder, exp.Parameter, exp.AggFunc, exp.Star, exp.Window, exp.Collate)) for part in node.walk()):
+    if any(
+        isinstance(
+            part,
+            (exp.Column, exp.Query, exp.Placeholder, exp.Parameter, exp.AggFunc, exp.Star, exp.Window, exp.Collate),
+        )
+        for part in node.walk()
+    ):
         return None
     sql = f"SELECT {to_sql(node)} AS value"
     try:
@@ -96,7 +108,8 @@ def _folded(node: exp.Expr) -> Constant | None:
         found = evaluate(Fragment.over(sql, {}, columns), {}, ends_soon=is_small(reading))
         return None if found is None else Constant(_python_value(found.column(0)[0].as_py(), type_text))
     except (Error, ValueError, OverflowError):
-        # A date that Python has no object for, or an error: the statement itself will say it in the user's words, or never evaluate the expression.
+        # A date that Python has no object for, or an error: the statement itself will say it in the user's words, or
+        # never evaluate the expression.
         return None
 
 

@@ -1,4 +1,6 @@
-"""Which expressions of a key column a comparison may have on its side: the column, or what can be turned round exactly."""
+"""Which expressions of a key column a comparison may have on its side: the column, or what can be turned round
+exactly.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,14 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from secateur.errors import NotSupportedError
-from secateur.partitioning.pruning.comparison_target import BARE, BareColumn, ComparisonTarget, ShiftedColumn, TruncatedColumn, WidenedColumn
+from secateur.partitioning.pruning.comparison_target import (
+    BARE,
+    BareColumn,
+    ComparisonTarget,
+    ShiftedColumn,
+    TruncatedColumn,
+    WidenedColumn,
+)
 from secateur.partitioning.pruning.operand import Constant
 from secateur.partitioning.types.calendar import DAYS_OR_LONGER, UNITS
 from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
@@ -50,13 +59,17 @@ def key_expression(node: exp.Expr, typed: Callable[[exp.Column], tuple[str, SqlT
                 return _shifted(left, -number, typed)
             number = _integer(left)
             return None if number is None else _shifted(right, number, typed, mirrored=True)
-        case exp.Anonymous(expressions=[exp.Literal(is_string=True) as unit, exp.Expr() as inner]) if str(node.this).lower() in ("date_trunc", "datetrunc"):
+        case exp.Anonymous(expressions=[exp.Literal(is_string=True) as unit, exp.Expr() as inner]) if str(
+            node.this
+        ).lower() in ("date_trunc", "datetrunc"):
             return _truncated(inner.unnest(), unit.name.lower(), typed)
         case _:
             return None
 
 
-def _cast(inner: exp.Expr, to: exp.Expr, typed: Callable[[exp.Column], tuple[str, SqlType] | None]) -> KeyExpression | None:
+def _cast(
+    inner: exp.Expr, to: exp.Expr, typed: Callable[[exp.Column], tuple[str, SqlType] | None]
+) -> KeyExpression | None:
     found = typed(inner) if isinstance(inner, exp.Column) else None
     if found is None:
         return None
@@ -76,13 +89,20 @@ def _cast(inner: exp.Expr, to: exp.Expr, typed: Callable[[exp.Column], tuple[str
     return None
 
 
-def _added(operand: exp.Expr, offset: exp.Expr, typed: Callable[[exp.Column], tuple[str, SqlType] | None]) -> KeyExpression | None:
+def _added(
+    operand: exp.Expr, offset: exp.Expr, typed: Callable[[exp.Column], tuple[str, SqlType] | None]
+) -> KeyExpression | None:
     number = _integer(offset)
     return None if number is None else _shifted(operand, number, typed)
 
 
-def _shifted(node: exp.Expr, offset: int, typed: Callable[[exp.Column], tuple[str, SqlType] | None], *, mirrored: bool = False) -> KeyExpression | None:
-    """``node + offset``, or ``offset - node``. A value that overflows on the way is an error of the statement, so no row that passes has one."""
+def _shifted(
+    node: exp.Expr, offset: int, typed: Callable[[exp.Column], tuple[str, SqlType] | None], *, mirrored: bool = False
+) -> KeyExpression | None:
+    """``node + offset``, or ``offset - node``.
+
+    A value that overflows on the way is an error of the statement, so no row that passes has one.
+    """
     found = key_expression(node, typed)
     column_type = _type_in(node, typed)
     if found is None or column_type is None:
@@ -94,7 +114,9 @@ def _shifted(node: exp.Expr, offset: int, typed: Callable[[exp.Column], tuple[st
         case BareColumn():
             return KeyExpression(found.column, ShiftedColumn(offset, mirrored))
         case ShiftedColumn(inner, was_mirrored):
-            return KeyExpression(found.column, ShiftedColumn(offset - inner if mirrored else offset + inner, was_mirrored != mirrored))
+            return KeyExpression(
+                found.column, ShiftedColumn(offset - inner if mirrored else offset + inner, was_mirrored != mirrored)
+            )
         case _:
             return None
 
@@ -105,7 +127,9 @@ def _type_in(node: exp.Expr, typed: Callable[[exp.Column], tuple[str, SqlType] |
     return None if found is None else found[1]
 
 
-def _truncated(inner: exp.Expr, unit: str, typed: Callable[[exp.Column], tuple[str, SqlType] | None]) -> KeyExpression | None:
+def _truncated(
+    inner: exp.Expr, unit: str, typed: Callable[[exp.Column], tuple[str, SqlType] | None]
+) -> KeyExpression | None:
     found = typed(inner) if isinstance(inner, exp.Column) else None
     if found is None or unit not in UNITS:
         return None

@@ -25,7 +25,9 @@ _CONTAINS: Final = frozenset({"list_contains", "list_has", "array_contains", "ar
 
 
 def list_membership(node: exp.Expr) -> tuple[exp.Expr, int] | None:
-    """The expression that is looked for, and the index of the parameter that is the list; None when a node is no such test."""
+    """The expression that is looked for, and the index of the parameter that is the list; None when a node is no such
+    test.
+    """
     match node:
         case exp.EQ(args={"expression": exp.Any() as any_}):
             return _found(node.this, _index(any_.this))
@@ -51,7 +53,11 @@ def _index(node: exp.Expr) -> int | None:
 def _unnested(query: exp.Expr) -> int | None:
     """The parameter of ``(SELECT unnest($1))``, and nothing else in it."""
     select = query.unnest()
-    if not isinstance(select, exp.Select) or {key for key, value in select.args.items() if value} != {"expressions"} or len(select.expressions) != 1:
+    if (
+        not isinstance(select, exp.Select)
+        or {key for key, value in select.args.items() if value} != {"expressions"}
+        or len(select.expressions) != 1
+    ):
         return None
     item = select.expressions[0]
     if isinstance(item, exp.Anonymous) and str(item.this).lower() == "unnest" and len(item.expressions) == 1:

@@ -1,7 +1,8 @@
 """From a predicate to boxes: which keys can make it TRUE.
 
-Each node is read for the truth values that are asked for (:mod:`~secateur.planner.predicates.truth`): NOT p is TRUE where p is FALSE, a conjunction is FALSE
-where some part is FALSE, and what is neither is NULL. A form that is not understood says nothing (*unbounded*), and leaves a note for the user.
+Each node is read for the truth values that are asked for (:mod:`~secateur.planner.predicates.truth`): NOT p is TRUE
+where p is FALSE, a conjunction is FALSE where some part is FALSE, and what is neither is NULL. A form that is not
+understood says nothing (*unbounded*), and leaves a note for the user.
 
 Source: the filter analysis of "SQL Optimization for Partition Pruning" (Hazelcast), on value sets instead of branches.
 """
@@ -34,13 +35,14 @@ _STARTS_WITH: Final = frozenset({"starts_with", "prefix", "^@"})
 class PredicateReader:
     """Reads predicates about the key columns of one scan, as they are evaluated on its own rows.
 
-    Whoever has a predicate that is evaluated above an outer join, on rows in which NULLs stand for those of the scan, must not ask
-    (:mod:`~secateur.planner.relations.prunability` keeps such ones away from the scan).
+    Whoever has a predicate that is evaluated above an outer join, on rows in which NULLs stand for those of the scan,
+    must not ask (:mod:`~secateur.planner.relations.prunability` keeps such ones away from the scan).
 
     Attributes:
         types: The type of each column that matters, by name: those of the partitioning key, none of which holds NULL.
         column_of: The name of the scan's column that a column node means, or None when it is another table's.
-        further: The types of the table's other columns, which count where a conjunction equates them with one that matters.
+        further: The types of the table's other columns, which count where a conjunction equates them with one that
+            matters.
         notes: Why something about a key column could not be used, in the user's terms; grows as predicates are read.
     """
 
@@ -54,7 +56,12 @@ class PredicateReader:
         self._read_about(self.types)
 
     @classmethod
-    def about(cls, types: Mapping[str, SqlType], never_null: Mapping[str, SqlType], column_of: Callable[[exp.Column], str | None]) -> PredicateReader:
+    def about(
+        cls,
+        types: Mapping[str, SqlType],
+        never_null: Mapping[str, SqlType],
+        column_of: Callable[[exp.Column], str | None],
+    ) -> PredicateReader:
         """A reader of predicates about columns some of which may hold NULL.
 
         Args:
@@ -84,7 +91,9 @@ class PredicateReader:
         return [self.read(conjunct) for conjunct in conjuncts]
 
     def close(self, boxes: Boxes, conjuncts: Sequence[exp.Expr]) -> Boxes:
-        """What a conjunction says about the columns of ``types`` when ``boxes`` hold all that passes it: the equalities among its conjuncts are used up."""
+        """What a conjunction says about the columns of ``types`` when ``boxes`` hold all that passes it: the equalities
+        among its conjuncts are used up.
+        """
         equalities = self._equalities(conjuncts, Truth.TRUE)
         if not equalities.classes and all(column in self.types for box in boxes for column, _ in box.constraints):
             return boxes
@@ -110,7 +119,16 @@ class PredicateReader:
                 return self._is(node, wanted)
             case exp.EQ() | exp.NEQ() if (compared := _with_boolean(node)) is not None:
                 return self.read(compared[0], wanted if compared[1] else wanted.negated)
-            case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE() | exp.NullSafeEQ() | exp.NullSafeNEQ():
+            case (
+                exp.EQ()
+                | exp.NEQ()
+                | exp.LT()
+                | exp.LTE()
+                | exp.GT()
+                | exp.GTE()
+                | exp.NullSafeEQ()
+                | exp.NullSafeNEQ()
+            ):
                 return self._leaves.comparison(node, wanted)
             case exp.In() if not {"query", "unnest", "field"} & _given(node):
                 return self._leaves.in_list(node, wanted)
@@ -160,7 +178,11 @@ class PredicateReader:
     def _equalities(self, parts: Sequence[exp.Expr], wanted: Truth) -> ColumnEqualities:
         pairs = [pair for part in parts if (pair := equated(part, self.column_of, wanted)) is not None]
         types = self._leaves.types
-        return ColumnEqualities.of([pair for pair in pairs if pair[0] in types and pair[1] in types], types) if pairs else ColumnEqualities()
+        return (
+            ColumnEqualities.of([pair for pair in pairs if pair[0] in types and pair[1] in types], types)
+            if pairs
+            else ColumnEqualities()
+        )
 
     def _any(self, parts: Sequence[exp.Expr], wanted: Truth) -> Boxes:
         alternatives = []
@@ -174,7 +196,9 @@ class PredicateReader:
                 unbounded = part
         if unbounded is not None and any(Box() not in boxes and boxes for boxes in alternatives):
             columns = " and ".join(self.types)
-            self.notes.append(f"an OR branch says nothing about the key: {shown(unbounded)}: name values of {columns} in every branch")
+            self.notes.append(
+                f"an OR branch says nothing about the key: {shown(unbounded)}: name values of {columns} in every branch"
+            )
         return unite(alternatives)
 
     def _is(self, node: exp.Is, wanted: Truth) -> Boxes:
@@ -209,7 +233,10 @@ def flat(node: exp.Expr, kind: type[exp.Expr]) -> Iterator[exp.Expr]:
 
 def _constant(node: exp.Expr) -> Truth | None:
     """The one truth value of a predicate that depends on nothing, such as ``1 = 2``."""
-    if not isinstance(node, (exp.Boolean, exp.Null, exp.Predicate)) or node.find(exp.Column, exp.Query, exp.Placeholder, exp.Parameter) is not None:
+    if (
+        not isinstance(node, (exp.Boolean, exp.Null, exp.Predicate))
+        or node.find(exp.Column, exp.Query, exp.Placeholder, exp.Parameter) is not None
+    ):
         return None
     match operand_of(node):
         case Constant(value=None):

@@ -1,7 +1,7 @@
 """Row values: ``(a, b) <op> (x, y)`` as boxes over the fields.
 
-Rows compare field by field: ``(a, b) >= (x, y)`` is ``a > x OR (a = x AND b >= y)``. In the dialect a comparison of rows is never NULL: inside a row NULL
-equals NULL and is greater than every value.
+Rows compare field by field: ``(a, b) >= (x, y)`` is ``a > x OR (a = x AND b >= y)``. In the dialect a comparison of
+rows is never NULL: inside a row NULL equals NULL and is greater than every value.
 
 Source: Apache Kudu, "Scan Optimization & Partition Pruning", lexicographic bounds.
 """

@@ -1,6 +1,7 @@
 """Three-valued logic: which truth values of a predicate are asked for, and what that asks of its parts.
 
-A WHERE clause asks for TRUE, ``NOT p`` asks for FALSE of p, ``p IS NOT TRUE`` for FALSE or NULL. Junctions pass the question on:
+A WHERE clause asks for TRUE, ``NOT p`` asks for FALSE of p, ``p IS NOT TRUE`` for FALSE or NULL. Junctions pass the
+question on:
 
 =============  ============================================  =============================================
 asked          AND                                           OR

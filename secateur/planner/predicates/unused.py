@@ -32,7 +32,11 @@ def why_unused(column: str, part: exp.Column, whole: exp.Expr, column_type: SqlT
         case exp.Collate():
             return f"{column} is compared under another collation in {shown(whole)}: compare the bare column"
         case exp.Func() if not isinstance(holder, (exp.And, exp.Or)):
-            return f"{column} is wrapped in {holder.sql_name().lower() if not isinstance(holder, exp.Anonymous) else holder.name}(): compare the bare column"
+            return (
+                f"{column} is wrapped in"
+                f" {holder.sql_name().lower() if not isinstance(holder, exp.Anonymous) else holder.name}(): compare the"
+                " bare column"
+            )
         case exp.Is():
             return f"{shown(whole)} names no value of {column}"
         case exp.NullSafeEQ() | exp.NullSafeNEQ():
@@ -44,7 +48,10 @@ def why_unused(column: str, part: exp.Column, whole: exp.Expr, column_type: SqlT
         case exp.Like() | exp.SimilarTo() | exp.RegexpLike() | exp.Glob():
             return f"{column} is matched by a pattern: compare it with values"
         case exp.Tuple():
-            return f"{column} is part of a row in {shown(whole)} that may be NULL, or is compared with something else than a row of values"
+            return (
+                f"{column} is part of a row in {shown(whole)} that may be NULL, or is compared with something else than"
+                " a row of values"
+            )
         case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
             return f"{column} is compared with something else than a constant or parameter in {shown(whole)}"
         case exp.Binary() | exp.Unary():

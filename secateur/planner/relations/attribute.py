@@ -44,7 +44,9 @@ class Attribute:
 
 
 def compares_alike(left: Attribute, right: Attribute) -> bool:
-    """Whether attributes that are equal stand for one another in every comparison: they have one type, or integers that DuckDB widens without loss."""
+    """Whether attributes that are equal stand for one another in every comparison: they have one type, or integers that
+    DuckDB widens without loss.
+    """
     if left.type is None or right.type is None or not is_exact(left):
         return False
     return left.type == right.type or (left.type.is_integer and right.type.is_integer)
@@ -64,13 +66,18 @@ def occurrence(column: exp.Column) -> int:
 
 
 def renumber(column: exp.Column) -> int:
-    """Give a column node a number of its own, so that it may mean something else than the node of which it is a copy."""
+    """Give a column node a number of its own, so that it may mean something else than the node of which it is a
+    copy.
+    """
     column.meta[_OCCURRENCE] = next(_numbers)
     return occurrence(column)
 
 
 def columns_in(node: exp.Expr) -> Iterator[exp.Column]:
-    """The column nodes of an expression outside of its subqueries and windows. Without recursion, as lists and chains may be long."""
+    """The column nodes of an expression outside of its subqueries and windows.
+
+    Without recursion, as lists and chains may be long.
+    """
     pending = [node]
     while pending:
         item = pending.pop()

@@ -1,7 +1,7 @@
 """Bound predicates: predicates over the attributes of a relation.
 
-A row of the relation for which a predicate is not TRUE cannot influence the answer. A column of the predicate that the relation does not trace is a free
-variable: the predicate then says what must hold whatever its value is.
+A row of the relation for which a predicate is not TRUE cannot influence the answer. A column of the predicate that the
+relation does not trace is a free variable: the predicate then says what must hold whatever its value is.
 """
 
 from __future__ import annotations
@@ -24,11 +24,14 @@ class BoundPredicate:
 
     Attributes:
         predicate: A conjunct of the statement, or one made from conjuncts.
-        binding: The attribute of each column node, by the number of the node; a node that is not there is a free variable.
-        structural: Whether it follows from the form of the statement (USING) instead of from a text that both parsers have to read alike.
-        carried: Whether it is no longer what the user wrote about the rows themselves: an equality has exchanged attributes of it, or it is about groups.
-        blocked: Why it does not hold here, in the user's terms, with ``{predicate}`` for its text; None where it holds. A blocked predicate is carried on
-            so that it can be said of a scan why it is not pruned.
+        binding: The attribute of each column node, by the number of the node; a node that is not there is a free
+            variable.
+        structural: Whether it follows from the form of the statement (USING) instead of from a text that both parsers
+            have to read alike.
+        carried: Whether it is no longer what the user wrote about the rows themselves: an equality has exchanged
+            attributes of it, or it is about groups.
+        blocked: Why it does not hold here, in the user's terms, with ``{predicate}`` for its text; None where it holds.
+            A blocked predicate is carried on so that it can be said of a scan why it is not pruned.
     """
 
     predicate: exp.Expr
@@ -53,7 +56,9 @@ class BoundPredicate:
     def rebound(self, meaning: Callable[[Attribute], Attribute | None]) -> BoundPredicate:
         """The same about other attributes; those without a meaning become free variables."""
         meant = {number: meaning(attribute) for number, attribute in self.binding.items()}
-        return replace(self, binding={number: attribute for number, attribute in meant.items() if attribute is not None})
+        return replace(
+            self, binding={number: attribute for number, attribute in meant.items() if attribute is not None}
+        )
 
     def block(self, reason: str) -> BoundPredicate:
         """The same as a note; the first reason is the one nearest to the predicate, and stays."""
@@ -63,14 +68,20 @@ class BoundPredicate:
 def bind(predicate: exp.Expr, resolve: Callable[[exp.Column], Attribute | None]) -> BoundPredicate:
     """The predicate that a conjunct is."""
     found = {occurrence(column): resolve(column) for column in columns_in(predicate)}
-    return BoundPredicate(predicate, {number: attribute for number, attribute in found.items() if attribute is not None})
+    return BoundPredicate(
+        predicate, {number: attribute for number, attribute in found.items() if attribute is not None}
+    )
 
 
 def equality(left: Attribute, right: Attribute, *, structural: bool = False, null_safe: bool = False) -> BoundPredicate:
     """``left = right``, for attributes that the statement equates without a text."""
     sides = [exp.column(exp.to_identifier(attribute.name, quoted=True)) for attribute in (left, right)]
     form = exp.NullSafeEQ if null_safe else exp.EQ
-    return BoundPredicate(form(this=sides[0], expression=sides[1]), {occurrence(sides[0]): left, occurrence(sides[1]): right}, structural=structural)
+    return BoundPredicate(
+        form(this=sides[0], expression=sides[1]),
+        {occurrence(sides[0]): left, occurrence(sides[1]): right},
+        structural=structural,
+    )
 
 
 def distinct(bound_predicates: Iterable[BoundPredicate]) -> tuple[BoundPredicate, ...]:
@@ -81,18 +92,29 @@ def distinct(bound_predicates: Iterable[BoundPredicate]) -> tuple[BoundPredicate
 def fresh(bound_predicate: BoundPredicate) -> BoundPredicate:
     """A copy whose columns may mean something else than those of the original."""
     predicate = copied(bound_predicate.predicate)
-    numbers = {occurrence(old): renumber(new) for old, new in zip(columns_in(bound_predicate.predicate), columns_in(predicate), strict=True)}
-    return replace(bound_predicate, predicate=predicate, binding={numbers[number]: attribute for number, attribute in bound_predicate.binding.items()})
+    numbers = {
+        occurrence(old): renumber(new)
+        for old, new in zip(columns_in(bound_predicate.predicate), columns_in(predicate), strict=True)
+    }
+    return replace(
+        bound_predicate,
+        predicate=predicate,
+        binding={numbers[number]: attribute for number, attribute in bound_predicate.binding.items()},
+    )
 
 
 def any_of(alternatives: Sequence[Sequence[BoundPredicate]]) -> BoundPredicate | None:
-    """What holds when all predicates of at least one of the alternatives hold; None when an alternative says nothing."""
+    """What holds when all predicates of at least one of the alternatives hold; None when an alternative says
+    nothing.
+    """
     if not alternatives or not all(alternatives):
         return None
     copies = [[fresh(bound_predicate) for bound_predicate in alternative] for alternative in alternatives]
     predicate = _chain(exp.Or, [_chain(exp.And, [copy.predicate for copy in branch]) for branch in copies])
     binding = {number: attribute for branch in copies for copy in branch for number, attribute in copy.binding.items()}
-    return BoundPredicate(predicate, binding, structural=True, carried=any(copy.carried for branch in copies for copy in branch))
+    return BoundPredicate(
+        predicate, binding, structural=True, carried=any(copy.carried for branch in copies for copy in branch)
+    )
 
 
 def _chain(connector: type[exp.Connector], parts: Sequence[exp.Expr]) -> exp.Expr:

@@ -42,12 +42,31 @@ __all__ = ["Columns", "Ctes", "Output", "RelationBuilder", "TooLargeError", "bui
 _MENTIONS_MAX: Final = 200
 _SELECT_PARTS: Final = frozenset(
     {
-        *("with_", "expressions", "distinct", "from_", "joins", "where", "group", "having", "qualify", "windows", "order", "limit", "offset", "sample"),
+        *(
+            "with_",
+            "expressions",
+            "distinct",
+            "from_",
+            "joins",
+            "where",
+            "group",
+            "having",
+            "qualify",
+            "windows",
+            "order",
+            "limit",
+            "offset",
+            "sample",
+        ),
         # Without effect on the rows.
         *("hint", "operation_modifiers"),
     }
 )
-_SET_KINDS: Final[dict[type[exp.Expr], SetKind]] = {exp.Union: SetKind.UNION, exp.Intersect: SetKind.INTERSECT, exp.Except: SetKind.EXCEPT}
+_SET_KINDS: Final[dict[type[exp.Expr], SetKind]] = {
+    exp.Union: SetKind.UNION,
+    exp.Intersect: SetKind.INTERSECT,
+    exp.Except: SetKind.EXCEPT,
+}
 
 
 class TooLargeError(Exception):
@@ -71,7 +90,9 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Cte:
-    """A common table expression in reach: its definition, and what is in reach there; ``body`` is None where it may mention itself."""
+    """A common table expression in reach: its definition, and what is in reach there; ``body`` is None where it may
+    mention itself.
+    """
 
     node: exp.CTE
     body: exp.Expr | None
@@ -83,7 +104,8 @@ Columns = tuple[tuple[str, SqlType | None], ...]
 
 
 def build_relations(query: Query) -> tuple[Relation, ...]:
-    """The relations of a query: itself first, then what stands in it without being an input of it, such as subqueries in ORDER BY.
+    """The relations of a query: itself first, then what stands in it without being an input of it, such as subqueries
+    in ORDER BY.
 
     Each scan of the query is in some of them, once for each reference to the common table expression around it.
 
@@ -106,7 +128,12 @@ class RelationBuilder:
         loose: The subqueries that are no input of anything.
     """
 
-    def __init__(self, scans: Sequence[TableScan], moved: Mapping[int, Columns] | None = None, aggregates: Collection[str] | None = None) -> None:
+    def __init__(
+        self,
+        scans: Sequence[TableScan],
+        moved: Mapping[int, Columns] | None = None,
+        aggregates: Collection[str] | None = None,
+    ) -> None:
         self.scans = {id(scan.node): scan for scan in scans}
         self.moved = moved or {}
         self.aggregates = aggregates
@@ -138,10 +165,16 @@ class RelationBuilder:
         """Build what nobody mentions, and see that nothing was overlooked.
 
         Raises:
-            TooLargeError: A reference to a common table expression stands where none was expected, so that what it needs is not known.
+            TooLargeError: A reference to a common table expression stands where none was expected, so that what it
+                needs is not known.
         """
         for node in tree.find_all(exp.Table):
-            if id(node) not in self.scans and id(node) not in self.moved and id(node) not in self._mentioned and isinstance(node.this, exp.Identifier):
+            if (
+                id(node) not in self.scans
+                and id(node) not in self.moved
+                and id(node) not in self._mentioned
+                and isinstance(node.this, exp.Identifier)
+            ):
                 raise TooLargeError
 
     def query(self, node: exp.Expr, outer: VisibleNames, ctes: Ctes) -> Output:
@@ -180,7 +213,18 @@ class RelationBuilder:
     def _modified(self, node: exp.Expr, output: Output, outer: VisibleNames, ctes: Ctes) -> Output:
         """ORDER BY and LIMIT behind a set operation or a query in parentheses."""
         relation = output.relation
-        known = {"with_", "this", "expression", "expressions", "distinct", "by_name", "alias", "order", "limit", "offset"}
+        known = {
+            "with_",
+            "this",
+            "expression",
+            "expressions",
+            "distinct",
+            "by_name",
+            "alias",
+            "order",
+            "limit",
+            "offset",
+        }
         strange = sorted(key for key, value in node.args.items() if value and key not in known)
         if strange:
             relation = Opaque(relation, f"{strange[0].strip('_').upper()} stands behind a query in parentheses")
@@ -209,8 +253,15 @@ class RelationBuilder:
         # A chain of unions is one union of many inputs: distinct or not makes no difference to what passes.
         while pending:
             item = pending.pop()
-            plain = item is node or not any(item.args.get(key) for key in ("with_", "order", "limit", "offset", "sample"))
-            if isinstance(item, exp.Union) and kind is SetKind.UNION and plain and bool(item.args.get("by_name")) == bool(node.args.get("by_name")):
+            plain = item is node or not any(
+                item.args.get(key) for key in ("with_", "order", "limit", "offset", "sample")
+            )
+            if (
+                isinstance(item, exp.Union)
+                and kind is SetKind.UNION
+                and plain
+                and bool(item.args.get("by_name")) == bool(node.args.get("by_name"))
+            ):
                 pending.extend((item.expression, item.this))
                 keeps_all = keeps_all and item.args.get("distinct") is False
             else:
@@ -221,16 +272,22 @@ class RelationBuilder:
         outputs = [self.query(part, outer, ctes) for part in parts]
         names = _set_columns(outputs, by_name=bool(node.args.get("by_name")))
         if names is None:
-            return Output(SetOperation(kind, tuple(output.relation for output in outputs), (), (), keeps_all), (), complete=False)
+            return Output(
+                SetOperation(kind, tuple(output.relation for output in outputs), (), (), keeps_all), (), complete=False
+            )
         number = self.owner()
         attributes, sources = [], []
         for position, (name, given) in enumerate(names):
             attributes.append(Attribute(number, position, name, _common_type(given)))
             sources.append(given)
         inputs = tuple(output.relation for output in outputs)
-        relation = SetOperation(kind, inputs, tuple(attributes), tuple(zip(*sources, strict=True)) if sources else (), keeps_all)
+        relation = SetOperation(
+            kind, inputs, tuple(attributes), tuple(zip(*sources, strict=True)) if sources else (), keeps_all
+        )
         known = [attribute if any(given) else None for attribute, given in zip(attributes, sources, strict=True)]
-        return Output(relation, tuple((attribute.name, column) for attribute, column in zip(attributes, known, strict=True)))
+        return Output(
+            relation, tuple((attribute.name, column) for attribute, column in zip(attributes, known, strict=True))
+        )
 
 
 class _Select:
@@ -243,7 +300,11 @@ class _Select:
         self._from = FromClause(builder, ctes, outer).read(node)
         self._items = list(node.expressions)
         names = self._from.names
-        plain = {folded(alias.alias): names.resolve(alias.this) for alias in self._items if isinstance(alias, exp.Alias) and isinstance(alias.this, exp.Column)}
+        plain = {
+            folded(alias.alias): names.resolve(alias.this)
+            for alias in self._items
+            if isinstance(alias, exp.Alias) and isinstance(alias.this, exp.Column)
+        }
         computed = {folded(alias.alias): None for alias in self._items if isinstance(alias, exp.Alias)}
         self._names = replace(names, aliases={**computed, **plain})
 
@@ -290,14 +351,26 @@ class _Select:
         negated = isinstance(predicate, exp.Not)
         inner = predicate.this.unnest() if isinstance(predicate, exp.Not) else predicate
         if isinstance(inner, exp.Exists) and inner.this is subquery:
-            return Apply(relation, built.relation, SubqueryForm.NOT_EXISTS if negated else SubqueryForm.EXISTS, conjunct=conjunct)
+            return Apply(
+                relation, built.relation, SubqueryForm.NOT_EXISTS if negated else SubqueryForm.EXISTS, conjunct=conjunct
+            )
         if isinstance(inner, exp.In) and inner.args.get("query") is subquery:
             compared = inner.this.unnest()
             listed = compared.expressions if isinstance(compared, exp.Tuple) else [compared]
             if built.complete and len(listed) == len(built.columns):
-                operands = tuple(self._names.resolve(part.unnest()) if isinstance(part.unnest(), exp.Column) else None for part in listed)
+                operands = tuple(
+                    self._names.resolve(part.unnest()) if isinstance(part.unnest(), exp.Column) else None
+                    for part in listed
+                )
                 form = SubqueryForm.NOT_IN if negated else SubqueryForm.IN
-                return Apply(relation, built.relation, form, operands, tuple(attribute for _, attribute in built.columns), conjunct)
+                return Apply(
+                    relation,
+                    built.relation,
+                    form,
+                    operands,
+                    tuple(attribute for _, attribute in built.columns),
+                    conjunct,
+                )
         return Apply(relation, built.relation, SubqueryForm.VALUE, conjunct=conjunct)
 
     def _filtered(self, relation: Relation) -> Relation:
@@ -316,7 +389,12 @@ class _Select:
             sets = any(group.args.get(key) for key in ("grouping_sets", "cube", "rollup", "totals"))
             sets = sets or group.find(exp.GroupingSets, exp.Cube, exp.Rollup) is not None
             keys = [self._group_key(key) for key in (self._items if group.args.get("all") else group.expressions)]
-            relation = Aggregate(relation, frozenset(key for key in keys if key is not None), not sets, exact=not sets and bool(keys) and None not in keys)
+            relation = Aggregate(
+                relation,
+                frozenset(key for key in keys if key is not None),
+                not sets,
+                exact=not sets and bool(keys) and None not in keys,
+            )
         conjuncts = self._conjuncts("having", beside_aliases=True)
         return Filter(relation, conjuncts) if conjuncts else relation
 
@@ -327,13 +405,19 @@ class _Select:
             key = self._items[position] if position < len(self._items) else key
         if isinstance(key, exp.Alias):
             return self._names.resolve(key.this) if isinstance(key.this, exp.Column) else None
-        return self._names.resolve_beside_aliases(key) if isinstance(key, exp.Column) and isinstance(key.this, exp.Identifier) else None
+        return (
+            self._names.resolve_beside_aliases(key)
+            if isinstance(key, exp.Column) and isinstance(key.this, exp.Identifier)
+            else None
+        )
 
     def _starred(self) -> bool:
         return any(may_be_many(item) for item in self._items)
 
     def _aggregates_all(self) -> bool:
-        """Whether a SELECT without GROUP BY may make one row of all: it calls something that may aggregate, and has no bare column of its own beside it."""
+        """Whether a SELECT without GROUP BY may make one row of all: it calls something that may aggregate, and has no
+        bare column of its own beside it.
+        """
         for item in self._items:
             bare = item.unalias()
             if isinstance(bare, exp.Column) and not isinstance(bare.this, exp.Star) and self._names.is_local(bare):
@@ -342,12 +426,26 @@ class _Select:
             if isinstance(star, exp.Star) and not any(star.args.values()):
                 return False
         others = [self._node.args.get(key) for key in ("distinct", "order", "qualify")]
-        return any(may_aggregate(part, self._builder.aggregates) for part in (*self._items, *others, *(self._node.args.get("windows") or [])))
+        return any(
+            may_aggregate(part, self._builder.aggregates)
+            for part in (*self._items, *others, *(self._node.args.get("windows") or []))
+        )
 
     def _windowed(self, relation: Relation) -> Relation:
-        named = {folded(window.this.name): window for window in self._node.args.get("windows") or [] if isinstance(window.this, exp.Identifier)}
+        named = {
+            folded(window.this.name): window
+            for window in self._node.args.get("windows") or []
+            if isinstance(window.this, exp.Identifier)
+        }
         qualify = self._node.args.get("qualify")
-        parts = [*self._items, *(part for key in ("qualify", "distinct", "order") if isinstance(part := self._node.args.get(key), exp.Expr))]
+        parts = [
+            *self._items,
+            *(
+                part
+                for key in ("qualify", "distinct", "order")
+                if isinstance(part := self._node.args.get(key), exp.Expr)
+            ),
+        ]
         windows = [window for part in parts for window in windows_in(part)]
         for part in (qualify, *named.values()):
             if isinstance(part, exp.Expr):
@@ -355,7 +453,11 @@ class _Select:
         if windows:
             partitions = [self._partition(window, named) for window in windows]
             relation = Window(relation, frozenset.intersection(*partitions))
-        conjuncts = tuple(conjunct for conjunct in self._conjuncts("qualify", beside_aliases=True) if not names_a_window(conjunct.predicate))
+        conjuncts = tuple(
+            conjunct
+            for conjunct in self._conjuncts("qualify", beside_aliases=True)
+            if not names_a_window(conjunct.predicate)
+        )
         return Filter(relation, conjuncts) if conjuncts else relation
 
     def _partition(self, window: exp.Window, named: Mapping[str, exp.Window]) -> frozenset[Attribute]:
@@ -366,7 +468,11 @@ class _Select:
                 return frozenset()
             window = known
         keys = [key.unnest() for key in window.args.get("partition_by") or []]
-        found = (self._names.resolve_beside_aliases(key) for key in keys if isinstance(key, exp.Column) and isinstance(key.this, exp.Identifier))
+        found = (
+            self._names.resolve_beside_aliases(key)
+            for key in keys
+            if isinstance(key, exp.Column) and isinstance(key.this, exp.Identifier)
+        )
         return frozenset(attribute for attribute in found if attribute is not None)
 
     def _distinct(self, relation: Relation, distinct: exp.Distinct) -> Relation:
@@ -383,11 +489,16 @@ class _Select:
             return Output(Project(relation, (), ()), (), complete=False)
         number = self._builder.owner()
         attributes = tuple(
-            Attribute(number, position, name, None if source is None else source.type, source is None or source.nullable)
+            Attribute(
+                number, position, name, None if source is None else source.type, source is None or source.nullable
+            )
             for position, (name, source) in enumerate(columns)
         )
         sources = tuple(source for _, source in columns)
-        named = tuple((attribute.name, None if source is None else attribute) for attribute, source in zip(attributes, sources, strict=True))
+        named = tuple(
+            (attribute.name, None if source is None else attribute)
+            for attribute, source in zip(attributes, sources, strict=True)
+        )
         return Output(Project(relation, attributes, sources), named)
 
     def _columns(self) -> list[tuple[str, Attribute | None]] | None:
@@ -395,7 +506,13 @@ class _Select:
         columns: list[tuple[str, Attribute | None]] = []
         for item in self._items:
             bare = item.unalias()
-            star = bare if isinstance(bare, exp.Star) else bare.this if isinstance(bare, exp.Column) and isinstance(bare.this, exp.Star) else None
+            star = (
+                bare
+                if isinstance(bare, exp.Star)
+                else bare.this
+                if isinstance(bare, exp.Column) and isinstance(bare.this, exp.Star)
+                else None
+            )
             if star is not None:
                 listed = self._names.star(folded(bare.table) if isinstance(bare, exp.Column) else None)
                 if listed is None or any(star.args.values()):
@@ -422,7 +539,9 @@ def subqueries_in(part: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _is_mentioned(holder: exp.Expr, name: str) -> bool:
-    return any(isinstance(node.this, exp.Identifier) and folded(node.name) == name for node in holder.find_all(exp.Table))
+    return any(
+        isinstance(node.this, exp.Identifier) and folded(node.name) == name for node in holder.find_all(exp.Table)
+    )
 
 
 def _set_columns(outputs: Sequence[Output], *, by_name: bool) -> list[tuple[str, tuple[Attribute | None, ...]]] | None:
@@ -432,14 +551,19 @@ def _set_columns(outputs: Sequence[Output], *, by_name: bool) -> list[tuple[str,
     if not by_name:
         if len({len(output.columns) for output in outputs}) != 1:
             return None
-        return [(column[0][0], tuple(attribute for _, attribute in column)) for column in zip(*(output.columns for output in outputs), strict=True)]
+        return [
+            (column[0][0], tuple(attribute for _, attribute in column))
+            for column in zip(*(output.columns for output in outputs), strict=True)
+        ]
     names = dict.fromkeys(folded(name) for output in outputs for name, _ in output.columns)
     found = [{folded(name): attribute for name, attribute in output.columns} for output in outputs]
     return [(name, tuple(known.get(name) for known in found)) for name in names]
 
 
 def _common_type(given: Sequence[Attribute | None]) -> SqlType | None:
-    """The type of a column of a set operation, when none of its inputs is cast to it with loss; None when that is not certain."""
+    """The type of a column of a set operation, when none of its inputs is cast to it with loss; None when that is not
+    certain.
+    """
     types = [None if attribute is None else attribute.type for attribute in given]
     first = types[0]
     if first is None or any(kind is None for kind in types):

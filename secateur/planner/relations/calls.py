@@ -19,7 +19,17 @@ _WITHIN_GROUP: Final = "within group"
 """What is called with WITHIN GROUP goes by other names in DuckDB's reading."""
 
 # Functions by class that sqlglot knows and that do not aggregate.
-_SCALAR: Final = (exp.Connector, exp.Cast, exp.Case, exp.If, exp.Coalesce, exp.Extract, exp.Substring, exp.Trim, exp.Array)
+_SCALAR: Final = (
+    exp.Connector,
+    exp.Cast,
+    exp.Case,
+    exp.If,
+    exp.Coalesce,
+    exp.Extract,
+    exp.Substring,
+    exp.Trim,
+    exp.Array,
+)
 
 
 def windows_in(part: exp.Expr) -> Iterator[exp.Window]:
@@ -48,9 +58,13 @@ def may_be_many(item: exp.Expr) -> bool:
     pending = [item]
     while pending:
         node = pending.pop()
-        if isinstance(node, exp.Star) or (isinstance(node, exp.Anonymous) and folded(node.name) in ("columns", "unnest", "unpack")):
+        if isinstance(node, exp.Star) or (
+            isinstance(node, exp.Anonymous) and folded(node.name) in ("columns", "unnest", "unpack")
+        ):
             return True
-        if not isinstance(node, (exp.Literal, exp.Query)) and not (isinstance(node, exp.Count) and isinstance(node.this, exp.Star)):
+        if not isinstance(node, (exp.Literal, exp.Query)) and not (
+            isinstance(node, exp.Count) and isinstance(node.this, exp.Star)
+        ):
             pending.extend(children_of(node))
     return False
 
@@ -68,7 +82,13 @@ def aggregates_in(part: exp.Expr, aggregates: Collection[str]) -> Iterator[str]:
         if isinstance(item, exp.Window):
             pending.extend(_inside_window(item))
             continue
-        name = folded(item.name) if isinstance(item, exp.Anonymous) else item.sql_name().lower() if isinstance(item, exp.AggFunc) else None
+        name = (
+            folded(item.name)
+            if isinstance(item, exp.Anonymous)
+            else item.sql_name().lower()
+            if isinstance(item, exp.AggFunc)
+            else None
+        )
         if isinstance(item, exp.WithinGroup):
             yield _WITHIN_GROUP
         elif name is not None and name not in _GROUPINGS and (name in aggregates or isinstance(item, exp.AggFunc)):
@@ -78,7 +98,8 @@ def aggregates_in(part: exp.Expr, aggregates: Collection[str]) -> Iterator[str]:
 
 
 def may_aggregate(part: exp.Expr | None, aggregates: Collection[str] | None = None) -> bool:
-    """Whether an expression calls, outside of windows, a function of which it is not certain that it does not aggregate.
+    """Whether an expression calls, outside of windows, a function of which it is not certain that it does not
+    aggregate.
 
     One in a subquery may aggregate the rows outside, when all that it names is from there.
 

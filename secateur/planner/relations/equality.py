@@ -1,7 +1,9 @@
-"""Equality classes: attributes that are equal wherever it matters, and the predicates that so go over from one side of a join to the other.
+"""Equality classes: attributes that are equal wherever it matters, and the predicates that so go over from one side of
+a join to the other.
 
-Source: the co-location tree of IEP-24 (Ignite); predicate move-around (Levy, Mumick, Sagiv, VLDB 1994). Unlike in IEP-24 the partition *set* of one table is
-never applied to another: what goes over is the predicate, and each scan reads it with its own scheme.
+Source: the co-location tree of IEP-24 (Ignite); predicate move-around (Levy, Mumick, Sagiv, VLDB 1994). Unlike in
+IEP-24 the partition *set* of one table is never applied to another: what goes over is the predicate, and each scan
+reads it with its own scheme.
 """
 
 from __future__ import annotations
@@ -68,17 +70,27 @@ class EquivalenceClasses:
         """A predicate from elsewhere as one of a side; None when no attribute of it has an equal there."""
         if bound_predicate.blocked is not None:
             return None
-        meaning = {attribute: attribute if attribute.owner in side else self.equal_in(attribute, side) for attribute in bound_predicate.attributes}
+        meaning = {
+            attribute: attribute if attribute.owner in side else self.equal_in(attribute, side)
+            for attribute in bound_predicate.attributes
+        }
         if all(there is None or there == attribute for attribute, there in meaning.items()):
             return None
-        if equated(bound_predicate) is not None and len({there or attribute for attribute, there in meaning.items()}) < 2:
+        if (
+            equated(bound_predicate) is not None
+            and len({there or attribute for attribute, there in meaning.items()}) < 2
+        ):
             return None
         carried = bound_predicate.rebound(lambda attribute: meaning[attribute] or attribute)
         return BoundPredicate(carried.predicate, carried.binding, structural=carried.structural, carried=True)
 
     def implied(self, side: frozenset[int], known: Sequence[BoundPredicate]) -> list[BoundPredicate]:
         """Equalities of a side that follow through attributes from elsewhere."""
-        own = EquivalenceClasses(bound_predicate for bound_predicate in known if all(attribute.owner in side for attribute in bound_predicate.attributes))
+        own = EquivalenceClasses(
+            bound_predicate
+            for bound_predicate in known
+            if all(attribute.owner in side for attribute in bound_predicate.attributes)
+        )
         found = []
         for members in {id(members): members for members in self._class_of.values()}.values():
             inside = [attribute for attribute in members if attribute.owner in side]
@@ -92,7 +104,9 @@ class EquivalenceClasses:
         return self._class_of.get(attribute, ())
 
     def constants(self, bound_predicates: Sequence[BoundPredicate]) -> list[BoundPredicate]:
-        """Each predicate about one attribute of a class, said of the other members too: ``a = b AND b = 5`` says ``a = 5``."""
+        """Each predicate about one attribute of a class, said of the other members too: ``a = b AND b = 5`` says
+        ``a = 5``.
+        """
         return [
             _said_of(other, bound_predicate)
             for bound_predicate in bound_predicates

@@ -14,7 +14,18 @@ from secateur.planner.relations.attribute import Attribute, compares_alike
 from secateur.planner.relations.bound_predicate import BoundPredicate, bind, equality
 from secateur.planner.relations.equality import equated
 from secateur.planner.relations.names import FromItem, VisibleNames
-from secateur.planner.relations.nodes import AsOfRight, Derived, Join, JoinType, Opaque, Relation, Scan, Unknown, Values, owners
+from secateur.planner.relations.nodes import (
+    AsOfRight,
+    Derived,
+    Join,
+    JoinType,
+    Opaque,
+    Relation,
+    Scan,
+    Unknown,
+    Values,
+    owners,
+)
 from secateur.planner.text.folding import folded
 
 if TYPE_CHECKING:
@@ -54,10 +65,17 @@ class FromClause:
         from_ = select.args.get("from_")
         if not isinstance(from_, exp.From):
             return From(Values(()), VisibleNames(outer=self._outer))
-        return self._listed(self._item(from_.this, VisibleNames(outer=self._outer)), select.args.get("joins") or [], VisibleNames(outer=self._outer))
+        return self._listed(
+            self._item(from_.this, VisibleNames(outer=self._outer)),
+            select.args.get("joins") or [],
+            VisibleNames(outer=self._outer),
+        )
 
     def _listed(self, first: From, joins: list[exp.Join], before: VisibleNames) -> From:
-        """Items with commas between them. A comma binds looser than any JOIN, which sqlglot's flat list of joins does not show."""
+        """Items with commas between them.
+
+        A comma binds looser than any JOIN, which sqlglot's flat list of joins does not show.
+        """
         commas = [*(position for position, join in enumerate(joins) if _is_comma(join)), len(joins)]
         listed = self._joined(first, joins[: commas[0]], before)
         for start, end in pairwise(commas):
@@ -78,9 +96,13 @@ class FromClause:
         found = self._understood(node, before)
         strange = sorted(key for key, value in node.args.items() if value and key not in _UNDERSTOOD)
         if strange and not (isinstance(node, exp.Subquery) and strange == ["with_"]):
-            word = {"sample": "a sample", "pivots": "PIVOT", "ordinality": "WITH ORDINALITY"}.get(strange[0], strange[0].strip("_").upper())
+            word = {"sample": "a sample", "pivots": "PIVOT", "ordinality": "WITH ORDINALITY"}.get(
+                strange[0], strange[0].strip("_").upper()
+            )
             unknown = tuple(replace(source, columns=(), complete=False) for source in found.names.sources)
-            found = From(Opaque(found.relation, f"{word} in FROM is applied before every filter"), VisibleNames(unknown))
+            found = From(
+                Opaque(found.relation, f"{word} in FROM is applied before every filter"), VisibleNames(unknown)
+            )
         return self._listed(found, node.args.get("joins") or [], before)
 
     def _understood(self, node: exp.Expr, before: VisibleNames) -> From:
@@ -99,21 +121,34 @@ class FromClause:
                 if output is None:
                     return self._unknown(name or folded(inner.name))
                 definition = cte.node.args.get("alias")
-                given = tuple(folded(column.name) for column in definition.columns) if isinstance(definition, exp.TableAlias) else ()
+                given = (
+                    tuple(folded(column.name) for column in definition.columns)
+                    if isinstance(definition, exp.TableAlias)
+                    else ()
+                )
                 # A reference that names fewer columns leaves the others the names of the definition.
                 return self._derived(output, name or folded(inner.name), (*renamed, *given[len(renamed) :]))
             case exp.Subquery() if holds_query(inner):
                 return self._derived(self._builder.query(_bare(inner), before, self._ctes), name, renamed)
             case exp.Subquery():
                 found = self._item(inner.this, before)
-                return found if name is None else From(found.relation, VisibleNames((FromItem(name, (), complete=False),)))
+                return (
+                    found if name is None else From(found.relation, VisibleNames((FromItem(name, (), complete=False),)))
+                )
             case exp.Values():
                 return self._derived(self._builder.values(inner, before, self._ctes), name, renamed)
             case exp.Select() | exp.SetOperation():
                 return self._derived(self._builder.query(inner, before, self._ctes), name, renamed)
-            case exp.Unnest() | exp.Table(this=exp.Anonymous()) if (called := _function_of_one_column(inner)) is not None:
+            case exp.Unnest() | exp.Table(this=exp.Anonymous()) if (
+                called := _function_of_one_column(inner)
+            ) is not None:
                 self._builder.detach(inner, before, self._ctes)
-                return From(Unknown(), VisibleNames((_source(name or called, [(renamed[0] if renamed else name or called, None)], complete=True),)))
+                return From(
+                    Unknown(),
+                    VisibleNames(
+                        (_source(name or called, [(renamed[0] if renamed else name or called, None)], complete=True),)
+                    ),
+                )
             case _:
                 self._builder.detach(inner, before, self._ctes)
                 return self._unknown(name)
@@ -125,12 +160,21 @@ class FromClause:
         scan = self._builder.scans[id(node)]
         number = self._builder.owner()
         attributes = tuple(
-            Attribute(number, position, column.name, column.type, column.nullable and column.name not in scan.table.primary_key)
+            Attribute(
+                number,
+                position,
+                column.name,
+                column.type,
+                column.nullable and column.name not in scan.table.primary_key,
+            )
             for position, column in enumerate(scan.table.columns)
         )
         names = tuple(folded(attribute.name) for attribute in attributes)
         names = (*renamed[: len(names)], *names[len(renamed) :])
-        return From(Scan(scan, attributes), VisibleNames((_source(folded(scan.alias), list(zip(names, attributes, strict=True)), complete=True),)))
+        return From(
+            Scan(scan, attributes),
+            VisibleNames((_source(folded(scan.alias), list(zip(names, attributes, strict=True)), complete=True),)),
+        )
 
     def _moved(self, node: exp.Table, renamed: tuple[str, ...]) -> From:
         number = self._builder.owner()
@@ -138,24 +182,44 @@ class FromClause:
         attributes = tuple(Attribute(number, position, name, kind) for position, (name, kind) in enumerate(columns))
         names = tuple(folded(attribute.name) for attribute in attributes)
         names = (*renamed[: len(names)], *names[len(renamed) :])
-        return From(Values(attributes), VisibleNames((_source(folded(node.alias_or_name), list(zip(names, attributes, strict=True)), complete=True),)))
+        return From(
+            Values(attributes),
+            VisibleNames(
+                (_source(folded(node.alias_or_name), list(zip(names, attributes, strict=True)), complete=True),)
+            ),
+        )
 
     def _derived(self, output: Output, name: str | None, renamed: tuple[str, ...]) -> From:
         columns = [(folded(own), attribute) for own, attribute in output.columns]
         complete = output.complete
         if renamed and not complete:
             columns = []
-        columns = [(renamed[position] if position < len(renamed) else own, attribute) for position, (own, attribute) in enumerate(columns)]
-        return From(Derived(output.relation, name or "a subquery"), VisibleNames((_source(name, columns, complete=complete),)))
+        columns = [
+            (renamed[position] if position < len(renamed) else own, attribute)
+            for position, (own, attribute) in enumerate(columns)
+        ]
+        return From(
+            Derived(output.relation, name or "a subquery"), VisibleNames((_source(name, columns, complete=complete),))
+        )
 
     def _join(self, left: From, join: exp.Join, right: From, before: VisibleNames) -> From:
         method, side, word = (str(join.args.get(key) or "").upper() for key in ("method", "side", "kind"))
         is_asof = method == "ASOF" and word in ("", "INNER") and side in ("", "LEFT")
         both = replace(left.names.beside(right.names), outer=self._outer)
         kind = _KINDS.get(word, _SIDES.get(side))
-        strange = [key for key, value in join.args.items() if value and key not in ("this", "on", "using", "side", "kind", "method")]
+        strange = [
+            key
+            for key, value in join.args.items()
+            if value and key not in ("this", "on", "using", "side", "kind", "method")
+        ]
         reversed_semi = word in _KINDS and side not in ("", "LEFT")
-        if (method not in ("", "NATURAL") and not is_asof) or kind is None or strange or reversed_semi or word not in ("", "INNER", "CROSS", "OUTER", *_KINDS):
+        if (
+            (method not in ("", "NATURAL") and not is_asof)
+            or kind is None
+            or strange
+            or reversed_semi
+            or word not in ("", "INNER", "CROSS", "OUTER", *_KINDS)
+        ):
             what = " ".join(filter(None, (method, side, word))) or "such a"
             return self._opaque(left, right, both, f"a {what} JOIN compares more than its condition names")
         condition = join.args.get("on")
@@ -176,7 +240,10 @@ class FromClause:
         number = self._builder.owner()
         for name in using:
             column = exp.column(exp.to_identifier(name, quoted=True))
-            ours_, theirs_ = replace(left.names, outer=None).resolve(column), replace(right.names, outer=None).resolve(column)
+            ours_, theirs_ = (
+                replace(left.names, outer=None).resolve(column),
+                replace(right.names, outer=None).resolve(column),
+            )
             # The last column of an ASOF JOIN is compared with >=.
             if ours_ is not None and theirs_ is not None and not (is_asof and name == using[-1]):
                 on.append(equality(ours_, theirs_, structural=True))
@@ -191,24 +258,34 @@ class FromClause:
                     shared[name] = None
                 case _:
                     shared[name] = ours_
-        relation = Join(kind, left.relation, _nearest(right.relation, on) if is_asof else right.relation, tuple(on), tuple(merged))
+        relation = Join(
+            kind, left.relation, _nearest(right.relation, on) if is_asof else right.relation, tuple(on), tuple(merged)
+        )
         if kind in (JoinType.SEMI, JoinType.ANTI):
             return From(relation, left.names)
         return From(relation, both.joined_by(shared, len(left.names.sources)))
 
     def _opaque(self, left: From, right: From, names: VisibleNames, reason: str) -> From:
         unknown = tuple(FromItem(source.alias, (), complete=False) for source in names.sources)
-        return From(Opaque(Join(JoinType.INNER, left.relation, right.relation), reason), VisibleNames(unknown, outer=self._outer))
+        return From(
+            Opaque(Join(JoinType.INNER, left.relation, right.relation), reason),
+            VisibleNames(unknown, outer=self._outer),
+        )
 
 
 def _nearest(side: Relation, on: list[BoundPredicate]) -> AsOfRight:
     """The right side of an ASOF join."""
     own = owners(side)
-    return AsOfRight(side, frozenset(column for pair in map(equated, on) if pair is not None for column in pair if column.owner in own))
+    return AsOfRight(
+        side,
+        frozenset(column for pair in map(equated, on) if pair is not None for column in pair if column.owner in own),
+    )
 
 
 def _function_of_one_column(node: exp.Expr) -> str | None:
-    """The table function that an item of FROM calls, if its rows have one column, which is named as the item is unless that says otherwise."""
+    """The table function that an item of FROM calls, if its rows have one column, which is named as the item is unless
+    that says otherwise.
+    """
     if isinstance(node, exp.Unnest):
         return None if node.args.get("offset") else "unnest"
     called = folded(node.this.name)
@@ -220,7 +297,10 @@ def _is_comma(join: exp.Join) -> bool:
 
 
 def _source(name: str | None, columns: list[tuple[str, Attribute | None]], *, complete: bool) -> FromItem:
-    """An item of FROM. Of columns of one name DuckDB renames all but the first, so that the others are not known by name."""
+    """An item of FROM.
+
+    Of columns of one name DuckDB renames all but the first, so that the others are not known by name.
+    """
     first = dict(reversed(columns))
     repeated = len(first) < len(columns)
     return FromItem(name, tuple(first.items())[::-1] if repeated else tuple(columns), complete and not repeated)

@@ -1,7 +1,8 @@
 """Facts: predicates that hold for every row of a relation.
 
-They are what a join's side tells the other side: the rows of ``(SELECT * FROM dept WHERE id = 7) d`` have ``id = 7``, so a row of ``emp`` that joins with one
-of them on ``dept_id = id`` has ``dept_id = 7``. A fact may be about attributes that the relation does not show; they stand for some row below it.
+They are what a join's side tells the other side: the rows of ``(SELECT * FROM dept WHERE id = 7) d`` have ``id = 7``,
+so a row of ``emp`` that joins with one of them on ``dept_id = id`` has ``dept_id = 7``. A fact may be about attributes
+that the relation does not show; they stand for some row below it.
 """
 
 from __future__ import annotations
@@ -67,7 +68,11 @@ class ImpliedPredicates:
                 # Until a rewrite has made it an input of the join.
                 return ()
             case Project(input, attributes, sources):
-                shown = {source: attribute for attribute, source in zip(attributes, sources, strict=True) if source is not None}
+                shown = {
+                    source: attribute
+                    for attribute, source in zip(attributes, sources, strict=True)
+                    if source is not None
+                }
                 return [fact.rebound(lambda attribute: shown.get(attribute, attribute)) for fact in self.of(input)]
             case Aggregate(input, keys, plain):
                 # A group has a row for which they hold. Not so the one group over no rows.
@@ -95,7 +100,9 @@ class ImpliedPredicates:
         given = []
         for input, sources in zip(relation.inputs, relation.sources, strict=True):
             shown = {
-                source: attribute for source, attribute in zip(sources, relation.attributes, strict=True) if source is not None and attribute.type is not None
+                source: attribute
+                for source, attribute in zip(sources, relation.attributes, strict=True)
+                if source is not None and attribute.type is not None
             }
             facts = [fact for fact in self.of(input) if fact.attributes & shown.keys()]
             given.append([fact.rebound(shown.get) for fact in facts])

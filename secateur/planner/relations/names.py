@@ -1,4 +1,7 @@
-"""Names: what a column of the text means in one SELECT, as DuckDB resolves it. What is not certain is None, never a guess."""
+"""Names: what a column of the text means in one SELECT, as DuckDB resolves it.
+
+What is not certain is None, never a guess.
+"""
 
 from __future__ import annotations
 
@@ -58,14 +61,18 @@ class VisibleNames:
     outer: VisibleNames | None = None
 
     def resolve(self, column: exp.Column) -> Attribute | None:
-        """The attribute that a column node means in FROM and WHERE: of a column and an alias of one name, the column."""
+        """The attribute that a column node means in FROM and WHERE: of a column and an alias of one name, the
+        column.
+        """
         if column.args.get("db") is not None:
             return None
         name = folded(column.name)
         return self._qualified(folded(column.table), name) if column.table else self._bare(name)
 
     def resolve_beside_aliases(self, column: exp.Column) -> Attribute | None:
-        """The same in GROUP BY, HAVING, QUALIFY and windows, where an alias may come first: where they differ it is neither."""
+        """The same in GROUP BY, HAVING, QUALIFY and windows, where an alias may come first: where they differ it is
+        neither.
+        """
         found = self.resolve(column)
         name = folded(column.name)
         if not column.table and name in self.aliases and self.aliases[name] != found:
@@ -122,12 +129,19 @@ class VisibleNames:
         for name in self.merged.keys() & other.merged.keys():
             merged[name] = None
         hidden = self.hidden | {(number + shift, name) for number, name in other.hidden}
-        shown = {**self.shown, **{(number + shift, name): attribute for (number, name), attribute in other.shown.items()}}
-        return replace(self, sources=(*self.sources, *other.sources), merged=merged, hidden=frozenset(hidden), shown=shown)
+        shown = {
+            **self.shown,
+            **{(number + shift, name): attribute for (number, name), attribute in other.shown.items()},
+        }
+        return replace(
+            self, sources=(*self.sources, *other.sources), merged=merged, hidden=frozenset(hidden), shown=shown
+        )
 
     def joined_by(self, shared: Mapping[str, Attribute | None], left_count: int) -> VisibleNames:
         """After a join whose USING merges ``shared``; the first ``left_count`` sources are its left side."""
         both = [(number, name) for number, source in enumerate(self.sources) for name in shared if source.has(name)]
         hidden = {place for place in both if place[0] >= left_count}
         shown = {place: shared[place[1]] for place in both if place[0] < left_count}
-        return replace(self, merged={**self.merged, **shared}, hidden=self.hidden | hidden, shown={**self.shown, **shown})
+        return replace(
+            self, merged={**self.merged, **shared}, hidden=self.hidden | hidden, shown={**self.shown, **shown}
+        )

@@ -71,7 +71,10 @@ class SubqueryForm(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scan:
-    """A reference to a table. A common table expression that is mentioned twice has two of these for one scan of the text."""
+    """A reference to a table.
+
+    A common table expression that is mentioned twice has two of these for one scan of the text.
+    """
 
     scan: TableScan
     attributes: tuple[Attribute, ...]
@@ -141,7 +144,9 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distinct:
-    """DISTINCT. ``keys`` are those of DISTINCT ON, None without ON; ``exact`` says whether they are all, and nothing computed is among them."""
+    """DISTINCT. ``keys`` are those of DISTINCT ON, None without ON; ``exact`` says whether they are all, and nothing
+    computed is among them.
+    """
 
     input: Relation
     keys: frozenset[Attribute] | None
@@ -158,7 +163,9 @@ class Window:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AsOfRight:
-    """The right side of an ASOF join: of its rows that equal one another in ``keys``, and a row of the left side, the join takes one."""
+    """The right side of an ASOF join: of its rows that equal one another in ``keys``, and a row of the left side, the
+    join takes one.
+    """
 
     input: Relation
     keys: frozenset[Attribute]
@@ -190,7 +197,8 @@ class Join:
     Attributes:
         kind: SEMI and ANTI have the columns of the left side alone.
         left: The left side.
-        right: The right side, :class:`AsOfRight` for ASOF; it may refer to attributes of the left side (LATERAL, a subquery that has become a join).
+        right: The right side, :class:`AsOfRight` for ASOF; it may refer to attributes of the left side (LATERAL, a
+            subquery that has become a join).
         on: The conjuncts of ON, and the equalities of USING.
         merged: For FULL JOIN ... USING: the merged attribute, and what it is on the left and on the right.
     """
@@ -240,7 +248,22 @@ class Opaque:
 
 
 Relation: TypeAlias = (
-    Scan | Values | Unknown | Project | Filter | Sort | Limit | Aggregate | Distinct | Window | AsOfRight | SetOperation | Join | Apply | Derived | Opaque
+    Scan
+    | Values
+    | Unknown
+    | Project
+    | Filter
+    | Sort
+    | Limit
+    | Aggregate
+    | Distinct
+    | Window
+    | AsOfRight
+    | SetOperation
+    | Join
+    | Apply
+    | Derived
+    | Opaque
 )
 
 
@@ -255,7 +278,18 @@ def children(relation: Relation) -> tuple[Relation, ...]:
             return left, right
         case Apply(input, subquery):
             return input, subquery
-        case Project() | Filter() | Sort() | Limit() | Aggregate() | Distinct() | Window() | AsOfRight() | Derived() | Opaque():
+        case (
+            Project()
+            | Filter()
+            | Sort()
+            | Limit()
+            | Aggregate()
+            | Distinct()
+            | Window()
+            | AsOfRight()
+            | Derived()
+            | Opaque()
+        ):
             return (relation.input,)
         case _:
             assert_never(relation)
@@ -307,11 +341,16 @@ def is_never_null(attribute: Attribute, relation: Relation) -> bool:
             if attribute not in attributes:
                 return False
             position = attributes.index(attribute)
-            return all((source := given[position]) is not None and is_never_null(source, input) for input, given in zip(inputs, sources, strict=True))
+            return all(
+                (source := given[position]) is not None and is_never_null(source, input)
+                for input, given in zip(inputs, sources, strict=True)
+            )
         case Aggregate(input, keys):
             return attribute in keys and is_never_null(attribute, input)
         case Join(kind, left, right):
-            in_left = kind in (JoinType.INNER, JoinType.LEFT, JoinType.SEMI, JoinType.ANTI) and is_never_null(attribute, left)
+            in_left = kind in (JoinType.INNER, JoinType.LEFT, JoinType.SEMI, JoinType.ANTI) and is_never_null(
+                attribute, left
+            )
             return in_left or (kind in (JoinType.INNER, JoinType.RIGHT) and is_never_null(attribute, right))
         case Values() | Unknown() | Opaque():
             return False

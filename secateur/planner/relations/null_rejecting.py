@@ -1,7 +1,7 @@
 """Null rejection: whether a predicate can be TRUE for a row that an outer join has made up with NULLs.
 
-Three-valued logic, evaluated on what is known: each node has the set of values that it may take when the given attributes are NULL.
-Source: "strong" predicates, Galindo-Legaria and Rosenthal, TODS 1997.
+Three-valued logic, evaluated on what is known: each node has the set of values that it may take when the given
+attributes are NULL. Source: "strong" predicates, Galindo-Legaria and Rosenthal, TODS 1997.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ _Truth = frozenset[bool | None]
 
 
 def rejects_nulls(bound_predicate: BoundPredicate, is_null: Callable[[Attribute], bool]) -> bool:
-    """Whether a predicate is not TRUE, whatever its other columns are, where the attributes for which ``is_null`` are NULL."""
+    """Whether a predicate is not TRUE, whatever its other columns are, where the attributes for which ``is_null`` are
+    NULL.
+    """
 
     def values(node: exp.Expr) -> _Truth:
         node = node.unnest()
@@ -44,12 +46,16 @@ def rejects_nulls(bound_predicate: BoundPredicate, is_null: Callable[[Attribute]
             case exp.Null():
                 return _NULL
             case exp.Column():
-                attribute = bound_predicate.binding.get(occurrence(node)) if isinstance(node.this, exp.Identifier) else None
+                attribute = (
+                    bound_predicate.binding.get(occurrence(node)) if isinstance(node.this, exp.Identifier) else None
+                )
                 return _NULL if attribute is not None and is_null(attribute) else _ANY
             case exp.Is() if isinstance(node.expression, exp.Null):
                 return frozenset({True}) if values(node.this) == _NULL else _ANY
             # NULL <> ALL over an empty list is TRUE.
-            case exp.Binary() if isinstance(node, _STRICT) and not isinstance(node.expression.unnest(), (exp.Any, exp.All)):
+            case exp.Binary() if isinstance(node, _STRICT) and not isinstance(
+                node.expression.unnest(), (exp.Any, exp.All)
+            ):
                 return _NULL if values(node.this) == _NULL or values(node.expression) == _NULL else _ANY
             case exp.In() if node.expressions and not node.args.get("query") and not node.args.get("unnest"):
                 return _NULL if values(node.this) == _NULL else _ANY

@@ -1,11 +1,11 @@
 """Prunability: which predicates reach which scan.
 
-One rule for each relation. All are cases of one law: a predicate passes to an input when every row of the input influences, by being there or by being left
-out, only rows of the relation that have the row's own value in each column which the predicate names. What does not pass goes on as a note, so that EXPLAIN
-can say why a scan is not pruned.
+One rule for each relation. All are cases of one law: a predicate passes to an input when every row of the input
+influences, by being there or by being left out, only rows of the relation that have the row's own value in each column
+which the predicate names. What does not pass goes on as a note, so that EXPLAIN can say why a scan is not pruned.
 
-Source: "RelNode Prunability Rules" of the Hazelcast SQL seed, where a join is prunable only if both its sides are, and as a whole; here each scan has its own
-predicates, and a join passes them.
+Source: "RelNode Prunability Rules" of the Hazelcast SQL seed, where a join is prunable only if both its sides are, and
+as a whole; here each scan has its own predicates, and a join passes them.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def _pass(relation: Relation, bound_predicates: BoundPredicates, facts: ImpliedP
         case Project():
             yield _project(relation, bound_predicates)
         case Filter(input, conjuncts):
-            # A row that fails a conjunct is not there. What is nearer to the rows comes first, as it is evaluated first.
+            # A row that fails a conjunct is not there. What is nearer to the rows comes first, as it is evaluated
+            # first.
             yield input, [*conjuncts, *bound_predicates]
         case Sort(input):
             # The order of rows is no value of a row.
@@ -78,7 +79,12 @@ def _pass(relation: Relation, bound_predicates: BoundPredicates, facts: ImpliedP
             yield input, _blocked(bound_predicates, input, f"{word} stands below the filter {{predicate}}")
         case Aggregate(input, keys):
             # A row influences its group alone, which has the row's values in the grouping columns.
-            passed = _only(bound_predicates, input, keys, "{predicate} is not about the columns that GROUP BY names, but about {name}")
+            passed = _only(
+                bound_predicates,
+                input,
+                keys,
+                "{predicate} is not about the columns that GROUP BY names, but about {name}",
+            )
             # HAVING may call aggregates, which mean nothing below.
             yield input, [replace(bound_predicate, carried=True) for bound_predicate in passed]
         case Distinct(input, keys):
@@ -87,16 +93,30 @@ def _pass(relation: Relation, bound_predicates: BoundPredicates, facts: ImpliedP
             yield input, bound_predicates if keys is None else _only(bound_predicates, input, keys, reason)
         case Window(input, partition):
             # A row is seen by the rows of its own partition, in every window.
-            yield input, _only(bound_predicates, input, partition, "a window below the filter {predicate} is not partitioned by {name}")
+            yield (
+                input,
+                _only(
+                    bound_predicates,
+                    input,
+                    partition,
+                    "a window below the filter {predicate} is not partitioned by {name}",
+                ),
+            )
         case AsOfRight(input, keys):
             # A row competes with those of equal keys.
-            yield input, _only(bound_predicates, input, keys, "an ASOF JOIN below the filter {predicate} does not compare {name}")
+            yield (
+                input,
+                _only(
+                    bound_predicates, input, keys, "an ASOF JOIN below the filter {predicate} does not compare {name}"
+                ),
+            )
         case SetOperation():
             yield from _set_operation(relation, bound_predicates)
         case Join():
             yield from _join(relation, bound_predicates, facts)
         case Apply(input, subquery):
-            # The subquery adds a value to each row of the input. Nothing is known about its own rows until a rewrite makes it a join.
+            # The subquery adds a value to each row of the input. Nothing is known about its own rows until a rewrite
+            # makes it a join.
             yield input, bound_predicates
             yield subquery, ()
         case Opaque(input, reason):
@@ -116,22 +136,37 @@ def _through(bound_predicate: BoundPredicate, sources: Mapping[Attribute, Attrib
 
 
 def _blocked(bound_predicates: BoundPredicates, input: Relation, reason: str) -> BoundPredicates:
-    """Those about the input become notes. Those about rows around a correlated subquery pass: where they fail, the whole subquery does not matter."""
+    """Those about the input become notes.
+
+    Those about rows around a correlated subquery pass: where they fail, the whole subquery does not matter.
+    """
     own = owners(input)
     return [
-        bound_predicate.block(reason) if bound_predicate.touches(own) or not bound_predicate.binding else bound_predicate
+        (
+            bound_predicate.block(reason)
+            if bound_predicate.touches(own) or not bound_predicate.binding
+            else bound_predicate
+        )
         for bound_predicate in bound_predicates
     ]
 
 
-def _only(bound_predicates: BoundPredicates, input: Relation, keys: frozenset[Attribute], reason: str) -> BoundPredicates:
-    """The predicates with free variables for the attributes of the input that do not pass, and notes of what is lost."""
+def _only(
+    bound_predicates: BoundPredicates, input: Relation, keys: frozenset[Attribute], reason: str
+) -> BoundPredicates:
+    """The predicates with free variables for the attributes of the input that do not pass, and notes of what is
+    lost.
+    """
     own = owners(input)
     passing = {attribute for attribute in keys if is_exact(attribute)}
     passed: list[BoundPredicate] = []
     for bound_predicate in bound_predicates:
-        lost = [attribute for attribute in bound_predicate.attributes if attribute.owner in own and attribute not in passing]
-        kept = bound_predicate.rebound(lambda attribute: None if attribute.owner in own and attribute not in passing else attribute)
+        lost = [
+            attribute for attribute in bound_predicate.attributes if attribute.owner in own and attribute not in passing
+        ]
+        kept = bound_predicate.rebound(
+            lambda attribute: None if attribute.owner in own and attribute not in passing else attribute
+        )
         if lost:
             passed.append(bound_predicate.block(reason.replace("{name}", lost[0].name)))
         if kept.attributes:
@@ -142,19 +177,25 @@ def _only(bound_predicates: BoundPredicates, input: Relation, keys: frozenset[At
 def _set_operation(relation: SetOperation, bound_predicates: BoundPredicates) -> _Passed:
     """A row influences rows equal to it.
 
-    UNION, with and without ALL, passes to each input. INTERSECT and EXCEPT pass to both sides: a row of the right side of EXCEPT removes only rows that are
-    equal to it. A column that is cast, because another input has another type, does not pass.
+    UNION, with and without ALL, passes to each input. INTERSECT and EXCEPT pass to both sides: a row of the right side
+    of EXCEPT removes only rows that are equal to it. A column that is cast, because another input has another type,
+    does not pass.
     """
     for input, sources in zip(relation.inputs, relation.sources or [()] * len(relation.inputs), strict=True):
         given: dict[Attribute, Attribute | None] = dict(zip(relation.attributes, sources, strict=True))
         cast = {attribute for attribute in relation.attributes if attribute.type is None}
-        widened = {attribute for attribute, source in given.items() if source is not None and source.type != attribute.type}
+        widened = {
+            attribute for attribute, source in given.items() if source is not None and source.type != attribute.type
+        }
         passed = []
         for bound_predicate in bound_predicates:
             inside = _through(bound_predicate, given)
             lost = [attribute for attribute in bound_predicate.attributes if attribute in cast]
             if lost:
-                reason = f"{{predicate}} does not pass the {relation.kind.value}: {lost[0].name} may have another type in another input"
+                reason = (
+                    f"{{predicate}} does not pass the {relation.kind.value}: {lost[0].name} may have another type in"
+                    " another input"
+                )
                 passed.append(inside.block(reason))
             else:
                 passed.append(_converted(inside, any(attribute in widened for attribute in bound_predicate.attributes)))
@@ -170,11 +211,18 @@ def _join(relation: Join, bound_predicates: BoundPredicates, facts: ImpliedPredi
     match _kind(relation, held, left, right):
         case JoinType.INNER:
             held = [_unmerged(bound_predicate, merged, 0) for bound_predicate in held]
-            yield relation.left, [*noted, *_side(left, right, [*held, *relation.on], facts.of(relation.left), facts.of(relation.right))]
+            yield (
+                relation.left,
+                [*noted, *_side(left, right, [*held, *relation.on], facts.of(relation.left), facts.of(relation.right))],
+            )
             yield relation.right, [*noted, *_lateral(relation, [*held, *relation.on], facts)]
         case JoinType.SEMI:
-            # As INNER: a row of the left that finds no partner is not there, and one of the right matters to its partners alone. Nobody above names it.
-            yield relation.left, [*noted, *_side(left, right, [*held, *relation.on], facts.of(relation.left), facts.of(relation.right))]
+            # As INNER: a row of the left that finds no partner is not there, and one of the right matters to its
+            # partners alone. Nobody above names it.
+            yield (
+                relation.left,
+                [*noted, *_side(left, right, [*held, *relation.on], facts.of(relation.left), facts.of(relation.right))],
+            )
             yield relation.right, _lateral(relation, [*held, *relation.on], facts)
         case JoinType.ANTI:
             yield relation.left, bound_predicates
@@ -183,23 +231,44 @@ def _join(relation: Join, bound_predicates: BoundPredicates, facts: ImpliedPredi
             yield relation.left, _preserved(bound_predicates, merged, 0)
             yield (
                 relation.right,
-                [*_notes(relation, bound_predicates, right), *_producing(relation, held, left, right, facts.of(relation.left), facts.of(relation.right))],
+                [
+                    *_notes(relation, bound_predicates, right),
+                    *_producing(relation, held, left, right, facts.of(relation.left), facts.of(relation.right)),
+                ],
             )
         case JoinType.RIGHT:
             yield relation.right, _preserved(bound_predicates, merged, 1)
             yield (
                 relation.left,
-                [*_notes(relation, bound_predicates, left), *_producing(relation, held, right, left, facts.of(relation.right), facts.of(relation.left))],
+                [
+                    *_notes(relation, bound_predicates, left),
+                    *_producing(relation, held, right, left, facts.of(relation.right), facts.of(relation.left)),
+                ],
             )
         case JoinType.FULL:
-            # What USING merges has the value of whichever side there is: a row influences rows of its own value, matched or not.
+            # What USING merges has the value of whichever side there is: a row influences rows of its own value,
+            # matched or not.
             apart = [_outside(_outside(bound_predicate, left), right) for bound_predicate in held]
-            yield relation.left, [*_notes(relation, bound_predicates, left), *(_unmerged(bound_predicate, merged, 0) for bound_predicate in apart)]
-            yield relation.right, [*_notes(relation, bound_predicates, right), *(_unmerged(bound_predicate, merged, 1) for bound_predicate in apart)]
+            yield (
+                relation.left,
+                [
+                    *_notes(relation, bound_predicates, left),
+                    *(_unmerged(bound_predicate, merged, 0) for bound_predicate in apart),
+                ],
+            )
+            yield (
+                relation.right,
+                [
+                    *_notes(relation, bound_predicates, right),
+                    *(_unmerged(bound_predicate, merged, 1) for bound_predicate in apart),
+                ],
+            )
 
 
 def _kind(relation: Join, held: BoundPredicates, left: frozenset[int], right: frozenset[int]) -> JoinType:
-    """What an outer join comes to when the rows that it makes up with NULLs are refused above: LEFT is then INNER, FULL is LEFT, RIGHT or INNER."""
+    """What an outer join comes to when the rows that it makes up with NULLs are refused above: LEFT is then INNER, FULL
+    is LEFT, RIGHT or INNER.
+    """
     kind = relation.kind
     refuses_left = any(rejects_nulls(bound_predicate, _owned(left)) for bound_predicate in held)
     refuses_right = any(rejects_nulls(bound_predicate, _owned(right)) for bound_predicate in held)
@@ -222,32 +291,56 @@ def _owned(side: frozenset[int]) -> Callable[[Attribute], bool]:
     return lambda attribute: attribute.owner in side
 
 
-def _side(side: frozenset[int], other: frozenset[int], held: BoundPredicates, own: BoundPredicates, others: BoundPredicates) -> BoundPredicates:
-    """What one side of an inner join is told: all that names it, and what names attributes that are equal to its own."""
+def _side(
+    side: frozenset[int], other: frozenset[int], held: BoundPredicates, own: BoundPredicates, others: BoundPredicates
+) -> BoundPredicates:
+    """What one side of an inner join is told: all that names it, and what names attributes that are equal to its
+    own.
+    """
     classes = EquivalenceClasses([*held, *own, *others])
-    passed = [bound_predicate for bound_predicate in held if bound_predicate.touches(side) or not bound_predicate.touches(other)]
+    passed = [
+        bound_predicate
+        for bound_predicate in held
+        if bound_predicate.touches(side) or not bound_predicate.touches(other)
+    ]
     passed += [fact for fact in others if fact.touches(side)]
-    carried = [there for bound_predicate in (*held, *others) if (there := classes.carry(bound_predicate, side)) is not None]
+    carried = [
+        there for bound_predicate in (*held, *others) if (there := classes.carry(bound_predicate, side)) is not None
+    ]
     return [*passed, *carried, *classes.implied(side, [*held, *own])]
 
 
 def _lateral(relation: Join, held: BoundPredicates, facts: ImpliedPredicates) -> BoundPredicates:
-    """What the right side is told. It may refer to the left side (LATERAL), whose values are constants inside of it: what holds for them goes along."""
+    """What the right side is told.
+
+    It may refer to the left side (LATERAL), whose values are constants inside of it: what holds for them goes along.
+    """
     left = owners(relation.left)
     outer = facts.of(relation.left)
     told = _side(owners(relation.right), left, held, facts.of(relation.right), outer)
     return [*told, *(bound_predicate for bound_predicate in (*held, *outer) if bound_predicate.touches(left))]
 
 
-def _preserved(bound_predicates: BoundPredicates, merged: dict[Attribute, tuple[Attribute, Attribute]], side: int) -> BoundPredicates:
-    """The preserved side of an outer join: each of its rows is in all the rows that it makes. The condition of the join refuses none of them."""
+def _preserved(
+    bound_predicates: BoundPredicates, merged: dict[Attribute, tuple[Attribute, Attribute]], side: int
+) -> BoundPredicates:
+    """The preserved side of an outer join: each of its rows is in all the rows that it makes.
+
+    The condition of the join refuses none of them.
+    """
     return [_unmerged(bound_predicate, merged, side) for bound_predicate in bound_predicates]
 
 
 def _producing(
-    relation: Join, held: BoundPredicates, preserved: frozenset[int], side: frozenset[int], outer_facts: BoundPredicates, own: BoundPredicates
+    relation: Join,
+    held: BoundPredicates,
+    preserved: frozenset[int],
+    side: frozenset[int],
+    outer_facts: BoundPredicates,
+    own: BoundPredicates,
 ) -> BoundPredicates:
-    """The side of an outer join that is filled with NULLs: a row of it matters where it meets the condition, to rows of the other side that are equal to it.
+    """The side of an outer join that is filled with NULLs: a row of it matters where it meets the condition, to rows of
+    the other side that are equal to it.
 
     What is said above about the preserved side so goes over to this one through the equalities of ON, never back.
     """
@@ -255,27 +348,49 @@ def _producing(
     merged = {attribute: (ours, theirs) for attribute, ours, theirs in relation.merged}
     kept = 0 if preserved == owners(relation.left) else 1
     above = [_outside(_unmerged(bound_predicate, merged, kept), side) for bound_predicate in (*held, *outer_facts)]
-    carried = [there for bound_predicate in (*above, *relation.on) if (there := classes.carry(bound_predicate, side)) is not None]
+    carried = [
+        there
+        for bound_predicate in (*above, *relation.on)
+        if (there := classes.carry(bound_predicate, side)) is not None
+    ]
     around = [bound_predicate for bound_predicate in above if bound_predicate.attributes]
     return [*relation.on, *carried, *around, *classes.implied(side, [*relation.on, *own])]
 
 
 def _anti(relation: Join, outer: BoundPredicates, right: frozenset[int], facts: ImpliedPredicates) -> BoundPredicates:
-    """The right side of an anti join: a row of it removes the rows of the left that are equal to it, and matters to no others."""
+    """The right side of an anti join: a row of it removes the rows of the left that are equal to it, and matters to no
+    others.
+    """
     classes = EquivalenceClasses([*relation.on, *facts.of(relation.right)])
-    carried = [there for bound_predicate in (*outer, *relation.on) if (there := classes.carry(bound_predicate, right)) is not None]
+    carried = [
+        there
+        for bound_predicate in (*outer, *relation.on)
+        if (there := classes.carry(bound_predicate, right)) is not None
+    ]
     return [*relation.on, *carried, *(bound_predicate for bound_predicate in outer if bound_predicate.attributes)]
 
 
-def _unmerged(bound_predicate: BoundPredicate, merged: dict[Attribute, tuple[Attribute, Attribute]], side: int) -> BoundPredicate:
+def _unmerged(
+    bound_predicate: BoundPredicate, merged: dict[Attribute, tuple[Attribute, Attribute]], side: int
+) -> BoundPredicate:
     if not merged:
         return bound_predicate
-    widened = any(merged[attribute][side].type != attribute.type for attribute in bound_predicate.attributes if attribute in merged)
-    return _converted(bound_predicate.rebound(lambda attribute: merged[attribute][side] if attribute in merged else attribute), widened)
+    widened = any(
+        merged[attribute][side].type != attribute.type
+        for attribute in bound_predicate.attributes
+        if attribute in merged
+    )
+    return _converted(
+        bound_predicate.rebound(lambda attribute: merged[attribute][side] if attribute in merged else attribute),
+        widened,
+    )
 
 
 def _converted(bound_predicate: BoundPredicate, is_widened: bool) -> BoundPredicate:
-    """A predicate about a column that has a wider type above. It names the same values, but what functions say of them may differ, such as typeof()."""
+    """A predicate about a column that has a wider type above.
+
+    It names the same values, but what functions say of them may differ, such as typeof().
+    """
     return replace(bound_predicate, carried=True) if is_widened else bound_predicate
 
 

@@ -47,7 +47,9 @@ def relation_text(relation: Relation, indent: int = 0) -> str:
 
 
 def predicate_text(bound_predicate: BoundPredicate) -> str:
-    """A predicate with the names of the attributes that its columns mean; a free variable keeps the text that it has in the statement."""
+    """A predicate with the names of the attributes that its columns mean; a free variable keeps the text that it has in
+    the statement.
+    """
     predicate = copied(bound_predicate.predicate)
 
     def named(node: exp.Expr) -> exp.Expr:

@@ -64,7 +64,10 @@ def unconfirmed_blocked(root: Relation, is_confirmed: Callable[[BoundPredicate],
     """The tree where a conjunct that DuckDB does not have as well says nothing."""
 
     def checked(conjuncts: Sequence[BoundPredicate]) -> tuple[BoundPredicate, ...]:
-        return tuple(conjunct if conjunct.structural or is_confirmed(conjunct) else conjunct.block(_UNREAD) for conjunct in conjuncts)
+        return tuple(
+            conjunct if conjunct.structural or is_confirmed(conjunct) else conjunct.block(_UNREAD)
+            for conjunct in conjuncts
+        )
 
     def change(relation: Relation) -> Relation:
         match relation:
@@ -81,14 +84,20 @@ def unconfirmed_blocked(root: Relation, is_confirmed: Callable[[BoundPredicate],
 
 
 def apart(root: Relation, reason: str) -> Relation:
-    """The tree where nothing passes from one SELECT to another: for statements that the two parsers do not read alike as a whole."""
+    """The tree where nothing passes from one SELECT to another: for statements that the two parsers do not read alike
+    as a whole.
+    """
 
     def change(relation: Relation) -> Relation:
         match relation:
             case Project() | Aggregate() | Window() | AsOfRight() | SetOperation() | Derived():
                 return Opaque(relation, reason)
             case Join(on=on):
-                return replace(relation, on=tuple(bound_predicate for bound_predicate in on if not bound_predicate.structural), merged=())
+                return replace(
+                    relation,
+                    on=tuple(bound_predicate for bound_predicate in on if not bound_predicate.structural),
+                    merged=(),
+                )
             case _:
                 return relation
 
@@ -106,7 +115,18 @@ def _over(relation: Relation, inputs: Sequence[Relation]) -> Relation:
             return replace(relation, left=inputs[0], right=inputs[1])
         case Apply():
             return replace(relation, input=inputs[0], subquery=inputs[1])
-        case Project() | Filter() | Sort() | Limit() | Aggregate() | Distinct() | Window() | AsOfRight() | Derived() | Opaque():
+        case (
+            Project()
+            | Filter()
+            | Sort()
+            | Limit()
+            | Aggregate()
+            | Distinct()
+            | Window()
+            | AsOfRight()
+            | Derived()
+            | Opaque()
+        ):
             return replace(relation, input=inputs[0])
         case _:
             assert_never(relation)

@@ -41,7 +41,9 @@ def is_unique(relation: Relation, attributes: frozenset[Attribute]) -> bool:
             return set(scan.table.primary_key) <= {attribute.name for attribute in attributes if attribute in own}
         case Project(input, own, sources):
             source_of = dict(zip(own, sources, strict=True))
-            return is_unique(input, frozenset(source for attribute in attributes if (source := source_of.get(attribute)) is not None))
+            return is_unique(
+                input, frozenset(source for attribute in attributes if (source := source_of.get(attribute)) is not None)
+            )
         case Aggregate(input, keys, _, exact):
             return bool(keys) and exact and keys <= attributes
         case Distinct(input, keys, exact):

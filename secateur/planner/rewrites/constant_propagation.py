@@ -5,7 +5,8 @@
     WHERE a = b AND b = 5
     WHERE a = b AND b = 5 AND a = 5
 
-Columns of different tables need no rule: equalities carry predicates from one side of a join to the other by themselves.
+Columns of different tables need no rule: equalities carry predicates from one side of a join to the other by
+themselves.
 """
 
 from __future__ import annotations

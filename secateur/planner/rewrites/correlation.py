@@ -17,5 +17,9 @@ def is_correlated(subquery: Relation, outer: frozenset[int]) -> bool:
 
 def comparisons(relation: Apply) -> tuple[BoundPredicate, ...]:
     """The equalities that IN stands for, those between bare columns of types that compare alike."""
-    pairs = [(left, right) for left, right in zip(relation.operands, relation.outputs, strict=True) if left is not None and right is not None]
+    pairs = [
+        (left, right)
+        for left, right in zip(relation.operands, relation.outputs, strict=True)
+        if left is not None and right is not None
+    ]
     return tuple(equality(left, right, structural=True) for left, right in pairs if compares_alike(left, right))

@@ -5,8 +5,8 @@
     WHERE EXISTS (SELECT 1 FROM dept WHERE dept.id = emp.dept_id AND state = 'CA')
     FROM emp SEMI JOIN dept ON dept.id = emp.dept_id AND state = 'CA'
 
-Both keep the rows of the outer side as they are. The subquery stays what it is evaluated as, with the comparisons in it: a row of it matters to the outer rows
-that are equal to it.
+Both keep the rows of the outer side as they are. The subquery stays what it is evaluated as, with the comparisons in
+it: a row of it matters to the outer rows that are equal to it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ _KINDS = {SubqueryForm.EXISTS: JoinType.SEMI, SubqueryForm.NOT_EXISTS: JoinType.
 
 
 def _apply(relation: Relation) -> Relation | None:
-    if not isinstance(relation, Apply) or relation.form not in _KINDS or not is_correlated(relation.subquery, owners(relation.input)):
+    if (
+        not isinstance(relation, Apply)
+        or relation.form not in _KINDS
+        or not is_correlated(relation.subquery, owners(relation.input))
+    ):
         return None
     return Join(_KINDS[relation.form], relation.input, relation.subquery)
 

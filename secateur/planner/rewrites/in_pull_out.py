@@ -5,7 +5,8 @@
     WHERE emp.dept_id IN (SELECT id FROM dept WHERE state = 'CA')
     FROM emp JOIN dept ON emp.dept_id = dept.id AND dept.state = 'CA'
 
-An inner join where the subquery has each value at most once, as a primary key does; else a semi-join, which keeps the number of rows whatever the subquery has.
+An inner join where the subquery has each value at most once, as a primary key does; else a semi-join, which keeps the
+number of rows whatever the subquery has.
 
 Source: IEP-24, "JOIN conversion", example 3; MariaDB, table pullout optimization.
 """
@@ -21,7 +22,11 @@ __all__ = ["RULE"]
 
 
 def _apply(relation: Relation) -> Relation | None:
-    if not isinstance(relation, Apply) or relation.form is not SubqueryForm.IN or is_correlated(relation.subquery, owners(relation.input)):
+    if (
+        not isinstance(relation, Apply)
+        or relation.form is not SubqueryForm.IN
+        or is_correlated(relation.subquery, owners(relation.input))
+    ):
         return None
     on = comparisons(relation)
     outputs = [output for output in relation.outputs if output is not None]

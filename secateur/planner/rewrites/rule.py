@@ -16,7 +16,8 @@ class Rule:
 
     Attributes:
         name: By which it is switched off.
-        apply: The relation that stands for one whose inputs have been rewritten before, or None where the rule does not apply.
+        apply: The relation that stands for one whose inputs have been rewritten before, or None where the rule does not
+            apply.
     """
 
     name: str

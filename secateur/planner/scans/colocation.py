@@ -1,10 +1,11 @@
 """Co-location: which scans are joined so that rows which meet are in partitions of one number, on one member.
 
-Scans are co-located when their tables have one affinity group, which means equal partitions with equal owners, and an equality for each column of the
-partitioning key, in the order of the key. Replicated tables are with everything (ANY), and in no group.
+Scans are co-located when their tables have one affinity group, which means equal partitions with equal owners, and an
+equality for each column of the partitioning key, in the order of the key. Replicated tables are with everything (ANY),
+and in no group.
 
-Co-location prunes nothing by itself: equalities carry predicates, not sets of partitions, because a set of one table says nothing about another under cross,
-theta and outer joins (PITFALLS). It says that a join needs no exchange.
+Co-location prunes nothing by itself: equalities carry predicates, not sets of partitions, because a set of one table
+says nothing about another under cross, theta and outer joins (PITFALLS). It says that a join needs no exchange.
 
 Source: the co-location tree of IEP-24 (Ignite).
 """
@@ -16,7 +17,18 @@ from collections.abc import Iterator, Sequence
 from secateur.planner.relations.attribute import Attribute
 from secateur.planner.relations.bound_predicate import BoundPredicate, equality
 from secateur.planner.relations.equality import EquivalenceClasses
-from secateur.planner.relations.nodes import Apply, Filter, Join, Limit, Opaque, Project, Relation, Scan, SetOperation, children
+from secateur.planner.relations.nodes import (
+    Apply,
+    Filter,
+    Join,
+    Limit,
+    Opaque,
+    Project,
+    Relation,
+    Scan,
+    SetOperation,
+    children,
+)
 
 __all__ = ["colocated_scans"]
 
@@ -41,7 +53,9 @@ def colocated_scans(roots: Sequence[Relation]) -> tuple[tuple[str, ...], ...]:
 
 
 def _block(root: Relation, beyond: list[Relation]) -> Iterator[Relation]:
-    """The relations whose rows meet in joins; what lies behind a relation that needs all its rows in one place is added to ``beyond``."""
+    """The relations whose rows meet in joins; what lies behind a relation that needs all its rows in one place is added
+    to ``beyond``.
+    """
     pending = [root]
     while pending:
         relation = pending.pop()
@@ -63,7 +77,11 @@ def _equalities(relation: Relation) -> Sequence[BoundPredicate]:
         case Join(on=on):
             return on
         case Project(_, attributes, sources):
-            return [equality(shown, source, structural=True) for shown, source in zip(attributes, sources, strict=True) if source is not None]
+            return [
+                equality(shown, source, structural=True)
+                for shown, source in zip(attributes, sources, strict=True)
+                if source is not None
+            ]
         case _:
             return ()
 
@@ -72,7 +90,11 @@ def _place(scan: Scan, classes: EquivalenceClasses) -> tuple[object, ...]:
     """Equal for scans that are co-located: the affinity group, and the class of each column of the partitioning key."""
     scheme = scan.scan.table.scheme
     columns = {attribute.name: attribute for attribute in scan.attributes}
-    return (scheme.affinity_group(), *(_class(columns[name], classes) for name in scheme.columns), None if scheme.columns else id(scan))
+    return (
+        scheme.affinity_group(),
+        *(_class(columns[name], classes) for name in scheme.columns),
+        None if scheme.columns else id(scan),
+    )
 
 
 def _class(attribute: Attribute, classes: EquivalenceClasses) -> object:

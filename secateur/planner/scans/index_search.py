@@ -1,8 +1,9 @@
 """What the predicates say about the columns of a secondary index, where they say nothing about the primary key.
 
-They are read as for the key, into boxes over the index's columns, some of which may hold NULL. Members leave rows with a NULL in a column that is searched out
-of the index: so a column that may hold NULL is searched only where every row of the answer must have a value there. The rows that a search finds are a
-superset: WHERE is applied to them as to any others.
+They are read as for the key, into boxes over the index's columns, some of which may hold NULL. Members leave rows with
+a NULL in a column that is searched out of the index: so a column that may hold NULL is searched only where every row of
+the answer must have a value there. The rows that a search finds are a superset: WHERE is applied to them as to any
+others.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ __all__ = ["index_search"]
 
 
 def index_search(table: TableDef, scope: ScanPredicates) -> IndexSearch | None:
-    """The search in the index that the predicates name most columns of by equality; None when they bound the first column of none.
+    """The search in the index that the predicates name most columns of by equality; None when they bound the first
+    column of none.
 
     Args:
         table: The table.
@@ -36,7 +38,9 @@ def index_search(table: TableDef, scope: ScanPredicates) -> IndexSearch | None:
 
 def _search(table: TableDef, index: IndexDef, scope: ScanPredicates) -> IndexSearch | None:
     known = {name: table.column(name).type for name in index.columns}
-    reader = PredicateReader.about(known, {name: kind for name, kind in known.items() if not table.column(name).nullable}, scope.column_of)
+    reader = PredicateReader.about(
+        known, {name: kind for name, kind in known.items() if not table.column(name).nullable}, scope.column_of
+    )
     read = multiply([reader.read(conjunct) for conjunct in scope.conjuncts])
     columns = _searched(table, index, read)
     types = [(name, known[name]) for name in columns]
@@ -49,7 +53,9 @@ def _search(table: TableDef, index: IndexDef, scope: ScanPredicates) -> IndexSea
 
 
 def _searched(table: TableDef, index: IndexDef, factors: Sequence[Boxes]) -> tuple[str, ...]:
-    """The columns of an index that are searched: the first, and those behind it up to one that may be NULL in a row of the answer."""
+    """The columns of an index that are searched: the first, and those behind it up to one that may be NULL in a row of
+    the answer.
+    """
     first, *others = index.columns
     columns = [first]
     for name in others:

@@ -1,7 +1,8 @@
 """What the predicates say about the primary key of one scan, for the search in its sorted partitions.
 
-The predicates are read as for pruning, into boxes, but over all primary-key columns. That is a reading of its own: columns behind the partitioning key would
-make more boxes of one predicate, and the tree of partitions must not be less exact for them.
+The predicates are read as for pruning, into boxes, but over all primary-key columns. That is a reading of its own:
+columns behind the partitioning key would make more boxes of one predicate, and the tree of partitions must not be less
+exact for them.
 """
 
 from __future__ import annotations
@@ -45,8 +46,12 @@ class KeyReader:
         return cls(scope, frozenset(types) - frozenset(table.scheme.columns), PredicateReader(types, scope.column_of))
 
     def read(self, conjunct: exp.Expr, boxes: Boxes) -> Boxes:
-        """The boxes of a conjunct; ``boxes`` are those over the partitioning columns, which are the same when it mentions no further column."""
-        if self.further and any(self.scope.column_of(column) in self.further for column in conjunct.find_all(exp.Column)):
+        """The boxes of a conjunct; ``boxes`` are those over the partitioning columns, which are the same when it
+        mentions no further column.
+        """
+        if self.further and any(
+            self.scope.column_of(column) in self.further for column in conjunct.find_all(exp.Column)
+        ):
             return self._reader.read(conjunct)
         return boxes
 
@@ -84,7 +89,9 @@ def direct_search(types: Sequence[tuple[str, SqlType]], box: Box) -> DirectSearc
         operand = _only_operand(box[name])
         if operand is None:
             ends = _ends(box[name], column_type)
-            return None if ends is None or len(prefix) + 1 < len(box.constraints) else DirectSearch(tuple(prefix), *ends)
+            return (
+                None if ends is None or len(prefix) + 1 < len(box.constraints) else DirectSearch(tuple(prefix), *ends)
+            )
         prefix.append(KeyOperand(operand, column_type))
     return DirectSearch(tuple(prefix))
 
@@ -95,8 +102,8 @@ def _only_operand(constraint: Constraint) -> Operand | None:
         case Constraint((Choice(domain, ()),)) if domain.is_finite and len(domain.points) == 1:
             (value,) = domain.points
             return Constant(value)
-        case Constraint((Choice(domain, (ParameterComparison(Comparison.IN, (operand,), BareColumn()),)),)) if domain.is_nothing and not isinstance(
-            operand, ParameterList
+        case Constraint((Choice(domain, (ParameterComparison(Comparison.IN, (operand,), BareColumn()),)),)) if (
+            domain.is_nothing and not isinstance(operand, ParameterList)
         ):
             return operand
         case _:
@@ -104,7 +111,9 @@ def _only_operand(constraint: Constraint) -> Operand | None:
 
 
 def _ends(constraint: Constraint, column_type: SqlType) -> tuple[KeyEnd | None, KeyEnd | None] | None:
-    """The two ends of the one span that a constraint leaves; None when it has several, or an end that is the tighter of two."""
+    """The two ends of the one span that a constraint leaves; None when it has several, or an end that is the tighter of
+    two.
+    """
     lower: list[KeyEnd] = []
     upper: list[KeyEnd] = []
     for choice in constraint.choices:
@@ -115,7 +124,9 @@ def _ends(constraint: Constraint, column_type: SqlType) -> tuple[KeyEnd | None, 
                 if span.upper is not None:
                     upper.append(KeyEnd(KeyOperand(Constant(span.upper), column_type), span.upper_closed))
             case Choice(domain, (ParameterComparison(comparison, operands, BareColumn()),)) if domain.is_nothing:
-                ends = [KeyOperand(operand, column_type) for operand in operands if not isinstance(operand, ParameterList)]
+                ends = [
+                    KeyOperand(operand, column_type) for operand in operands if not isinstance(operand, ParameterList)
+                ]
                 match comparison, ends:
                     case ((Comparison.GREATER | Comparison.GREATER_EQUAL), [low]):
                         lower.append(KeyEnd(low, comparison is Comparison.GREATER_EQUAL))
@@ -134,7 +145,9 @@ def _ends(constraint: Constraint, column_type: SqlType) -> tuple[KeyEnd | None, 
 
 
 def _is_comparison(conjunct: exp.Expr, scope: ScanPredicates, table: TableDef) -> bool:
-    """Whether a conjunct compares a primary-key column with operands, so that the boxes read from it are all that it says."""
+    """Whether a conjunct compares a primary-key column with operands, so that the boxes read from it are all that it
+    says.
+    """
     match conjunct:
         case exp.EQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
             sides = [conjunct.this, conjunct.expression]

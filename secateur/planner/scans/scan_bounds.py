@@ -10,7 +10,12 @@ from secateur.engine.sql.key_search import KeySearch
 from secateur.partitioning.pruning.comparison import EXCLUDING
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint
 from secateur.partitioning.pruning.nodes import All, Everywhere, Keys, Node, Nothing, Partitions, intersect, unite
-from secateur.partitioning.pruning.select_partitions import COMBINATIONS_PER_PARTITION, UnprunedComponent, combination_limit, select_partitions
+from secateur.partitioning.pruning.select_partitions import (
+    COMBINATIONS_PER_PARTITION,
+    UnprunedComponent,
+    combination_limit,
+    select_partitions,
+)
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
@@ -47,7 +52,9 @@ class ScanBounds:
     reason: str | None
 
 
-def bound_scan(scan: TableReference, scope: ScanPredicates, combinations_per_partition: int = COMBINATIONS_PER_PARTITION) -> ScanBounds:
+def bound_scan(
+    scan: TableReference, scope: ScanPredicates, combinations_per_partition: int = COMBINATIONS_PER_PARTITION
+) -> ScanBounds:
     """The bounds of a scan.
 
     Args:
@@ -81,9 +88,13 @@ def overflow_reason(overflow: UnprunedComponent) -> str:
     """An overflow in words."""
     columns = ", ".join(overflow.component.columns)
     if overflow.combinations is None:
-        return f"the range of ({columns}) has more values than the limit of {overflow.limit:,}, or values that cannot be counted"
+        return (
+            f"the range of ({columns}) has more values than the limit of {overflow.limit:,}, or values that cannot be"
+            " counted"
+        )
     return (
-        f"{overflow.combinations:,} combinations of ({columns}) exceed the limit of {overflow.limit:,}: ask for fewer keys, or SET combinations_per_partition"
+        f"{overflow.combinations:,} combinations of ({columns}) exceed the limit of {overflow.limit:,}: ask for fewer"
+        " keys, or SET combinations_per_partition"
     )
 
 
@@ -104,16 +115,22 @@ def box_node(box: Box, scheme: PartitionScheme, total: int, limit: int, overflow
 
 
 def _useful_columns(box: Box, scheme: PartitionScheme, types: dict[str, SqlType]) -> set[str]:
-    """The columns of the box that can prune: all of a hash component, where a narrow one may be free, or a prefix of the range columns.
+    """The columns of the box that can prune: all of a hash component, where a narrow one may be free, or a prefix of
+    the range columns.
 
-    Of few ranges each is looked at, and a column behind the prefix may exclude one between two keys that share the prefix.
+    Of few ranges each is looked at, and a column behind the prefix may exclude one between two keys that share the
+    prefix.
     """
     useful: set[str] = set()
     for hashes in scheme.hash_lists():
         for component in hashes:
             bound = [column for column in component.columns if box[column].choices]
             free = [column for column in component.columns if column not in bound]
-            if bound and all(_may_be_finite(box[column], types[column]) for column in bound) and all(_is_narrow(column, scheme) for column in free):
+            if (
+                bound
+                and all(_may_be_finite(box[column], types[column]) for column in bound)
+                and all(_is_narrow(column, scheme) for column in free)
+            ):
                 useful.update(bound)
     if scheme.range is not None:
         few = len(scheme.ranges()) <= _RANGES_LOOKED_AT_MAX
@@ -126,25 +143,44 @@ def _useful_columns(box: Box, scheme: PartitionScheme, types: dict[str, SqlType]
 
 
 def _is_narrow(column: str, scheme: PartitionScheme) -> bool:
-    """Whether a column has few values although no predicate says so: it is BOOLEAN, or each range has few of its values."""
-    ranged = scheme.range is not None and column == scheme.range.columns[0] and len(scheme.ranges()) <= _RANGES_LOOKED_AT_MAX
+    """Whether a column has few values although no predicate says so: it is BOOLEAN, or each range has few of its
+    values.
+    """
+    ranged = (
+        scheme.range is not None and column == scheme.range.columns[0] and len(scheme.ranges()) <= _RANGES_LOOKED_AT_MAX
+    )
     return ranged or scheme.type_of(column).kind is TypeKind.BOOLEAN
 
 
 def _may_be_finite(constraint: Constraint, column_type: SqlType) -> bool:
-    """Whether a constraint can leave few values, once its parameters are known. What only excludes values can where the type has few."""
-    if any(choice.domain.is_finite and all(test.names_values for test in choice.tests) for choice in constraint.choices):
+    """Whether a constraint can leave few values, once its parameters are known.
+
+    What only excludes values can where the type has few.
+    """
+    if any(
+        choice.domain.is_finite and all(test.names_values for test in choice.tests) for choice in constraint.choices
+    ):
         return True
     if column_type.kind in _DENSE:
         return False
-    return bool(constraint.choices) if column_type.kind in _SMALL else not all(_excludes(choice) for choice in constraint.choices)
+    return (
+        bool(constraint.choices)
+        if column_type.kind in _SMALL
+        else not all(_excludes(choice) for choice in constraint.choices)
+    )
 
 
 def _excludes(choice: Choice) -> bool:
     return any(test.comparison in EXCLUDING for test in choice.tests)
 
 
-def _reason(table: TableDef, scope: ScanPredicates, factors: Sequence[Boxes], notes: Sequence[str], overflows: Sequence[UnprunedComponent]) -> str:
+def _reason(
+    table: TableDef,
+    scope: ScanPredicates,
+    factors: Sequence[Boxes],
+    notes: Sequence[str],
+    overflows: Sequence[UnprunedComponent],
+) -> str:
     """Why a scan reads every partition, in words a user can act on."""
     if scope.refusal is not None:
         return scope.refusal
@@ -158,9 +194,14 @@ def _reason(table: TableDef, scope: ScanPredicates, factors: Sequence[Boxes], no
     texts = list(notes)
     missing = [column for column in key if column not in bound]
     if bound and missing:
-        texts.insert(0, f"partition key is {listed} but only {', '.join(bound)} {'is' if len(bound) == 1 else 'are'} bound")
+        texts.insert(
+            0, f"partition key is {listed} but only {', '.join(bound)} {'is' if len(bound) == 1 else 'are'} bound"
+        )
     elif bound and not texts:
         texts.append(f"the predicates on {', '.join(bound)} name a range, and {listed} is hashed: compare with = or IN")
     if not texts:
-        texts.append(f"no predicate on the partition key {listed}" + ("" if scope.conjuncts else ": the statement has no WHERE clause for it"))
+        texts.append(
+            f"no predicate on the partition key {listed}"
+            + ("" if scope.conjuncts else ": the statement has no WHERE clause for it")
+        )
     return "; ".join(texts)

@@ -1,7 +1,8 @@
 """What a statement says about the rows of each of its scans.
 
-A row of a scan for which one of its conjuncts is not TRUE cannot influence the answer, so its partition need not be read for it. How conjuncts come from
-anywhere in the statement to a scan is said in :mod:`secateur.planner.relations.prunability`.
+A row of a scan for which one of its conjuncts is not TRUE cannot influence the answer, so its partition need not be
+read for it. How conjuncts come from anywhere in the statement to a scan is said in
+:mod:`secateur.planner.relations.prunability`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class ScanPredicates:
     Attributes:
         conjuncts: Certainly applied to its rows. A column in them may be another table's.
         column_of: The name of the scan's column that a column node in a conjunct means, or None.
-        local: Those of the conjuncts that the user wrote about this scan, and that may be applied to its rows before anything else.
+        local: Those of the conjuncts that the user wrote about this scan, and that may be applied to its rows before
+            anything else.
         notes: Why other predicates about its key do not reach it, in the user's terms.
         whole: Whether the conjuncts are all that the statement says about the scan.
         refusal: Why nothing can be said, in the user's terms; then there are no conjuncts.
@@ -55,7 +57,9 @@ def scan_predicates_of(query: Query, relations: Sequence[Relation]) -> list[Scan
         query: The query.
         relations: All of its relations, with conjuncts that may be used; none if they could not be built.
     """
-    references: dict[str, list[tuple[ScanRelation, tuple[BoundPredicate, ...]]]] = {scan.relation: [] for scan in query.scans}
+    references: dict[str, list[tuple[ScanRelation, tuple[BoundPredicate, ...]]]] = {
+        scan.relation: [] for scan in query.scans
+    }
     for root in relations:
         for relation, bound_predicates in predicates_of_scans(root):
             references[relation.scan.relation].append((relation, bound_predicates))
@@ -67,24 +71,54 @@ def refused(query: Query, reason: str) -> list[ScanPredicates]:
     return [ScanPredicates((), lambda node: None, whole=False, refusal=reason) for _ in query.scans]
 
 
-def _scope(scan: TableReference, references: Sequence[tuple[ScanRelation, tuple[BoundPredicate, ...]]]) -> ScanPredicates:
+def _scope(
+    scan: TableReference, references: Sequence[tuple[ScanRelation, tuple[BoundPredicate, ...]]]
+) -> ScanPredicates:
     if not references:
-        return ScanPredicates((), lambda node: None, whole=False, refusal=f"{scan.alias} stands where it is not read by a plain FROM or JOIN")
+        return ScanPredicates(
+            (),
+            lambda node: None,
+            whole=False,
+            refusal=f"{scan.alias} stands where it is not read by a plain FROM or JOIN",
+        )
     said = [_said(relation, bound_predicates, references[0][0]) for relation, bound_predicates in references]
-    held = _of_all([[bound_predicate for bound_predicate in reference if bound_predicate.blocked is None] for reference in said])
-    blocked = [bound_predicate for reference in said for bound_predicate in reference if bound_predicate.blocked is not None]
+    held = _of_all(
+        [[bound_predicate for bound_predicate in reference if bound_predicate.blocked is None] for reference in said]
+    )
+    blocked = [
+        bound_predicate for reference in said for bound_predicate in reference if bound_predicate.blocked is not None
+    ]
     joined = [bound_predicate for bound_predicate in held if _is_join(bound_predicate)]
     apart = _apart([bound_predicate for bound_predicate in held if bound_predicate not in joined])
-    names = {number: attribute.name for bound_predicate in apart for number, attribute in bound_predicate.binding.items()}
-    local = tuple(bound_predicate.predicate for bound_predicate in apart if not bound_predicate.carried and not bound_predicate.structural)
+    names = {
+        number: attribute.name for bound_predicate in apart for number, attribute in bound_predicate.binding.items()
+    }
+    local = tuple(
+        bound_predicate.predicate
+        for bound_predicate in apart
+        if not bound_predicate.carried and not bound_predicate.structural
+    )
     notes = (*_notes(scan, blocked), *_notes(scan, [bound_predicate.block(_JOINED) for bound_predicate in joined]))
-    return ScanPredicates(tuple(bound_predicate.predicate for bound_predicate in apart), _resolver(names), local, notes, whole=not blocked and not joined)
+    return ScanPredicates(
+        tuple(bound_predicate.predicate for bound_predicate in apart),
+        _resolver(names),
+        local,
+        notes,
+        whole=not blocked and not joined,
+    )
 
 
 def _is_join(bound_predicate: BoundPredicate) -> bool:
-    """Whether it only says that a column equals one from elsewhere. What is known about that one has been said of the column itself."""
+    """Whether it only says that a column equals one from elsewhere.
+
+    What is known about that one has been said of the column itself.
+    """
     predicate = bound_predicate.predicate.unnest()
-    sides = (predicate.this.unnest(), predicate.expression.unnest()) if isinstance(predicate, (exp.EQ, exp.NullSafeEQ)) else ()
+    sides = (
+        (predicate.this.unnest(), predicate.expression.unnest())
+        if isinstance(predicate, (exp.EQ, exp.NullSafeEQ))
+        else ()
+    )
     return len(bound_predicate.binding) == 1 and len(sides) == 2 and all(isinstance(side, exp.Column) for side in sides)
 
 
@@ -92,22 +126,39 @@ def _resolver(names: Mapping[int, str]) -> Callable[[exp.Column], str | None]:
     return lambda node: names.get(occurrence(node))
 
 
-def _said(relation: ScanRelation, bound_predicates: Sequence[BoundPredicate], first: ScanRelation) -> list[BoundPredicate]:
-    """What is said of one reference, about the attributes of the first: its own, and what follows from values around it."""
+def _said(
+    relation: ScanRelation, bound_predicates: Sequence[BoundPredicate], first: ScanRelation
+) -> list[BoundPredicate]:
+    """What is said of one reference, about the attributes of the first: its own, and what follows from values around
+    it.
+    """
     own = frozenset(attribute.owner for attribute in relation.attributes)
     classes = EquivalenceClasses(bound_predicates)
-    carried = [there for bound_predicate in bound_predicates if (there := classes.carry(bound_predicate, own)) is not None]
+    carried = [
+        there for bound_predicate in bound_predicates if (there := classes.carry(bound_predicate, own)) is not None
+    ]
     alike: dict[Attribute, Attribute] = dict(zip(relation.attributes, first.attributes, strict=True))
-    useful = [bound_predicate for bound_predicate in (*bound_predicates, *carried) if bound_predicate.touches(own) or not bound_predicate.attributes]
+    useful = [
+        bound_predicate
+        for bound_predicate in (*bound_predicates, *carried)
+        if bound_predicate.touches(own) or not bound_predicate.attributes
+    ]
     return list(distinct(bound_predicate.rebound(alike.get) for bound_predicate in useful))
 
 
 def _of_all(references: Sequence[Sequence[BoundPredicate]]) -> list[BoundPredicate]:
-    """What holds for the rows that some reference needs: what all of them say, and one of what each says beside that."""
+    """What holds for the rows that some reference needs: what all of them say, and one of what each says beside
+    that.
+    """
     common = set.intersection(*({bound_predicate.key for bound_predicate in reference} for reference in references))
     shared = [bound_predicate for bound_predicate in references[0] if bound_predicate.key in common]
     either = (
-        any_of([[bound_predicate for bound_predicate in reference if bound_predicate.key not in common] for reference in references])
+        any_of(
+            [
+                [bound_predicate for bound_predicate in reference if bound_predicate.key not in common]
+                for reference in references
+            ]
+        )
         if len(references) > 1
         else None
     )
@@ -129,7 +180,9 @@ def _notes(scan: TableReference, blocked: Sequence[BoundPredicate]) -> tuple[str
     key = set(scan.table.scheme.columns)
     notes = []
     for bound_predicate in blocked:
-        if bound_predicate.blocked is not None and any(attribute.name in key for attribute in bound_predicate.attributes):
+        if bound_predicate.blocked is not None and any(
+            attribute.name in key for attribute in bound_predicate.attributes
+        ):
             text = to_sql(bound_predicate.predicate)
             shown = text if len(text) <= _SHOWN_MAX else f"{text[: _SHOWN_MAX - 3]}..."
             notes.append(bound_predicate.blocked.replace("{predicate}", shown))

@@ -80,22 +80,39 @@ def read_query(query: Query, settings: PlanSettings, spelled: exp.Select | None 
         relations = build_relations(query)
     except TooLargeError:
         relations = ()
-    predicates = {id(conjunct.predicate): conjunct.predicate for relation in relations for conjunct in conjuncts_of(relation)}
+    predicates = {
+        id(conjunct.predicate): conjunct.predicate for relation in relations for conjunct in conjuncts_of(relation)
+    }
     texts = {number: to_sql(predicate) for number, predicate in predicates.items()}
     unique = list(dict.fromkeys(texts.values()))
     asked = [query.sql, to_sql(query.tree), expressions_query(unique), *([] if spelled is None else [to_sql(spelled)])]
     second, own, expressions, *others = read_statements(asked)
     theirs = frozenset[str]() if second is None else second.conjuncts()
     qualified = expressions_in(expressions, len(unique)) if unique else []
-    confirmed = frozenset(text for text, form in zip(unique, qualified, strict=True) if form is not None and form in theirs)
+    confirmed = frozenset(
+        text for text, form in zip(unique, qualified, strict=True) if form is not None and form in theirs
+    )
     is_faithful = second is not None and own == second
-    relations = tuple(unconfirmed_blocked(relation, lambda conjunct: texts[id(conjunct.predicate)] in confirmed) for relation in relations)
+    relations = tuple(
+        unconfirmed_blocked(relation, lambda conjunct: texts[id(conjunct.predicate)] in confirmed)
+        for relation in relations
+    )
     if is_faithful:
         relations, rewrites = rewritten(relations, settings.disabled_rules)
     else:
         relations, rewrites = tuple(apart(relation, _UNFAITHFUL) for relation in relations), ()
     scopes = scan_predicates_of(query, relations) if relations else refused(query, _TOO_LARGE)
     scans = tuple(
-        ScanReading(scan, scope, bound_scan(scan, scope, settings.combinations_per_partition)) for scan, scope in zip(query.scans, scopes, strict=True)
+        ScanReading(scan, scope, bound_scan(scan, scope, settings.combinations_per_partition))
+        for scan, scope in zip(query.scans, scopes, strict=True)
     )
-    return QueryReading(second, is_faithful, scans, relations, rewrites, colocated_scans(relations), spelled, others[0] if others else None)
+    return QueryReading(
+        second,
+        is_faithful,
+        scans,
+        relations,
+        rewrites,
+        colocated_scans(relations),
+        spelled,
+        others[0] if others else None,
+    )

@@ -1,7 +1,8 @@
-"""The common table expressions of a statement whose subqueries are taken out: which have to go with a subquery, and which nobody needs any more.
+"""The common table expressions of a statement whose subqueries are taken out: which have to go with a subquery, and
+which nobody needs any more.
 
-A name in FROM is that of a common table expression before it is that of a table, so a subquery taken out of its statement without them would read another
-relation, or none.
+A name in FROM is that of a common table expression before it is that of a table, so a subquery taken out of its
+statement without them would read another relation, or none.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ _Mentions = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """One common table expression of the outermost WITH: the indexes of its first and last token, and the names that it reads from."""
+    """One common table expression of the outermost WITH: the indexes of its first and last token, and the names that it
+    reads from.
+    """
 
     name: str
     first: int
@@ -76,7 +79,9 @@ class EnclosingCTEs:
         references = tuple(reference for reference in _mentions(tree) if reference[1] > behind)
         return cls("RECURSIVE " if recursive else "", tuple(outermost), tuple(elsewhere), references)
 
-    def needed_by(self, subquery: exp.Expr, opening: Token, closing: Token, position: int) -> tuple[tuple[int, int], ...] | None:
+    def needed_by(
+        self, subquery: exp.Expr, opening: Token, closing: Token, position: int
+    ) -> tuple[tuple[int, int], ...] | None:
         """The first and last tokens of the definitions that a subquery needs, directly or through others.
 
         Args:
@@ -86,7 +91,8 @@ class EnclosingCTEs:
             position: The index of ``opening`` among the tokens.
 
         Returns:
-            None when it may need some that cannot go with it: those of a part of the statement, or a part of WITH itself.
+            None when it may need some that cannot go with it: those of a part of the statement, or a part of WITH
+            itself.
         """
         names = {name for name, _ in _mentions(subquery)}
         needed = self._closure(names)
@@ -127,7 +133,9 @@ class EnclosingCTEs:
         return all(defined.get(name) == definition for name, definition in _definitions(taken_out).items())
 
     def left_out(self, original: DuckDBParse, other: DuckDBParse, unneeded: Iterable[int]) -> DuckDBParse | None:
-        """The statement without definitions, in DuckDB's reading; None when ``other``, which is without them, still reads from such a name."""
+        """The statement without definitions, in DuckDB's reading; None when ``other``, which is without them, still
+        reads from such a name.
+        """
         names = {self.outermost[index].name for index in unneeded}
         if not names:
             return original
@@ -143,7 +151,11 @@ def _definitions(reading: DuckDBParse) -> dict[str, Any]:
 
 
 def _mentions(tree: exp.Expr) -> _Mentions:
-    return tuple((folded(table.name), int(table.this.meta.get("start", 0))) for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier))
+    return tuple(
+        (folded(table.name), int(table.this.meta.get("start", 0)))
+        for table in tree.find_all(exp.Table)
+        if isinstance(table.this, exp.Identifier)
+    )
 
 
 def _end_of(tokens: Sequence[Token], first: int) -> int:

@@ -16,7 +16,9 @@ _FEW_KEYS_MAX: Final = 4
 
 
 def is_few(tree: PartitionTree, first: int) -> bool:
-    """Whether a tree comes to a few partitions without the values of steps, which are the parameters from ``first`` on."""
+    """Whether a tree comes to a few partitions without the values of steps, which are the parameters from ``first``
+    on.
+    """
     return _is_few(tree.root, tree.scheme.columns, first)
 
 
@@ -45,11 +47,16 @@ def _is_few(node: Node, columns: tuple[str, ...], first: int) -> bool:
 
 
 def _keys(box: Box, column: str, first: int) -> float:
-    """How many values of a column a box names without those of steps; infinitely many when it names a range of them, or none."""
+    """How many values of a column a box names without those of steps; infinitely many when it names a range of them, or
+    none.
+    """
     counts = [inf]
     for choice in box[column].choices:
         operands = [operand for test in choice.tests for operand in test.operands]
-        named = all(not isinstance(operand, ParameterList) and all(index < first for index in parameters_of(operand)) for operand in operands)
+        named = all(
+            not isinstance(operand, ParameterList) and all(index < first for index in parameters_of(operand))
+            for operand in operands
+        )
         if named and choice.domain.is_finite and all(test.names_values for test in choice.tests):
             counts.append(len(choice.domain.points) + len(operands))
     return min(counts)

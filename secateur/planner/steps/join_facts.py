@@ -1,8 +1,9 @@
 """Where the columns of scans meet in joins, and what joins say once the keys of one side are known.
 
-Wherever the conditions of a join or of WHERE have ``probe.key = build.col``, and every value of ``build.col`` is an element of a list, they may as well have
-``build.col IN list``: it is implied, for every kind of join. What follows from it for the scans is then the business of the rules that there are
-(:mod:`secateur.planner.relations.prunability`). Not so for ``IS NOT DISTINCT FROM``, for which NULLs are equal that are elements of no list.
+Wherever the conditions of a join or of WHERE have ``probe.key = build.col``, and every value of ``build.col`` is an
+element of a list, they may as well have ``build.col IN list``: it is implied, for every kind of join. What follows from
+it for the scans is then the business of the rules that there are (:mod:`secateur.planner.relations.prunability`). Not
+so for ``IS NOT DISTINCT FROM``, for which NULLs are equal that are elements of no list.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class ScanColumn(NamedTuple):
 
 
 class Origins:
-    """The scans that attributes come from: each of their values is one of the column of the scan, or NULL where an outer join or a grouping set makes it up.
+    """The scans that attributes come from: each of their values is one of the column of the scan, or NULL where an
+    outer join or a grouping set makes it up.
 
     Args:
         roots: The relations of a statement.
@@ -42,7 +44,9 @@ class Origins:
         for relation in (relation for root in roots for relation in postorder(root)):
             match relation:
                 case Scan(scan, attributes) if scan.system is None:
-                    self._columns.update((attribute, ScanColumn(scan.relation, attribute.name)) for attribute in attributes)
+                    self._columns.update(
+                        (attribute, ScanColumn(scan.relation, attribute.name)) for attribute in attributes
+                    )
                 case Project(_, attributes, sources):
                     self._sources.update(zip(attributes, sources, strict=True))
                 case _:
@@ -94,7 +98,9 @@ def with_lists(roots: Sequence[Relation], origins: Origins, lists: Mapping[ScanC
 
 
 def listed_parameter(conjunct: exp.Expr) -> tuple[exp.Column, int] | None:
-    """The column and the index of the parameter of a condition that :func:`with_lists` has added; None for any other."""
+    """The column and the index of the parameter of a condition that :func:`with_lists` has added; None for any
+    other.
+    """
     match conjunct:
         case exp.In(this=exp.Column() as column, args={"field": exp.Parameter(this=exp.Literal() as number)}):
             return column, int(number.name) - 1

@@ -1,20 +1,26 @@
-"""The rule ``join_keys_first``: the keys that the selective side of a join has are found first, and prune the other side.
+"""The rule ``join_keys_first``: the keys that the selective side of a join has are found first, and prune the other
+side.
 
 ::
 
     SELECT o.* FROM customers c JOIN orders o ON o.customer_id = c.id WHERE c.region = 'north'
 
-gets a second form beside the ordinary plan: a step, ``SELECT DISTINCT id FROM customers WHERE region = 'north'``, and the statement itself, whose scans have
-``c.id IN $1`` as a condition of the join that is true whenever the join's own is. Nothing is put into what runs: only partitions and key ranges are left out.
+gets a second form beside the ordinary plan: a step, ``SELECT DISTINCT id FROM customers WHERE region = 'north'``, and
+the statement itself, whose scans have ``c.id IN $1`` as a condition of the join that is true whenever the join's own
+is. Nothing is put into what runs: only partitions and key ranges are left out.
 
-**Why the answer is the same.** Every row of the build side that can influence the answer passes the conditions about it alone, so that its key is among the
-values, or NULL, which equals nothing; where the conditions of any join or of WHERE have ``o.customer_id = c.id``, they imply ``c.id IN $1``
-(:mod:`~secateur.planner.steps.join_facts`). What follows for the scans is derived from that as from any condition. It holds for one state of the build side: so
-the statement reads it again, and members that find it changed since the step refuse (:mod:`secateur.storage.read_versions`); then it runs undivided.
+**Why the answer is the same.** Every row of the build side that can influence the answer passes the conditions about it
+alone, so that its key is among the values, or NULL, which equals nothing; where the conditions of any join or of WHERE
+have ``o.customer_id = c.id``, they imply ``c.id IN $1`` (:mod:`~secateur.planner.steps.join_facts`). What follows for
+the scans is derived from that as from any condition. It holds for one state of the build side: so the statement reads
+it again, and members that find it changed since the step refuse (:mod:`secateur.storage.read_versions`); then it runs
+undivided.
 
-**When.** Only where estimates say that the rows that are not read are worth more than the round trip. A statement whose tables are small is not looked at.
+**When.** Only where estimates say that the rows that are not read are worth more than the round trip. A statement whose
+tables are small is not looked at.
 
-Source: dynamic filtering of Trino and runtime filters of Impala, on partitions instead of rows; the mechanism of steps is that of IEP-24, "Materialization".
+Source: dynamic filtering of Trino and runtime filters of Impala, on partitions instead of rows; the mechanism of steps
+is that of IEP-24, "Materialization".
 """
 
 from __future__ import annotations
@@ -137,22 +143,38 @@ class JoinKeys:
         return replace(read, scans=tuple(replace(scan, bounds_in_steps=bounds) for scan, bounds in scans))
 
     def in_steps(self, statement: SelectStatement, plan_step: PlanStep) -> SelectStatement:
-        """The statement with its form in steps. Never raises for what a step is not: then the ordinary plan is all there is. Cost: a plan for each step."""
+        """The statement with its form in steps.
+
+        Never raises for what a step is not: then the ordinary plan is all there is. Cost: a plan for each step.
+        """
         try:
             steps = tuple(
-                Step(step.text, plan_step(f"{step.text}\nLIMIT {step.values_max + 1}", step.before), SubqueryUse.KEYS, step.values_max, step.estimate)
+                Step(
+                    step.text,
+                    plan_step(f"{step.text}\nLIMIT {step.values_max + 1}", step.before),
+                    SubqueryUse.KEYS,
+                    step.values_max,
+                    step.estimate,
+                )
                 for step in self.steps
             )
         except DatabaseError:
             return statement
         plan = statement.plan
-        scans = tuple(replace(scan, tree=bounds.tree, keys=bounds.keys, reason=bounds.reason) for scan, bounds in zip(plan.scans, self.bounds, strict=True))
-        outer = replace(plan, scans=scans, parameter_count=plan.parameter_count + sum(step.parameter_count for step in steps)).named()
+        scans = tuple(
+            replace(scan, tree=bounds.tree, keys=bounds.keys, reason=bounds.reason)
+            for scan, bounds in zip(plan.scans, self.bounds, strict=True)
+        )
+        outer = replace(
+            plan, scans=scans, parameter_count=plan.parameter_count + sum(step.parameter_count for step in steps)
+        ).named()
         inner = SelectStatement(outer, self.bounds, None, rewrites=statement.rewrites, colocated=statement.colocated)
         return replace(statement, materialized=Materialized(steps, inner, self.watched))
 
 
-def find_join_keys(query: Query, read: QueryReading, statistics_snapshot: StatisticsSnapshot, first: int, settings: PlanSettings) -> JoinKeys | None:
+def find_join_keys(
+    query: Query, read: QueryReading, statistics_snapshot: StatisticsSnapshot, first: int, settings: PlanSettings
+) -> JoinKeys | None:
     """The keys of joins that are worth to be found first.
 
     Args:
@@ -165,19 +187,34 @@ def find_join_keys(query: Query, read: QueryReading, statistics_snapshot: Statis
     Returns:
         None when there is nothing to gain. Cost: some microseconds for a statement over small tables, or of one scan.
     """
-    if RULE in settings.disabled_rules or len(query.scans) < 2 or not read.is_faithful or read.second is None or not read.second.is_repeatable:
+    if (
+        RULE in settings.disabled_rules
+        or len(query.scans) < 2
+        or not read.is_faithful
+        or read.second is None
+        or not read.second.is_repeatable
+    ):
         return None
     large = {scan.scan.relation for scan in read.scans if _is_large(scan, statistics_snapshot, first)}
     if not large:
         return None
-    sides = {scan.scan.relation: side for scan in read.scans if (side := _side(scan, statistics_snapshot, first)) is not None}
-    return _Search(query, read, sides, first, settings).found([side for side in sides.values() if side.relation in large])
+    sides = {
+        scan.scan.relation: side for scan in read.scans if (side := _side(scan, statistics_snapshot, first)) is not None
+    }
+    return _Search(query, read, sides, first, settings).found(
+        [side for side in sides.values() if side.relation in large]
+    )
 
 
 def _is_large(read: ScanReading, statistics_snapshot: StatisticsSnapshot, first: int) -> bool:
     """Whether so much is read of a scan that keys might be worth it."""
     statistics = statistics_snapshot.of(read.scan.table.table_id)
-    return statistics is not None and statistics.rows > STEP_ROWS and not read.scan.table.replicated and not _is_named(read, first)
+    return (
+        statistics is not None
+        and statistics.rows > STEP_ROWS
+        and not read.scan.table.replicated
+        and not _is_named(read, first)
+    )
 
 
 def _is_named(read: ScanReading, first: int) -> bool:
@@ -190,7 +227,9 @@ def _side(read: ScanReading, statistics_snapshot: StatisticsSnapshot, first: int
     if statistics is None or read.scan.system is not None:
         return None
     relevant = statistics.rows * selectivity_of(applied_conjuncts(read, ()), read, statistics)
-    distinct = {name: max(column.distinct, 1) for name, column in statistics.columns.items() if column.distinct is not None}
+    distinct = {
+        name: max(column.distinct, 1) for name, column in statistics.columns.items() if column.distinct is not None
+    }
     sample_values = {name: column.minimum for name, column in statistics.columns.items()}
     return _Side(read, statistics.rows, relevant, distinct, sample_values, _is_named(read, first))
 
@@ -218,20 +257,39 @@ class _Search:
                 rows = {relation: left * shares[relation] for relation, left in rows.items()}
         return self._decided(tuple(chosen.values()), origins, probes) if chosen else None
 
-    def _candidates(self, probes: Sequence[_Side], classes: Sequence[frozenset[ScanColumn]]) -> Iterator[tuple[_Build, ...]]:
-        """Each side that keys of probes are compared with; and where it has a selective partner itself, with the keys of that one before it."""
+    def _candidates(
+        self, probes: Sequence[_Side], classes: Sequence[frozenset[ScanColumn]]
+    ) -> Iterator[tuple[_Build, ...]]:
+        """Each side that keys of probes are compared with; and where it has a selective partner itself, with the keys
+        of that one before it.
+        """
         wanted = {key for probe in probes for key in _keys_of(probe)}
         for relation, side in self.sides.items():
             columns = tuple(
-                sorted({own.column for members in classes for own in members if own.relation == relation and any(other in wanted for other in members - {own})})
+                sorted(
+                    {
+                        own.column
+                        for members in classes
+                        for own in members
+                        if own.relation == relation and any(other in wanted for other in members - {own})
+                    }
+                )
             )
             if columns:
                 keys = max(side.values(column) for column in columns)
                 yield (_Build(side, columns, keys),)
                 yield from self._reduced(side, columns, keys, classes)
 
-    def _reduced(self, side: _Side, columns: tuple[str, ...], keys: float, classes: Sequence[frozenset[ScanColumn]]) -> Iterator[tuple[_Build, ...]]:
-        for own, other in ((own, other) for members in classes for own in members for other in members if own.relation == side.relation != other.relation):
+    def _reduced(
+        self, side: _Side, columns: tuple[str, ...], keys: float, classes: Sequence[frozenset[ScanColumn]]
+    ) -> Iterator[tuple[_Build, ...]]:
+        for own, other in (
+            (own, other)
+            for members in classes
+            for own in members
+            for other in members
+            if own.relation == side.relation != other.relation
+        ):
             partner = self.sides.get(other.relation)
             if partner is not None and own.column not in columns:
                 values = partner.values(other.column)
@@ -244,34 +302,65 @@ class _Search:
         if probe is build.side or build.keys > SubqueryUse.KEYS.values_max:
             return 1.0
         keys = _keys_of(probe)
-        met = {own for members in classes for own in members if own in keys and any(other.relation == build.side.relation for other in members)}
+        met = {
+            own
+            for members in classes
+            for own in members
+            if own in keys and any(other.relation == build.side.relation for other in members)
+        }
         total = probe.read.bounds.tree.total
-        return min((min(partition_selectivity(total, build.keys), build.keys / probe.distinct.get(own.column, 1)) for own in met), default=1.0)
+        return min(
+            (
+                min(partition_selectivity(total, build.keys), build.keys / probe.distinct.get(own.column, 1))
+                for own in met
+            ),
+            default=1.0,
+        )
 
     def _decided(self, builds: Sequence[_Build], origins: Origins, probes: Sequence[_Side]) -> JoinKeys | None:
         """What follows from these keys, when it is worth them."""
         numbers = {scan.relation: index for index, scan in enumerate(self.query.scans)}
         lists: dict[ScanColumn, int] = {}
         for build in builds:
-            lists |= {ScanColumn(build.side.relation, column): self.first + len(lists) + number for number, column in enumerate(build.columns)}
+            lists |= {
+                ScanColumn(build.side.relation, column): self.first + len(lists) + number
+                for number, column in enumerate(build.columns)
+            }
         scopes = scan_predicates_of(self.query, with_lists(self.read.relations, origins, lists))
-        bounds = tuple(bound_scan(scan.scan, scope, self.settings.combinations_per_partition) for scan, scope in zip(self.read.scans, scopes, strict=True))
+        bounds = tuple(
+            bound_scan(scan.scan, scope, self.settings.combinations_per_partition)
+            for scan, scope in zip(self.read.scans, scopes, strict=True)
+        )
         gain = 0.0
         for probe in probes:
             share = 1.0
             for build in builds:
                 if build.side is not probe:
-                    sample_values = {lists[ScanColumn(build.side.relation, column)]: build.side.sample_values.get(column) for column in build.columns}
+                    sample_values = {
+                        lists[ScanColumn(build.side.relation, column)]: build.side.sample_values.get(column)
+                        for column in build.columns
+                    }
                     distinct = probe.distinct.get(probe.read.scan.table.primary_key[0], 1)
-                    share *= key_selectivity(bounds[numbers[probe.relation]], probe.read.bounds, sample_values, self.first + len(lists), build.keys, distinct)
+                    share *= key_selectivity(
+                        bounds[numbers[probe.relation]],
+                        probe.read.bounds,
+                        sample_values,
+                        self.first + len(lists),
+                        build.keys,
+                        distinct,
+                    )
             gain += probe.rows * (1 - share)
         if gain <= sum(build.cost for build in builds):
             return None
         steps = [self._step(build, scopes[numbers[build.side.relation]], lists, bounds) for build in builds]
         return JoinKeys(tuple(steps), tuple(numbers[build.side.relation] for build in builds), bounds)
 
-    def _step(self, build: _Build, scope: ScanPredicates, lists: Mapping[ScanColumn, int], bounds: Sequence[ScanBounds]) -> _KeyStep:
-        """The query of the keys of a side: of the rows that meet what is said of it alone, and the lists that are known by then."""
+    def _step(
+        self, build: _Build, scope: ScanPredicates, lists: Mapping[ScanColumn, int], bounds: Sequence[ScanBounds]
+    ) -> _KeyStep:
+        """The query of the keys of a side: of the rows that meet what is said of it alone, and the lists that are known
+        by then.
+        """
         read = build.side.read
         before = min(lists[ScanColumn(build.side.relation, column)] for column in build.columns)
         alone = rows_of(read, ()).where

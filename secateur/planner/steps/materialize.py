@@ -1,15 +1,21 @@
-"""The rule ``materialize_subquery``: a subquery that depends on nothing around it runs first, and its values prune the scans of the rest.
+"""The rule ``materialize_subquery``: a subquery that depends on nothing around it runs first, and its values prune the
+scans of the rest.
 
-``SELECT ... FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region = $1)`` gets a second form beside the ordinary plan: a step, which is
-the subquery as a statement of its own, and an outer query, ``... WHERE customer_id IN (SELECT unnest($2))``, whose partition tree has the list as a parameter.
-Partitions and members are found when the values are known. A scalar subquery becomes a plain parameter, in an expression ``CAST($2 AS type)``.
+``SELECT ... FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region = $1)`` gets a second form
+beside the ordinary plan: a step, which is the subquery as a statement of its own, and an outer query,
+``... WHERE customer_id IN (SELECT unnest($2))``, whose partition tree has the list as a parameter. Partitions and
+members are found when the values are known. A scalar subquery becomes a plain parameter, in an expression
+``CAST($2 AS type)``.
 
-**Why the answer is the same.** The outer query is the user's own text with the values of the subquery in place of the subquery: NULLs are among them, and
-nothing else about a subquery behind IN matters than the set of its values. It is one as long as it binds by itself (so it reads nothing of the statement
-around it), is repeatable, gives no collation to its values, and stands where both readings see it (:mod:`secateur.planner.steps.substitution`).
-The two reads are two moments: the subquery may be answered from before a write and the rest from after it, as if the user had sent two statements.
+**Why the answer is the same.** The outer query is the user's own text with the values of the subquery in place of the
+subquery: NULLs are among them, and nothing else about a subquery behind IN matters than the set of its values. It is
+one as long as it binds by itself (so it reads nothing of the statement around it), is repeatable, gives no collation to
+its values, and stands where both readings see it (:mod:`secateur.planner.steps.substitution`). The two reads are two
+moments: the subquery may be answered from before a write and the rest from after it, as if the user had sent two
+statements.
 
-**When.** Only where the list or value ends up in the partition tree of a scan that other conjuncts do not already bind to a few keys.
+**When.** Only where the list or value ends up in the partition tree of a scan that other conjuncts do not already bind
+to a few keys.
 
 Source: Apache Ignite IEP-24, "Materialization".
 """
@@ -45,10 +51,14 @@ RULE: Final = "materialize_subquery"
 """The name by which the rule is switched off."""
 
 BindText = Callable[[str, Sequence[Token], Parameters, int], BoundSelect]
-"""Binds a text whose tokens and parameters are read; the last argument says how many parameters at the end stand for subqueries."""
+"""Binds a text whose tokens and parameters are read; the last argument says how many parameters at the end stand for
+subqueries.
+"""
 
 _TEXTS_MAX: Final = 24
-"""Subqueries inside of subqueries can be tried in any number of combinations; what has not been found after so many texts is not worth the time."""
+"""Subqueries inside of subqueries can be tried in any number of combinations; what has not been found after so many
+texts is not worth the time.
+"""
 _EXCLUDING: Final = frozenset({Comparison.NOT_IN, Comparison.DISTINCT, Comparison.NOT_BETWEEN})
 
 
@@ -73,7 +83,9 @@ class _Candidate:
     alone: str
 
 
-def materialize_subqueries(statement: SelectStatement, text: str, tokens: Sequence[Token], parameters: Parameters, bind: BindText) -> SelectStatement:
+def materialize_subqueries(
+    statement: SelectStatement, text: str, tokens: Sequence[Token], parameters: Parameters, bind: BindText
+) -> SelectStatement:
     """The statement with a form in steps, if some of its subqueries can run first and prune the rest.
 
     Args:
@@ -84,8 +96,10 @@ def materialize_subqueries(statement: SelectStatement, text: str, tokens: Sequen
         bind: Binds the texts that are made of it.
 
     Returns:
-        ``statement`` itself when there is nothing to gain. Never raises for what a step is not: then the ordinary plan is all there is.
-        Cost: nothing for a text without such subqueries; else binding each of them and reading the rest, and plans for those that are found.
+        ``statement`` itself when there is nothing to gain. Never raises for what a step is not: then the ordinary plan
+        is all there is.
+        Cost: nothing for a text without such subqueries; else binding each of them and reading the rest, and plans for
+            those that are found.
     """
     if all(scan.replicated or is_few(scan.tree, parameters.total) for scan in statement.plan.scans):
         return statement
@@ -130,7 +144,9 @@ class _Statement:
     bind: _BoundedBinder
 
     def materialized(self, subqueries: Sequence[Subquery]) -> Materialized | None:
-        """Steps for those of the subqueries that prune something; where one cannot run by itself, or prunes nothing, for the ones inside of it."""
+        """Steps for those of the subqueries that prune something; where one cannot run by itself, or prunes nothing,
+        for the ones inside of it.
+        """
         around = EnclosingCTEs.of(self.text, self.tokens)
         found = list(self._candidates(subqueries, around))
         while found:
@@ -143,17 +159,30 @@ class _Statement:
             found = [
                 candidate
                 for position, tried in enumerate(found)
-                for candidate in ([tried] if self.parameters.total + position in used else self._candidates(tried.subquery.inner, around))
+                for candidate in (
+                    [tried]
+                    if self.parameters.total + position in used
+                    else self._candidates(tried.subquery.inner, around)
+                )
             ]
         return None
 
     def _confirmed(
-        self, found: Sequence[_Candidate], outer_text: str, outer: BoundSelect, around: EnclosingCTEs, unneeded: frozenset[int]
+        self,
+        found: Sequence[_Candidate],
+        outer_text: str,
+        outer: BoundSelect,
+        around: EnclosingCTEs,
+        unneeded: frozenset[int],
     ) -> Materialized | None:
         if outer.columns != self.statement.plan.columns:
             # A column without a name is called by its text, which is another one now.
             return None
-        texts = [self._numbered(0, len(self.tokens) - 1), outer_text, *(text for candidate in found for text in (candidate.own_text, candidate.alone))]
+        texts = [
+            self._numbered(0, len(self.tokens) - 1),
+            outer_text,
+            *(text for candidate in found for text in (candidate.own_text, candidate.alone)),
+        ]
         original, other, *rest = read_statements(texts)
         readings = {self.parameters.total + 1 + position: reading for position, reading in enumerate(rest[::2])}
         known = {number: reading for number, reading in readings.items() if reading is not None}
@@ -163,7 +192,12 @@ class _Statement:
         if without is None or not is_substituted(without, other, known):
             return None
         for reading in rest[1::2]:
-            if reading is None or not reading.is_repeatable or reading.has_collations or not around.are_those_of(original, reading):
+            if (
+                reading is None
+                or not reading.is_repeatable
+                or reading.has_collations
+                or not around.are_those_of(original, reading)
+            ):
                 return None
         return Materialized(tuple(self._in_steps(candidate) for candidate in found), outer.planned())
 
@@ -191,7 +225,11 @@ class _Statement:
         needed = around.needed_by(tree, self.tokens[subquery.opening], self.tokens[subquery.closing], subquery.opening)
         if needed is None:
             return None
-        definitions = f"WITH {around.keywords}{', '.join(self._numbered(first, last) for first, last in needed)}\n" if needed else ""
+        definitions = (
+            f"WITH {around.keywords}{', '.join(self._numbered(first, last) for first, last in needed)}\n"
+            if needed
+            else ""
+        )
         bounded = definitions + _bounded(text, tree, subquery.use, alone=not needed)
         query = self._bound(bounded, 0)
         if not query.reads_tables or len(query.columns) != 1:
@@ -207,7 +245,9 @@ class _Statement:
         return self.bind(text, *self._read(text, values), values)
 
     def _read(self, text: str, values: int) -> tuple[list[Token], Parameters]:
-        """The tokens and parameters of a text that is made of the statement; whatever it mentions, it is given all parameters, and ``values`` more."""
+        """The tokens and parameters of a text that is made of the statement; whatever it mentions, it is given all
+        parameters, and ``values`` more.
+        """
         tokens, own = read_parameters(text, tokenize(text))
         return tokens, replace(own, count=self.parameters.total + values)
 
@@ -220,7 +260,13 @@ class _Statement:
                     splices.append((start, end, f"(SELECT unnest(${number}))"))
                 case SubqueryUse.VALUE:
                     # Inside of an expression the type of a NULL matters, and so does that of a small integer.
-                    splices.append((start, end, f" ${number} " if candidate.subquery.is_whole else f" CAST(${number} AS {candidate.type}) "))
+                    splices.append(
+                        (
+                            start,
+                            end,
+                            f" ${number} " if candidate.subquery.is_whole else f" CAST(${number} AS {candidate.type}) ",
+                        )
+                    )
         last = len(self.tokens) - 1
         if not unneeded:
             return self._numbered(0, last, splices)
@@ -242,22 +288,34 @@ class _Statement:
 
 def _bounded(text: str, tree: exp.Expr, use: SubqueryUse, *, alone: bool) -> str:
     """A subquery whose rows are as many as can be used, and one more; each value once for a list."""
-    plain = isinstance(tree, exp.Select) and not any(tree.args.get(key) for key in ("limit", "offset", "with_", "fetch", "sample")) and alone
+    plain = (
+        isinstance(tree, exp.Select)
+        and not any(tree.args.get(key) for key in ("limit", "offset", "with_", "fetch", "sample"))
+        and alone
+    )
     limit = f"LIMIT {use.values_max + 1}"
     match use:
         case SubqueryUse.VALUE:
             return f"{text}\n{limit}" if plain else f"SELECT * FROM (\n{text}\n) AS subquery {limit}"
         case SubqueryUse.LIST | SubqueryUse.KEYS:
             # DISTINCT and LIMIT in the SELECT itself are applied where the rows are.
-            bare = plain and not any(tree.args.get(key) for key in ("distinct", "group", "having", "qualify", "order", "kind"))
+            bare = plain and not any(
+                tree.args.get(key) for key in ("distinct", "group", "having", "qualify", "order", "kind")
+            )
             first, second = tokenize(text)[:2]
-            if bare and first.token_type is TokenType.SELECT and second.token_type is not TokenType.ALL and tree.find(exp.AggFunc, exp.Window) is None:
+            if (
+                bare
+                and first.token_type is TokenType.SELECT
+                and second.token_type is not TokenType.ALL
+                and tree.find(exp.AggFunc, exp.Window) is None
+            ):
                 return f"SELECT DISTINCT{text[first.end + 1 :]}\n{limit}"
             return f"SELECT DISTINCT * FROM (\n{text}\n) AS subquery {limit}"
 
 
 def _used_parameters(outer: BoundSelect, first: int, types: Sequence[SqlType]) -> set[int]:
-    """The indexes of the parameters from ``first`` on that prune some scan as they are meant to: compared with bare columns of their own type.
+    """The indexes of the parameters from ``first`` on that prune some scan as they are meant to: compared with bare
+    columns of their own type.
 
     What excludes values leaves out nothing worth a round trip.
     """
@@ -271,7 +329,9 @@ def _used_parameters(outer: BoundSelect, first: int, types: Sequence[SqlType]) -
                 for test in constraint.tests:
                     for operand in test.operands:
                         for index in (index for index in parameters_of(operand) if index >= first):
-                            exact = test.comparison_target == BARE and _is_exact(operand, types[index - first], column_types[column])
+                            exact = test.comparison_target == BARE and _is_exact(
+                                operand, types[index - first], column_types[column]
+                            )
                             if not exact or test.comparison in _EXCLUDING:
                                 refused.add(index)
                             elif helps:
@@ -282,6 +342,7 @@ def _used_parameters(outer: BoundSelect, first: int, types: Sequence[SqlType]) -
 def _is_exact(operand: Operand | ParameterList, own: SqlType, column_type: SqlType) -> bool:
     """Whether an operand with the values of a subquery compares with a column as the subquery itself does.
 
-    Alone they are parameters of their own types, which compare with a column of the same type, or integers with integers; in expressions they are cast.
+    Alone they are parameters of their own types, which compare with a column of the same type, or integers with
+    integers; in expressions they are cast.
     """
     return isinstance(operand, (Computed, Cast)) or own == column_type or (own.is_integer and column_type.is_integer)

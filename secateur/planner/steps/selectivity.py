@@ -20,7 +20,14 @@ def partition_selectivity(partitions: float, keys: float) -> float:
     return 1.0 if partitions <= 1 else 1 - (1 - 1 / partitions) ** keys
 
 
-def key_selectivity(bounds: ScanBounds, before: ScanBounds, sample_values: Mapping[int, object], parameter_count: int, keys: float, distinct: int) -> float:
+def key_selectivity(
+    bounds: ScanBounds,
+    before: ScanBounds,
+    sample_values: Mapping[int, object],
+    parameter_count: int,
+    keys: float,
+    distinct: int,
+) -> float:
     """The share of the rows of a scan that is read for some keys.
 
     Args:

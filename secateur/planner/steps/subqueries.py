@@ -1,7 +1,8 @@
 """The subqueries of a text that stand where their values could stand: behind IN, and beside a comparison.
 
-They are found among the tokens, because what is put in their place is put into the user's own text. Whether such a place is what it looks like is not decided
-here: :mod:`secateur.planner.steps.materialize` uses it only where both readings of the statement agree.
+They are found among the tokens, because what is put in their place is put into the user's own text. Whether such a
+place is what it looks like is not decided here: :mod:`secateur.planner.steps.materialize` uses it only where both
+readings of the statement agree.
 """
 
 from __future__ import annotations
@@ -40,7 +41,15 @@ _QUERIES: Final = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.FROM})
 _COMPARISONS: Final = frozenset({TokenType.EQ, TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE})
 # A value follows: that of BETWEEN, behind AND the second one.
 _LEADING: Final = _COMPARISONS | {TokenType.BETWEEN, TokenType.AND}
-_ENDS: Final = _COMPARISONS | {TokenType.AND, TokenType.OR, TokenType.R_PAREN, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.HAVING}
+_ENDS: Final = _COMPARISONS | {
+    TokenType.AND,
+    TokenType.OR,
+    TokenType.R_PAREN,
+    TokenType.GROUP_BY,
+    TokenType.ORDER_BY,
+    TokenType.LIMIT,
+    TokenType.HAVING,
+}
 # In front of the left side of a comparison.
 _BEGINNINGS: Final = frozenset({TokenType.WHERE, TokenType.ON, TokenType.OR, TokenType.L_PAREN})
 
@@ -55,7 +64,9 @@ def find_subqueries(tokens: Sequence[Token]) -> tuple[Subquery, ...]:
         elif token.token_type is TokenType.R_PAREN and len(nesting) > 1:
             opening, inner = nesting.pop()
             use = _use(tokens, opening, index)
-            nesting[-1][1].extend(inner if use is None else [Subquery(use, opening, index, _is_whole(tokens, index), tuple(inner))])
+            nesting[-1][1].extend(
+                inner if use is None else [Subquery(use, opening, index, _is_whole(tokens, index), tuple(inner))]
+            )
     return tuple(found for _, inside in nesting for found in inside)
 
 
@@ -64,7 +75,9 @@ def _use(tokens: Sequence[Token], opening: int, closing: int) -> SubqueryUse | N
         return None
     before = tokens[opening - 1].token_type
     behind = tokens[closing + 1].token_type if closing + 1 < len(tokens) else None
-    if before is TokenType.IN or (before is TokenType.ANY and opening > 1 and tokens[opening - 2].token_type is TokenType.EQ):
+    if before is TokenType.IN or (
+        before is TokenType.ANY and opening > 1 and tokens[opening - 2].token_type is TokenType.EQ
+    ):
         return SubqueryUse.LIST
     return SubqueryUse.VALUE if before in _LEADING or (before in _BEGINNINGS and behind in _COMPARISONS) else None
 

@@ -1,7 +1,8 @@
 """Whether, in DuckDB's reading, one statement is another with parameters in place of subqueries.
 
-The planner puts parameters into the text of a statement where sqlglot's tokens say that a subquery stands. This is the check that DuckDB sees it stand there:
-the trees of both texts have to be the same but for these places, and what stood there has to be the tree of the subquery's own text.
+The planner puts parameters into the text of a statement where sqlglot's tokens say that a subquery stands. This is the
+check that DuckDB sees it stand there: the trees of both texts have to be the same but for these places, and what stood
+there has to be the tree of the subquery's own text.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ __all__ = ["is_substituted"]
 
 
 def is_substituted(original: DuckDBParse, other: DuckDBParse, subqueries: Mapping[int, DuckDBParse]) -> bool:
-    """Whether ``other`` is ``original`` with ``$n`` or ``CAST($n AS type)`` for scalar subqueries and ``(SELECT unnest($n))`` for those behind IN.
+    """Whether ``other`` is ``original`` with ``$n`` or ``CAST($n AS type)`` for scalar subqueries and
+    ``(SELECT unnest($n))`` for those behind IN.
 
     Args:
         original: The statement as it was.
@@ -51,11 +53,20 @@ def is_substituted(original: DuckDBParse, other: DuckDBParse, subqueries: Mappin
 def _stands_for(was: Mapping[str, Any], now: Mapping[str, Any]) -> int | None:
     """The number of the parameter that ``now`` has where ``was`` has a subquery."""
     match was, now:
-        case {"class": "SUBQUERY", "subquery_type": "SCALAR", "alias": ""}, {"class": "PARAMETER", "identifier": str() as number, "alias": ""}:
+        case {"class": "SUBQUERY", "subquery_type": "SCALAR", "alias": ""}, {
+            "class": "PARAMETER",
+            "identifier": str() as number,
+            "alias": "",
+        }:
             return int(number) if number.isdecimal() else None
         case (
             {"class": "SUBQUERY", "subquery_type": "SCALAR", "alias": ""},
-            {"class": "CAST", "try_cast": False, "child": {"class": "PARAMETER", "identifier": str() as number}, "alias": ""},
+            {
+                "class": "CAST",
+                "try_cast": False,
+                "child": {"class": "PARAMETER", "identifier": str() as number},
+                "alias": "",
+            },
         ):
             return int(number) if number.isdecimal() else None
         case (

@@ -1,1 +1,3 @@
-"""What the cluster tells of itself in SQL: system tables, the views of ``information_schema`` over them, SHOW, DESCRIBE and SUMMARIZE."""
+"""What the cluster tells of itself in SQL: system tables, the views of ``information_schema`` over them, SHOW, DESCRIBE
+and SUMMARIZE.
+"""

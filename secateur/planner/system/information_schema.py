@@ -1,6 +1,8 @@
-"""``information_schema``: the views by which the SQL standard has a database tell of its tables, with the columns that DuckDB gives them.
+"""``information_schema``: the views by which the SQL standard has a database tell of its tables, with the columns that
+DuckDB gives them.
 
-Types are written as DuckDB writes them. There is one catalog, called ``secateur``, and one schema of user tables, ``main``.
+Types are written as DuckDB writes them. There is one catalog, called ``secateur``, and one schema of user tables,
+``main``.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ SCHEMA: Final = "information_schema"
 
 _PLACE: Final = "'secateur' AS table_catalog, 'main' AS table_schema, table_name"
 _CONSTRAINT: Final = (
-    "'secateur' AS constraint_catalog, 'main' AS constraint_schema, table_name || '_' || array_to_string(primary_key, '_') || '_pkey' AS constraint_name"
+    "'secateur' AS constraint_catalog, 'main' AS constraint_schema, table_name || '_' || array_to_string(primary_key,"
+    " '_') || '_pkey' AS constraint_name"
 )
 
 
@@ -24,22 +27,29 @@ def _null(kind: str, *names: str) -> str:
 
 
 _QUERIES: Final = {
-    "schemata": f"""
+    "schemata": (
+        f"""
 SELECT 'secateur' AS catalog_name, schema_name, 'secateur' AS schema_owner,
   {_null("VARCHAR", "default_character_set_catalog", "default_character_set_schema", "default_character_set_name", "sql_path")}
-FROM (VALUES ('main'), ('secateur'), ('information_schema')) AS schemas(schema_name)""",
-    "tables": f"""
+FROM (VALUES ('main'), ('secateur'), ('information_schema')) AS schemas(schema_name)"""
+    ),
+    "tables": (
+        f"""
 SELECT {_PLACE}, table_type,
   {_null("VARCHAR", "self_referencing_column_name", "reference_generation")},
   {_null("VARCHAR", "user_defined_type_catalog", "user_defined_type_schema", "user_defined_type_name")},
   CASE table_type WHEN 'VIEW' THEN 'NO' ELSE 'YES' END AS is_insertable_into, 'NO' AS is_typed,
   {_null("VARCHAR", "commit_action", "TABLE_COMMENT")}
-FROM secateur.tables""",
-    "views": f"""
+FROM secateur.tables"""
+    ),
+    "views": (
+        f"""
 SELECT {_PLACE}, sql AS view_definition, 'NONE' AS check_option, 'NO' AS is_updatable, 'NO' AS is_insertable_into,
   'NO' AS is_trigger_updatable, 'NO' AS is_trigger_deletable, 'NO' AS is_trigger_insertable_into
-FROM secateur.tables WHERE table_type = 'VIEW'""",
-    "columns": f"""
+FROM secateur.tables WHERE table_type = 'VIEW'"""
+    ),
+    "columns": (
+        f"""
 SELECT {_PLACE}, column_name, position AS ordinal_position, {_null("VARCHAR", "column_default")},
   CASE WHEN is_nullable THEN 'YES' ELSE 'NO' END AS is_nullable, data_type, {_null("INTEGER", "character_maximum_length", "character_octet_length")},
   CASE data_type WHEN 'TINYINT' THEN 8 WHEN 'SMALLINT' THEN 16 WHEN 'INTEGER' THEN 32 WHEN 'BIGINT' THEN 64 WHEN 'HUGEINT' THEN 128
@@ -58,22 +68,31 @@ SELECT {_PLACE}, column_name, position AS ordinal_position, {_null("VARCHAR", "c
   {_null("VARCHAR", "identity_generation", "identity_start", "identity_increment", "identity_maximum", "identity_minimum")},
   {_null("BOOLEAN", "identity_cycle")}, 'NEVER' AS is_generated, {_null("VARCHAR", "generation_expression")}, {_null("BOOLEAN", "is_updatable")},
   {_null("VARCHAR", "COLUMN_COMMENT")}
-FROM secateur.columns""",
-    "table_constraints": f"""
+FROM secateur.columns"""
+    ),
+    "table_constraints": (
+        f"""
 SELECT {_CONSTRAINT}, {_PLACE}, 'PRIMARY KEY' AS constraint_type, 'NO' AS is_deferrable, 'NO' AS initially_deferred, 'YES' AS enforced,
   'YES' AS nulls_distinct
-FROM secateur.tables WHERE table_type = 'BASE TABLE'""",
-    "key_column_usage": f"""
+FROM secateur.tables WHERE table_type = 'BASE TABLE'"""
+    ),
+    "key_column_usage": (
+        f"""
 SELECT {_CONSTRAINT}, {_PLACE}, column_name, CAST(key_position AS BIGINT) AS ordinal_position, {_null("BIGINT", "position_in_unique_constraint")}
-FROM secateur.columns JOIN secateur.tables USING (table_name) WHERE key_position IS NOT NULL""",
-    "constraint_column_usage": f"""
+FROM secateur.columns JOIN secateur.tables USING (table_name) WHERE key_position IS NOT NULL"""
+    ),
+    "constraint_column_usage": (
+        f"""
 SELECT {_PLACE}, column_name, {_CONSTRAINT}, 'PRIMARY KEY' AS constraint_type,
   'PRIMARY KEY(' || array_to_string(primary_key, ', ') || ')' AS constraint_text
-FROM secateur.columns JOIN secateur.tables USING (table_name) WHERE key_position IS NOT NULL""",
-    "referential_constraints": f"""
+FROM secateur.columns JOIN secateur.tables USING (table_name) WHERE key_position IS NOT NULL"""
+    ),
+    "referential_constraints": (
+        f"""
 SELECT {_null("VARCHAR", "constraint_catalog", "constraint_schema", "constraint_name", "unique_constraint_catalog", "unique_constraint_schema")},
   {_null("VARCHAR", "unique_constraint_name", "match_option", "update_rule", "delete_rule")}
-WHERE false""",
+WHERE false"""
+    ),
 }
 
 INFORMATION_SCHEMA: Final = {name: ViewDef(name, 0, query.strip(), (), (), ()) for name, query in _QUERIES.items()}

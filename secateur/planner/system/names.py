@@ -21,10 +21,15 @@ MAIN: Final = "main"
 """The schema of all tables and views."""
 
 _CATALOG: Final = "secateur"
-_SCHEMAS: Final[Mapping[str, Mapping[str, TableDef | ViewDef]]] = {SYSTEM: SYSTEM_TABLES, INFORMATION: INFORMATION_SCHEMA}
+_SCHEMAS: Final[Mapping[str, Mapping[str, TableDef | ViewDef]]] = {
+    SYSTEM: SYSTEM_TABLES,
+    INFORMATION: INFORMATION_SCHEMA,
+}
 
 
-def find_relation(catalog: str, schema: str, name: str, find: Callable[[str], TableDef | ViewDef]) -> TableDef | ViewDef:
+def find_relation(
+    catalog: str, schema: str, name: str, find: Callable[[str], TableDef | ViewDef]
+) -> TableDef | ViewDef:
     """The table or view that a name means.
 
     Args:
@@ -38,16 +43,21 @@ def find_relation(catalog: str, schema: str, name: str, find: Callable[[str], Ta
         NotSupportedError: There is no such schema, or catalog.
     """
     if catalog and folded(catalog) != _CATALOG:
-        raise NotSupportedError(f"catalog {catalog!r} does not exist: there is one, {_CATALOG}, which need not be written")
+        raise NotSupportedError(
+            f"catalog {catalog!r} does not exist: there is one, {_CATALOG}, which need not be written"
+        )
     if folded(schema or MAIN) == MAIN:
         return find(name)
     known = _SCHEMAS.get(folded(schema))
     if known is None:
         listed = ", ".join(_SCHEMAS)
         raise NotSupportedError(
-            f"schema {schema!r} is not supported: tables and views are in the schema {MAIN}, which need not be written; beside it are {listed}"
+            f"schema {schema!r} is not supported: tables and views are in the schema {MAIN}, which need not be written;"
+            f" beside it are {listed}"
         )
     found = known.get(folded(name))
     if found is None:
-        raise UnknownTableError(f"table {name!r} does not exist in schema {folded(schema)}; {similar_names(name, list(known))}", table=name)
+        raise UnknownTableError(
+            f"table {name!r} does not exist in schema {folded(schema)}; {similar_names(name, list(known))}", table=name
+        )
     return found

@@ -7,8 +7,8 @@
     {DESCRIBE | DESC | SHOW [COLUMNS FROM]} [TABLE] t   |   {DESCRIBE | DESC} <query>
     SUMMARIZE {t | <query>}
 
-What they answer, and under which names, is what DuckDB answers; only which columns of a query are keys or cannot be NULL is not worked out. SHOW of a
-setting is read in ``planner/set_option.py``.
+What they answer, and under which names, is what DuckDB answers; only which columns of a query are keys or cannot be
+NULL is not worked out. SHOW of a setting is read in ``planner/set_option.py``.
 """
 
 from __future__ import annotations
@@ -24,17 +24,29 @@ from secateur.planner.text.dialect import quoted
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.views.view import ViewDef
 
-__all__ = ["DescribedQuery", "ShowQuery", "SummarizedQuery", "described_relation_sql", "described_sql", "read_show", "summarized_sql"]
+__all__ = [
+    "DescribedQuery",
+    "ShowQuery",
+    "SummarizedQuery",
+    "described_relation_sql",
+    "described_sql",
+    "read_show",
+    "summarized_sql",
+]
 
 _QUERIES: Final = ("SELECT", "WITH", "FROM", "VALUES", "(")
 _DESCRIBED: Final = ("column_name", "column_type", "null", "key", "default", "extra")
 _TABLES: Final = "SELECT table_name AS name FROM secateur.tables ORDER BY name"
 _ALL_TABLES: Final = (
-    "SELECT 'secateur' AS database, 'main' AS schema, table_name AS name, list(column_name ORDER BY position) AS column_names, "
-    "list(data_type ORDER BY position) AS column_types, false AS temporary FROM secateur.columns GROUP BY table_name ORDER BY name"
+    "SELECT 'secateur' AS database, 'main' AS schema, table_name AS name, list(column_name ORDER BY position) AS"
+    " column_names, list(data_type ORDER BY position) AS column_types, false AS temporary FROM secateur.columns GROUP"
+    " BY table_name ORDER BY name"
 )
 _DATABASES: Final = "SELECT 'secateur' AS database_name"
-_SCHEMAS: Final = "SELECT 'secateur' AS database_name, schema_name, schema_name = 'main' AS current FROM information_schema.schemata ORDER BY schema_name"
+_SCHEMAS: Final = (
+    "SELECT 'secateur' AS database_name, schema_name, schema_name = 'main' AS current FROM information_schema.schemata"
+    " ORDER BY schema_name"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +70,9 @@ class SummarizedQuery:
     tokens: tuple[Token, ...]
 
 
-def read_show(cursor: TokenCursor, find: Callable[[TokenCursor], TableDef | ViewDef]) -> ShowQuery | DescribedQuery | SummarizedQuery:
+def read_show(
+    cursor: TokenCursor, find: Callable[[TokenCursor], TableDef | ViewDef]
+) -> ShowQuery | DescribedQuery | SummarizedQuery:
     """Read a statement that begins with SHOW, DESCRIBE, DESC or SUMMARIZE.
 
     Args:
@@ -120,7 +134,15 @@ def described_relation_sql(relation: TableDef | ViewDef) -> str:
             return described_sql(relation.columns)
         case TableDef():
             key = relation.primary_key
-            rows = [(column.name, str(column.type), "YES" if column.nullable else "NO", "PRI" if column.name in key else None) for column in relation.columns]
+            rows = [
+                (
+                    column.name,
+                    str(column.type),
+                    "YES" if column.nullable else "NO",
+                    "PRI" if column.name in key else None,
+                )
+                for column in relation.columns
+            ]
             return _described_rows(rows)
 
 

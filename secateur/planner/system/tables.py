@@ -1,7 +1,9 @@
-"""The system tables: what columns they have. Their rows are made when a statement that reads them runs, so no plan holds any.
+"""The system tables: what columns they have.
 
-To the planner they are tables of which every member could have a copy; the statement that reads one runs where it is coordinated, over rows that the controller
-has put together once for it.
+Their rows are made when a statement that reads them runs, so no plan holds any.
+
+To the planner they are tables of which every member could have a copy; the statement that reads one runs where it is
+coordinated, over rows that the controller has put together once for it.
 """
 
 from __future__ import annotations
@@ -72,7 +74,17 @@ _TABLES: Final = (
         copies_missing=_NUMBER,
         rows=_NUMBER,
     ),
-    _table("jobs", {"id": _TEXT}, name=_TEXT, status=_TEXT, attempt=_NUMBER, coordinator=_TEXT, submitted=_MOMENT, ended=_MOMENT, reason=_TEXT),
+    _table(
+        "jobs",
+        {"id": _TEXT},
+        name=_TEXT,
+        status=_TEXT,
+        attempt=_NUMBER,
+        coordinator=_TEXT,
+        submitted=_MOMENT,
+        ended=_MOMENT,
+        reason=_TEXT,
+    ),
     _table(
         "statements",
         {"member": _TEXT, "number": _NUMBER},

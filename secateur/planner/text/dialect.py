@@ -1,7 +1,7 @@
 """The dialect as sqlglot knows it: DuckDB's, with true token positions and hexadecimal strings.
 
-sqlglot reads SELECT statements into trees. The statements that are ours alone (CREATE TABLE with PARTITION BY and the like) are read from the tokens by
-parsers of our own, see :mod:`secateur.planner.text.token_cursor`.
+sqlglot reads SELECT statements into trees. The statements that are ours alone (CREATE TABLE with PARTITION BY and the
+like) are read from the tokens by parsers of our own, see :mod:`secateur.planner.text.token_cursor`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,16 @@ from secateur.planner.text.trees import copied
 
 __all__ = ["Secateur", "parse_query", "quoted", "to_sql", "tokenize"]
 
-# sqlglot warns where it falls back to another reading of a statement; what that means to a user is said by our own errors.
+# sqlglot warns where it falls back to another reading of a statement; what that means to a user is said by our own
+# errors.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 if not str(sqlglot.parser.__file__).endswith(".py"):
     # mypyc's classes have no interpreted subclasses: without this every query would end in a TypeError.
-    raise NotSupportedError("sqlglotc, the compiled form of sqlglot, is installed, and its parser cannot be extended: pip uninstall sqlglotc")
+    raise NotSupportedError(
+        "sqlglotc, the compiled form of sqlglot, is installed, and its parser cannot be extended: pip uninstall"
+        " sqlglotc"
+    )
 
 
 class Secateur(DuckDB):
@@ -45,15 +49,22 @@ class Secateur(DuckDB):
         """Without commands, with ``X'..'``; ``?`` is a parameter also in front of an operator, as in ``?::DATE``."""
 
         COMMANDS: ClassVar[set[TokenType]] = set()
-        KEYWORDS: ClassVar[dict[str, TokenType]] = {text: kind for text, kind in DuckDB.Tokenizer.KEYWORDS.items() if not text.startswith("?")}
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {
+            text: kind for text, kind in DuckDB.Tokenizer.KEYWORDS.items() if not text.startswith("?")
+        }
         HEX_STRINGS: ClassVar[list[Any]] = [("x'", "'"), ("X'", "'")]
 
     class Parser(DuckDBParser):
-        """Calls of functions are kept as written, but for the aggregates that plans are made of: sqlglot renames many and completes the arguments of some."""
+        """Calls of functions are kept as written, but for the aggregates that plans are made of: sqlglot renames many
+        and completes the arguments of some.
+        """
 
-        FUNCTIONS: ClassVar[dict[str, Any]] = {name: DuckDBParser.FUNCTIONS[name] for name in ("COUNT", "SUM", "MIN", "MAX", "AVG")}
+        FUNCTIONS: ClassVar[dict[str, Any]] = {
+            name: DuckDBParser.FUNCTIONS[name] for name in ("COUNT", "SUM", "MIN", "MAX", "AVG")
+        }
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
-            name: DuckDBParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
+            name: DuckDBParser.FUNCTION_PARSERS[name]
+            for name in ("CAST", "TRY_CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
         }
 
         def _parse_interval_span(self, this: exp.Expr, parse_function_unit: bool = True) -> exp.Interval:
@@ -67,7 +78,9 @@ class Secateur(DuckDB):
             return super()._values_to_select(values) if any(map(values.args.get, exp.QUERY_MODIFIERS)) else values
 
     class Generator(DuckDBGenerator):
-        """Hexadecimal strings are BLOBs, not numbers; operators, ``if()``, ``IGNORE NULLS`` and several arguments behind DISTINCT stay what they are."""
+        """Hexadecimal strings are BLOBs, not numbers; operators, ``if()``, ``IGNORE NULLS`` and several arguments
+        behind DISTINCT stay what they are.
+        """
 
         MULTI_ARG_DISTINCT = True
         TRANSFORMS: ClassVar[dict[Any, Any]] = {
@@ -77,7 +90,9 @@ class Secateur(DuckDB):
             exp.Pow: lambda self, node: self.binary(node, "**"),
             exp.If: lambda self, node: self.func("if", node.this, node.args.get("true"), node.args.get("false")),
             exp.CurrentTimestamp: lambda self, node: "current_timestamp",
-            exp.WithinGroup: lambda self, node: f"{self.sql(node, 'this')} WITHIN GROUP ({self.sql(node, 'expression').strip()})",
+            exp.WithinGroup: lambda self, node: (
+                f"{self.sql(node, 'this')} WITHIN GROUP ({self.sql(node, 'expression').strip()})"
+            ),
         }
 
         def ignorenulls_sql(self, expression: exp.IgnoreNulls) -> str:
@@ -87,14 +102,17 @@ class Secateur(DuckDB):
 
         def join_sql(self, expression: exp.Join, join_op: str | None = None) -> str:
             """``FROM t, unnest(...)`` keeps its comma."""
-            if isinstance(expression.this, exp.Unnest) and not any(value for key, value in expression.args.items() if key != "this"):
+            if isinstance(expression.this, exp.Unnest) and not any(
+                value for key, value in expression.args.items() if key != "this"
+            ):
                 return f", {self.sql(expression, 'this')}"
             return super().join_sql(expression, join_op)
 
 
 _DIALECT: Final = Secateur()
 
-# What a ``$`` inside of means nothing: strings, quoted names, comments, dollar-quoted strings; or the ``$`` of a parameter.
+# What a ``$`` inside of means nothing: strings, quoted names, comments, dollar-quoted strings; or the ``$`` of a
+# parameter.
 _DOLLARS: Final = re.compile(
     r"""
     (?<!\w)[eE]'(?:[^'\\]|''|\\.)*' | '(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/
@@ -124,15 +142,23 @@ def tokenize(sql: str) -> list[Token]:
         if newlines:
             line, line_start = line + newlines, sql.rfind("\n", counted, token.start) + 1
         counted = token.start
-        type_, text = (TokenType.PARAMETER, "$") if token.token_type is TokenType.PLACEHOLDER and sql[token.start] == "$" else (token.token_type, token.text)
-        if type_ is TokenType.VALUES and not (index + 1 < len(tokens) and tokens[index + 1].token_type is TokenType.L_PAREN):
+        type_, text = (
+            (TokenType.PARAMETER, "$")
+            if token.token_type is TokenType.PLACEHOLDER and sql[token.start] == "$"
+            else (token.token_type, token.text)
+        )
+        if type_ is TokenType.VALUES and not (
+            index + 1 < len(tokens) and tokens[index + 1].token_type is TokenType.L_PAREN
+        ):
             type_ = TokenType.VAR  # a name: in the dialect rows follow the keyword
         placed.append(Token(type_, text, line=line, col=token.start - line_start + 1, start=token.start, end=token.end))
     return placed
 
 
 def _question_mark(match: re.Match[str]) -> str:
-    """``?`` for the ``$`` of a parameter, while sqlglot looks: it would take the ``$1,$`` of ``$1,$2`` for the opening of a string."""
+    """``?`` for the ``$`` of a parameter, while sqlglot looks: it would take the ``$1,$`` of ``$1,$2`` for the opening
+    of a string.
+    """
     return match[0] if match["parameter"] is None else "?"
 
 
@@ -158,7 +184,9 @@ def parse_query(sql: str, tokens: Sequence[Token]) -> exp.Expr:
 
 
 def _hold_joins_in_selects(tree: exp.Expr) -> None:
-    """``FROM a JOIN b SELECT ...`` becomes the tree of ``SELECT ... FROM a JOIN b``: sqlglot hangs its joins on ``a``, where nobody looks for them."""
+    """``FROM a JOIN b SELECT ...`` becomes the tree of ``SELECT ... FROM a JOIN b``: sqlglot hangs its joins on ``a``,
+    where nobody looks for them.
+    """
     for from_ in tree.find_all(exp.From):
         select, first = from_.parent, from_.this
         if isinstance(select, exp.Select) and isinstance(first, exp.Expr) and (joins := first.args.get("joins")):
@@ -179,7 +207,9 @@ def quoted(name: str) -> str:
 
 
 def _parse_failure(error: ParseError, sql: str, tokens: Sequence[Token]) -> SqlSyntaxError | NotSupportedError:
-    """What to say of a text that sqlglot does not parse: that it is wrong, or, if DuckDB parses it, that we cannot read it."""
+    """What to say of a text that sqlglot does not parse: that it is wrong, or, if DuckDB parses it, that we cannot read
+    it.
+    """
     first = error.errors[0] if error.errors else {}
     line, column, found = first.get("line"), first.get("col"), first.get("highlight") or ""
     reason = str(first.get("description") or error).split(" for <class")[0].rstrip(".")
@@ -193,17 +223,34 @@ def _parse_failure(error: ParseError, sql: str, tokens: Sequence[Token]) -> SqlS
     with contextlib.suppress(DatabaseError):
         default_kernel().parse(sql[tokens[0].start : tokens[-1].end + 1])
         what = repr(found) if found else "the end of the statement"
-        return located(NotSupportedError, f"what stands at {what} is not supported: write the statement in another way", sql, offset, len(found))
+        return located(
+            NotSupportedError,
+            f"what stands at {what} is not supported: write the statement in another way",
+            sql,
+            offset,
+            len(found),
+        )
     # sqlglot names what it missed by the names of its own classes; the token where it stopped is what helps.
     if not found and (line is None or column is None):
         return syntax_error(reason, sql, offset)
-    expected = f"{reason.lower()} at {found!r}" if reason.startswith("Expecting") else f"unexpected {found!r}" if found else reason
+    expected = (
+        f"{reason.lower()} at {found!r}"
+        if reason.startswith("Expecting")
+        else f"unexpected {found!r}"
+        if found
+        else reason
+    )
     return syntax_error(f"the statement does not parse: {expected}", sql, offset, len(found))
 
 
 def _unterminated(sql: str) -> tuple[int, str]:
     """The offset at which the string, name or comment begins that never ends."""
-    closers = {"'": ("'", "the string"), '"': ('"', "the quoted name"), "/*": ("*/", "the comment"), "$$": ("$$", "the string")}
+    closers = {
+        "'": ("'", "the string"),
+        '"': ('"', "the quoted name"),
+        "/*": ("*/", "the comment"),
+        "$$": ("$$", "the string"),
+    }
     position = 0
     while position < len(sql):
         if sql.startswith("--", position):

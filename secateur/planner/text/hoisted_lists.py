@@ -1,13 +1,15 @@
 """Long lists of literals, hoisted out of the text before anything reads it.
 
-``x IN (1, 2, ..., 10000)`` costs a tokenizer, two parsers and a binder a second and more, and says no more than ``x = ANY($n)`` with a list behind it. So a
-scan of the text, at the speed of regular expressions, takes such lists out: what is left is a short statement with hidden parameters, which follow the user's
-own. Statements that differ only in these values share one plan.
+``x IN (1, 2, ..., 10000)`` costs a tokenizer, two parsers and a binder a second and more, and says no more than
+``x = ANY($n)`` with a list behind it. So a scan of the text, at the speed of regular expressions, takes such lists out:
+what is left is a short statement with hidden parameters, which follow the user's own. Statements that differ only in
+these values share one plan.
 
-A list is hoisted only where that is certainly the same: integers, strings or dates alone, right of a bare column name that follows ``(``, AND, OR, NOT, WHERE or
-ON, in a text without escapes, block comments and dollar quotes; and, once the names are bound, a column of an integer type, VARCHAR or DATE, in a WHERE or ON
-that is made of AND, OR and NOT. Everything else is planned as it is written, as is every statement in which an error is found: its position is one in the
-user's text.
+A list is hoisted only where that is certainly the same: integers, strings or dates alone, right of a bare column name
+that follows ``(``, AND, OR, NOT, WHERE or ON, in a text without escapes, block comments and dollar quotes; and, once
+the names are bound, a column of an integer type, VARCHAR or DATE, in a WHERE or ON that is made of AND, OR and NOT.
+Everything else is planned as it is written, as is every statement in which an error is found: its position is one in
+the user's text.
 """
 
 from __future__ import annotations
@@ -61,7 +63,17 @@ _SCANNER: Final = re.compile(
 )
 _SPELLED_DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ELEMENT: Final = re.compile(r"'([^']*+(?:''[^']*+)*+)'")
-_INTEGERS: Final = frozenset({TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT, TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER})
+_INTEGERS: Final = frozenset(
+    {
+        TypeKind.TINYINT,
+        TypeKind.SMALLINT,
+        TypeKind.INTEGER,
+        TypeKind.BIGINT,
+        TypeKind.UTINYINT,
+        TypeKind.USMALLINT,
+        TypeKind.UINTEGER,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +93,8 @@ def hoist_lists(sql: str) -> tuple[HoistedText, tuple[list[Any], ...]] | None:
     """Take the long lists out of a text.
 
     Returns:
-        The text that is left and the values, or None when there are no such lists. Cost: a fifth of a microsecond per element.
+        The text that is left and the values, or None when there are no such lists. Cost: a fifth of a microsecond per
+        element.
     """
     if "\\" in sql:
         return None
@@ -130,7 +143,9 @@ def fold_lists(tree: PartitionTree, lists: Mapping[int, Sequence[Any]]) -> Parti
     def folded(node: Node) -> Node:
         match node:
             case Keys(box):
-                constant = Box.of({column: _folded(constraint, lists, types[column]) for column, constraint in box.constraints})
+                constant = Box.of(
+                    {column: _folded(constraint, lists, types[column]) for column, constraint in box.constraints}
+                )
                 return box_node(constant, tree.scheme, tree.total, tree.limit, [])
             case AnyOf(parts):
                 return unite(map(folded, parts))
@@ -158,8 +173,12 @@ def _folded(constraint: Constraint, lists: Mapping[int, Sequence[Any]], column_t
 
 
 def readings_of(lists: tuple[list[Any], ...]) -> Iterator[tuple[list[Any], ...]]:
-    """What the literals can mean: strings that spell days are days beside a DATE column, and strings beside a VARCHAR."""
-    spelled = tuple(_days(values) if isinstance(values[0], str) and _SPELLED_DAY.fullmatch(values[0]) else None for values in lists)
+    """What the literals can mean: strings that spell days are days beside a DATE column, and strings beside a
+    VARCHAR.
+    """
+    spelled = tuple(
+        _days(values) if isinstance(values[0], str) and _SPELLED_DAY.fullmatch(values[0]) else None for values in lists
+    )
     if any(days is not None for days in spelled):
         yield tuple(values if days is None else days for values, days in zip(lists, spelled, strict=True))
     yield lists
@@ -193,7 +212,9 @@ def _kinds(values: Sequence[Any]) -> frozenset[TypeKind]:
 
 
 def _is_condition(node: exp.Expr) -> bool:
-    """Whether from a node up to the WHERE or ON that it is in there are only connectives, and no column of a result is named by its text."""
+    """Whether from a node up to the WHERE or ON that it is in there are only connectives, and no column of a result is
+    named by its text.
+    """
     while isinstance(node.parent, (exp.And, exp.Or, exp.Not, exp.Paren)):
         node = node.parent
     where = isinstance(node.parent, exp.Where) and isinstance(node.parent.parent, exp.Select)
@@ -207,7 +228,9 @@ def _is_condition(node: exp.Expr) -> bool:
 
 
 def _column_type(node: exp.Expr, query: Query) -> TypeKind | None:
-    """The type of a column of a table that the innermost SELECT reads; a bare name that is a column of one is that, or the statement is ambiguous."""
+    """The type of a column of a table that the innermost SELECT reads; a bare name that is a column of one is that, or
+    the statement is ambiguous.
+    """
     if not isinstance(node, exp.Column) or node.args.get("db") is not None:
         return None
     select = node.find_ancestor(exp.Select)

@@ -68,7 +68,9 @@ def read_literal(cursor: TokenCursor) -> Any:
     if cursor.accept("FALSE"):
         return False
     if cursor.accept("NULL"):
-        raise located(SchemeError, "a range bound cannot be NULL: partitioning columns are NOT NULL", cursor.sql, offset, 4)
+        raise located(
+            SchemeError, "a range bound cannot be NULL: partitioning columns are NOT NULL", cursor.sql, offset, 4
+        )
     token, behind = cursor.peek(), cursor.peek(1)
     if token is None:
         raise cursor.expected("a value")
@@ -84,7 +86,9 @@ def read_literal(cursor: TokenCursor) -> Any:
         try:
             return _TYPED[token.text.upper()](text)
         except ValueError:
-            raise located(SchemeError, f"{text!r} is no {token.text.upper()}", cursor.sql, offset, behind.end - offset + 1) from None
+            raise located(
+                SchemeError, f"{text!r} is no {token.text.upper()}", cursor.sql, offset, behind.end - offset + 1
+            ) from None
     raise cursor.expected("a value (a number, a string, TRUE, FALSE, X'..', DATE '..', TIMESTAMP '..' or UUID '..')")
 
 

@@ -1,6 +1,7 @@
 """The parameters of a statement: ``?``, ``$1`` or ``$name``, brought to one form.
 
-A statement uses one style. Inside plans every parameter is ``$1`` to ``$n`` in the order of first appearance (or its own number), and values are a sequence.
+A statement uses one style. Inside plans every parameter is ``$1`` to ``$n`` in the order of first appearance (or its
+own number), and values are a sequence.
 """
 
 from __future__ import annotations
@@ -39,8 +40,10 @@ class Parameters:
         count: How many values the statement takes.
         names: In order of index when named, else empty.
         spans: Where each reference stands in the text: first offset, offset behind, index counted from 0.
-        lists: Values of hidden parameters, which follow those of the user (:mod:`~secateur.planner.text.hoisted_lists`).
-        foreign: What to write in place of something that other databases' drivers take for a parameter, such as ``%s``; empty where there is none.
+        lists: Values of hidden parameters, which follow those of the user
+            (:mod:`~secateur.planner.text.hoisted_lists`).
+        foreign: What to write in place of something that other databases' drivers take for a parameter, such as ``%s``;
+            empty where there is none.
     """
 
     style: ParameterStyle
@@ -59,28 +62,42 @@ class Parameters:
         """The values in order of index, hidden ones included.
 
         Raises:
-            ParameterError: Too few or too many values, names that are missing or unknown, or a mapping where a sequence belongs and the other way round.
+            ParameterError: Too few or too many values, names that are missing or unknown, or a mapping where a sequence
+                belongs and the other way round.
         """
         if self.style is ParameterStyle.NAMED:
             if not isinstance(params, Mapping):
-                raise ParameterError(f"the statement has named parameters ({self._names_text()}): pass a mapping of names to values")
+                raise ParameterError(
+                    f"the statement has named parameters ({self._names_text()}): pass a mapping of names to values"
+                )
             missing = [name for name in self.names if name not in params]
             unknown = [name for name in params if name not in self.names]
             if missing:
-                raise ParameterError(f"no value for parameter{'s' if len(missing) > 1 else ''} {', '.join('$' + name for name in missing)}")
+                raise ParameterError(
+                    f"no value for parameter{'s' if len(missing) > 1 else ''}"
+                    f" {', '.join('$' + name for name in missing)}"
+                )
             if unknown:
-                raise ParameterError(f"the statement has no parameter {', '.join('$' + str(name) for name in unknown)}; it has {self._names_text()}")
+                raise ParameterError(
+                    f"the statement has no parameter {', '.join('$' + str(name) for name in unknown)}; it has"
+                    f" {self._names_text()}"
+                )
             return (*(params[name] for name in self.names), *self.lists)
         if isinstance(params, Mapping):
             if not params and not self.count:
                 return self.lists
             if not self.count:
                 raise ParameterError(f"the statement has no parameters, {len(params)} given{self._foreign_text()}")
-            raise ParameterError(f"the statement has no named parameters but {self.count} positional: pass a sequence of values")
+            raise ParameterError(
+                f"the statement has no named parameters but {self.count} positional: pass a sequence of values"
+            )
         if isinstance(params, (str, bytes)):
             raise ParameterError(f"parameters are a sequence of values, not {type(params).__name__}: pass [value]")
         if len(params) != self.count:
-            raise ParameterError(f"the statement has {self.count} parameter{'' if self.count == 1 else 's'}, {len(params)} given{self._foreign_text()}")
+            raise ParameterError(
+                f"the statement has {self.count} parameter{'' if self.count == 1 else 's'}, {len(params)}"
+                f" given{self._foreign_text()}"
+            )
         return (*params, *self.lists)
 
     def refuse_gaps(self, sql: str) -> None:
@@ -93,7 +110,13 @@ class Parameters:
         if missing:
             start, end, highest = max((span for span in self.spans if span[2] < self.count), key=lambda span: span[2])
             listed = ", ".join(f"${index + 1}" for index in missing)
-            raise located(ParameterError, f"the statement has ${highest + 1} but not {listed}: number parameters without gaps", sql, start, end - start)
+            raise located(
+                ParameterError,
+                f"the statement has ${highest + 1} but not {listed}: number parameters without gaps",
+                sql,
+                start,
+                end - start,
+            )
 
     def _foreign_text(self) -> str:
         return f": write {self.foreign}; secateur's paramstyle is qmark" if self.foreign else ""
@@ -102,7 +125,9 @@ class Parameters:
         return ", ".join("$" + name for name in self.names)
 
 
-def read_parameters(sql: str, tokens: Sequence[Token], hidden: Mapping[int, list[Any]] = _NO_LISTS) -> tuple[list[Token], Parameters]:
+def read_parameters(
+    sql: str, tokens: Sequence[Token], hidden: Mapping[int, list[Any]] = _NO_LISTS
+) -> tuple[list[Token], Parameters]:
     """Find the parameters and write each as ``$`` and its number.
 
     Args:
@@ -141,14 +166,25 @@ def read_parameters(sql: str, tokens: Sequence[Token], hidden: Mapping[int, list
             this_style, index, end = ParameterStyle.NUMBERED, int(behind.text) - 1, behind.end
             position += 1
             if not 0 <= index < _NUMBER_MAX:
-                raise located(ParameterError, f"parameters are numbered $1 to ${_NUMBER_MAX}", sql, token.start, end - token.start + 1)
+                raise located(
+                    ParameterError,
+                    f"parameters are numbered $1 to ${_NUMBER_MAX}",
+                    sql,
+                    token.start,
+                    end - token.start + 1,
+                )
         elif token.token_type is TokenType.PLACEHOLDER:
             this_style, index = ParameterStyle.QMARK, highest
         elif token.text == "$" and behind is not None and behind.text.isidentifier():
             this_style, index, end = ParameterStyle.NAMED, names.setdefault(behind.text, len(names)), behind.end
             position += 1
         elif token.text == "@":
-            raise located(NotSupportedError, "the operator @ is not supported: write abs(...), or ? or $name for a parameter", sql, token.start)
+            raise located(
+                NotSupportedError,
+                "the operator @ is not supported: write abs(...), or ? or $name for a parameter",
+                sql,
+                token.start,
+            )
         else:
             raise syntax_error(f"{token.text!r} is no parameter: write ?, $1 or $name", sql, token.start)
         if style not in (ParameterStyle.NONE, this_style):
@@ -167,7 +203,9 @@ def read_parameters(sql: str, tokens: Sequence[Token], hidden: Mapping[int, list
 
 
 def _foreign_style(tokens: Sequence[Token]) -> str:
-    """What to write in place of the first ``%s``, ``%(name)s``, ``:name`` or ``:1``; all of them can mean something else, so this is for messages only."""
+    """What to write in place of the first ``%s``, ``%(name)s``, ``:name`` or ``:1``; all of them can mean something
+    else, so this is for messages only.
+    """
     for before, sign, behind, last in zip(tokens, tokens[1:], tokens[2:], (*tokens[3:], None), strict=False):
         if behind.start != sign.end + 1 or before.token_type is TokenType.L_BRACKET:
             continue

@@ -1,10 +1,11 @@
 """DuckDB's own reading of a statement, as a check on sqlglot's.
 
-Plans are made from sqlglot's tree and executed by DuckDB. Where the two read one text differently (precedence, a renamed function, a literal), a plan made
-from the tree would answer another question. So nothing is decided from sqlglot's tree that DuckDB's tree does not confirm:
+Plans are made from sqlglot's tree and executed by DuckDB. Where the two read one text differently (precedence, a
+renamed function, a literal), a plan made from the tree would answer another question. So nothing is decided from
+sqlglot's tree that DuckDB's tree does not confirm:
 
-**Invariant:** a conjunct prunes only if DuckDB, too, has it as a conjunct of a clause that filters; a statement is split in two, and a conjunct goes from one
-SELECT to another, only if the text made from sqlglot's
+**Invariant:** a conjunct prunes only if DuckDB, too, has it as a conjunct of a clause that filters; a statement is
+split in two, and a conjunct goes from one SELECT to another, only if the text made from sqlglot's
 tree reads back as the same DuckDB tree as the user's text.
 """
 
@@ -29,10 +30,50 @@ _CLOCKS: Final = frozenset({"current_date", "current_time", "current_timestamp",
 # Macros of DuckDB that expand to plain scalar expressions.
 _PURE_MACROS: Final = frozenset(
     {
-        *("nullif", "split_part", "date_add", "if", "fdiv", "fmod", "days_in_month", "json", "map_contains_value", "map_contains_entry"),
-        *("array_append", "array_prepend", "array_push_back", "array_push_front", "array_pop_back", "array_pop_front", "array_reverse", "array_to_string"),
-        *("list_append", "list_prepend", "list_reverse", "list_sum", "list_min", "list_max", "list_avg", "list_count", "list_first", "list_last"),
-        *("list_median", "list_mode", "list_product", "list_string_agg", "list_bool_and", "list_bool_or", "list_any_value", "list_stddev_pop"),
+        *(
+            "nullif",
+            "split_part",
+            "date_add",
+            "if",
+            "fdiv",
+            "fmod",
+            "days_in_month",
+            "json",
+            "map_contains_value",
+            "map_contains_entry",
+        ),
+        *(
+            "array_append",
+            "array_prepend",
+            "array_push_back",
+            "array_push_front",
+            "array_pop_back",
+            "array_pop_front",
+            "array_reverse",
+            "array_to_string",
+        ),
+        *(
+            "list_append",
+            "list_prepend",
+            "list_reverse",
+            "list_sum",
+            "list_min",
+            "list_max",
+            "list_avg",
+            "list_count",
+            "list_first",
+            "list_last",
+        ),
+        *(
+            "list_median",
+            "list_mode",
+            "list_product",
+            "list_string_agg",
+            "list_bool_and",
+            "list_bool_or",
+            "list_any_value",
+            "list_stddev_pop",
+        ),
         *("list_stddev_samp", "list_var_pop", "list_var_samp"),
     }
 )
@@ -40,7 +81,22 @@ _PURE_TABLE_FUNCTIONS: Final = frozenset({"range", "generate_series", "unnest"})
 """Table functions whose rows depend on their arguments alone."""
 
 _ORDERLESS: Final = frozenset(
-    {"count", "count_star", "sum", "min", "max", "avg", "mean", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor", "count_if", "median"}
+    {
+        "count",
+        "count_star",
+        "sum",
+        "min",
+        "max",
+        "avg",
+        "mean",
+        "bool_and",
+        "bool_or",
+        "bit_and",
+        "bit_or",
+        "bit_xor",
+        "count_if",
+        "median",
+    }
 )
 
 _ONE_FUNCTION: Final = {"^": "**", "position": "strpos"}
@@ -71,12 +127,18 @@ class DuckDBParse:
 
     def functions(self) -> frozenset[str]:
         """The names of all functions called, operators and window functions included."""
-        return frozenset(node["function_name"].lower() for node in self.nodes if isinstance(node.get("function_name"), str))
+        return frozenset(
+            node["function_name"].lower() for node in self.nodes if isinstance(node.get("function_name"), str)
+        )
 
     def aggregates(self) -> frozenset[str]:
-        """The names of the functions outside of windows that aggregate rows; one that is not known counts as one that does."""
+        """The names of the functions outside of windows that aggregate rows; one that is not known counts as one that
+        does.
+        """
         called = {node["function_name"].lower() for node in self.nodes if node.get("class") == "FUNCTION"}
-        return frozenset(name for name in called - _PURE_MACROS - _PURE_TABLE_FUNCTIONS if _kinds().get(name) != "scalar")
+        return frozenset(
+            name for name in called - _PURE_MACROS - _PURE_TABLE_FUNCTIONS if _kinds().get(name) != "scalar"
+        )
 
     def is_aggregate(self, function: str) -> bool:
         """Whether a function, by its name in small letters, certainly aggregates rows."""
@@ -92,7 +154,9 @@ class DuckDBParse:
 
     @property
     def has_collations(self) -> bool:
-        """Whether some text has a collation: it goes along with the text, and decides how whatever meets it compares."""
+        """Whether some text has a collation: it goes along with the text, and decides how whatever meets it
+        compares.
+        """
         return any(node.get("class") == "COLLATE" for node in self.nodes)
 
     @property
@@ -105,7 +169,9 @@ class DuckDBParse:
         return not self.unstable()
 
     def unstable(self) -> Counter[str]:
-        """What depends on when and where it is evaluated, and how often it stands there: functions, clocks that are named like columns, and samples."""
+        """What depends on when and where it is evaluated, and how often it stands there: functions, clocks that are
+        named like columns, and samples.
+        """
         found: Counter[str] = Counter()
         stable = _stable() | _PURE_MACROS
         for node in self.nodes:
@@ -136,7 +202,10 @@ class DuckDBParse:
     def depends_on_order(self) -> bool:
         """Whether the answer may depend on the order in which rows are read, which nothing fixes."""
         limited = any(
-            str(node.get("type", "")).startswith("LIMIT") or node.get("distinct_on_targets") or node.get("ref_type") == "POSITIONAL" for node in self.nodes
+            str(node.get("type", "")).startswith("LIMIT")
+            or node.get("distinct_on_targets")
+            or node.get("ref_type") == "POSITIONAL"
+            for node in self.nodes
         )
         return limited or self.has_windows or not self.has_orderless_aggregates
 
@@ -148,11 +217,17 @@ class DuckDBParse:
     @property
     def parameters_only_in_where(self) -> bool:
         """Whether every parameter stands in the WHERE clause of the outermost SELECT."""
-        return not any(node.get("class") == "PARAMETER" for key, part in self.tree.items() if key != "where_clause" for node in _nodes(part))
+        return not any(
+            node.get("class") == "PARAMETER"
+            for key, part in self.tree.items()
+            if key != "where_clause"
+            for node in _nodes(part)
+        )
 
 
 def read_statement(sql: str) -> DuckDBParse | None:
-    """DuckDB's reading of one query, or None when it is not one that DuckDB shows the tree of (or does not parse: binding it will say why).
+    """DuckDB's reading of one query, or None when it is not one that DuckDB shows the tree of (or does not parse:
+    binding it will say why).
 
     Cost: half a millisecond.
     """
@@ -170,7 +245,9 @@ def expressions_query(expressions: Sequence[str]) -> str:
 
 
 def expressions_in(reading: DuckDBParse | None, count: int) -> list[str | None]:
-    """The readings of ``count`` expressions in the qualified text of :meth:`DuckDBParse.conjuncts`; None for all when they do not parse."""
+    """The readings of ``count`` expressions in the qualified text of :meth:`DuckDBParse.conjuncts`; None for all when
+    they do not parse.
+    """
     listed = [] if reading is None else reading.tree.get("select_list", [])
     return [_text(node) for node in listed] if len(listed) == count else [None] * count
 
@@ -216,13 +293,19 @@ def _stripped(data: Any) -> Any:
 
 
 def _spelled_alike(node: dict[str, Any]) -> dict[str, Any]:
-    """One spelling for what has several: NULLS LAST is what ORDER BY does unasked, names of clocks and of parts of dates are in any case."""
+    """One spelling for what has several: NULLS LAST is what ORDER BY does unasked, names of clocks and of parts of
+    dates are in any case.
+    """
     match node:
         case {"null_order": "NULLS LAST"}:
             return {**node, "null_order": "ORDER_DEFAULT"}
         case {"class": "FUNCTION", "function_name": name} if name in _ONE_FUNCTION:
             return {**node, "function_name": _ONE_FUNCTION[name], "qualified_name": {"path": [_ONE_FUNCTION[name]]}}
-        case {"class": "FUNCTION", "function_name": "date_part", "arguments": [{"expression": {"class": "CONSTANT"} as part} as first, *others]}:
+        case {
+            "class": "FUNCTION",
+            "function_name": "date_part",
+            "arguments": [{"expression": {"class": "CONSTANT"} as part} as first, *others],
+        }:
             lowered = {**part, "literal": {**part["literal"], "text": str(part["literal"].get("text")).lower()}}
             return {**node, "arguments": [{**first, "expression": lowered}, *others]}
         case {"class": "COLUMN_REF", "column_names": [name]} if name.lower() in _CLOCKS:
@@ -235,7 +318,9 @@ def _spelled_alike(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _doubles_alike(node: dict[str, Any]) -> dict[str, Any]:
-    """``CAST(3 AS DOUBLE)`` and ``CAST('3' AS DOUBLE)`` are one thing: so are then ``INTERVAL 3 DAY`` and ``INTERVAL '3' DAY``."""
+    """``CAST(3 AS DOUBLE)`` and ``CAST('3' AS DOUBLE)`` are one thing: so are then ``INTERVAL 3 DAY`` and
+    ``INTERVAL '3' DAY``.
+    """
     child: Any = node.get("child")
     if (
         node.get("class") == "CAST"
@@ -257,22 +342,46 @@ def _negations_apart(node: dict[str, Any]) -> dict[str, Any]:
         positive = {**node, "function_name": function, "qualified_name": {"path": [function]}}
     else:
         return node
-    return {"class": "OPERATOR", "type": "OPERATOR_NOT", "alias": node.get("alias", ""), "children": [{**positive, "alias": ""}]}
+    return {
+        "class": "OPERATOR",
+        "type": "OPERATOR_NOT",
+        "alias": node.get("alias", ""),
+        "children": [{**positive, "alias": ""}],
+    }
 
 
 def _memberships_plain(node: dict[str, Any]) -> dict[str, Any]:
-    """``x = ANY($1)`` and ``x IN (SELECT unnest($1))``, which DuckDB reads as subqueries, read no rows: they are comparisons of one row with a list."""
-    if node.get("class") != "SUBQUERY" or node.get("subquery_type") != "ANY" or node.get("comparison_type") != "COMPARE_EQUAL":
+    """``x = ANY($1)`` and ``x IN (SELECT unnest($1))``, which DuckDB reads as subqueries, read no rows: they are
+    comparisons of one row with a list.
+    """
+    if (
+        node.get("class") != "SUBQUERY"
+        or node.get("subquery_type") != "ANY"
+        or node.get("comparison_type") != "COMPARE_EQUAL"
+    ):
         return node
     select = node["subquery"]["node"]
     said = {key for key, value in select.items() if value and value != {"map": []} and value != "STANDARD_HANDLING"}
-    if said != {"type", "select_list", "from_table"} or len(select["select_list"]) != 1 or select["from_table"].get("type") != "EMPTY":
+    if (
+        said != {"type", "select_list", "from_table"}
+        or len(select["select_list"]) != 1
+        or select["from_table"].get("type") != "EMPTY"
+    ):
         return node
     item = select["select_list"][0]
     elements = [argument.get("expression", argument) for argument in item.get("arguments", ())]
-    if item.get("function_name") != "unnest" or item.get("filter") is not None or [element.get("class") for element in elements] != ["PARAMETER"]:
+    if (
+        item.get("function_name") != "unnest"
+        or item.get("filter") is not None
+        or [element.get("class") for element in elements] != ["PARAMETER"]
+    ):
         return node
-    return {"class": "OPERATOR", "type": "COMPARE_IN_LIST", "alias": node.get("alias", ""), "children": [node["child"], *elements]}
+    return {
+        "class": "OPERATOR",
+        "type": "COMPARE_IN_LIST",
+        "alias": node.get("alias", ""),
+        "children": [node["child"], *elements],
+    }
 
 
 def _type_name(name: str) -> str:
@@ -288,7 +397,9 @@ def _text(node: Any) -> str:
 
 @cache
 def _catalog() -> tuple[tuple[str, str, str | None], ...]:
-    answer = default_kernel().run("SELECT DISTINCT lower(function_name) AS name, function_type, stability FROM duckdb_functions()", {})
+    answer = default_kernel().run(
+        "SELECT DISTINCT lower(function_name) AS name, function_type, stability FROM duckdb_functions()", {}
+    )
     return tuple(zip(*(column.to_pylist() for column in answer.columns), strict=True))
 
 
@@ -305,5 +416,9 @@ def _kinds() -> dict[str, str]:
 @cache
 def _stable() -> frozenset[str]:
     """The functions all of whose forms depend on their arguments alone."""
-    unstable = {name for name, kind, stability in _catalog() if stability != "CONSISTENT" or kind in ("macro", "table", "table_macro", "pragma")}
+    unstable = {
+        name
+        for name, kind, stability in _catalog()
+        if stability != "CONSISTENT" or kind in ("macro", "table", "table_macro", "pragma")
+    }
     return (frozenset(name for name, _, _ in _catalog()) - unstable) | _PURE_TABLE_FUNCTIONS

@@ -33,9 +33,13 @@ def excerpt(sql: str, offset: int, length: int = 1) -> str:
 
 
 def located(kind: type[_E], message: str, sql: str, offset: int, length: int = 1, **details: object) -> _E:
-    """An error of a kind with its position: in ``details`` as ``line`` and ``column``, in the message with an excerpt."""
+    """An error of a kind with its position: in ``details`` as ``line`` and ``column``, in the message with an
+    excerpt.
+    """
     line, column = position_of(sql, offset)
-    return kind(f"{message} (line {line}, column {column})\n{excerpt(sql, offset, length)}", line=line, column=column, **details)
+    return kind(
+        f"{message} (line {line}, column {column})\n{excerpt(sql, offset, length)}", line=line, column=column, **details
+    )
 
 
 def syntax_error(message: str, sql: str, offset: int, length: int = 1) -> SqlSyntaxError:

@@ -1,4 +1,6 @@
-"""Texts made of the user's text by putting other text in place of some spans, and the way back: where in the user's text something comes from."""
+"""Texts made of the user's text by putting other text in place of some spans, and the way back: where in the user's
+text something comes from.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ Splice: TypeAlias = tuple[int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A part of the made text: where it begins there, the span of the user's text that it is or stands for, and whether it is that span itself."""
+    """A part of the made text: where it begins there, the span of the user's text that it is or stands for, and whether
+    it is that span itself.
+    """
 
     at: int
     start: int
@@ -36,7 +40,10 @@ class Spliced:
     pieces: tuple[_Piece, ...]
 
     def origin(self, offset: int, length: int = 1) -> tuple[int, int]:
-        """Where in the user's text a span of this one comes from: offset and length. What was put in comes from the whole span that it replaced."""
+        """Where in the user's text a span of this one comes from: offset and length.
+
+        What was put in comes from the whole span that it replaced.
+        """
         first = self._origin(offset)
         last = self._origin(max(offset, offset + length - 1))
         return first[0], max(1, last[1] - first[0])
@@ -56,7 +63,10 @@ def splice(text: str, first: int, last: int, splices: Sequence[Splice]) -> Splic
     pieces: list[_Piece] = []
     position = first
     written = 0
-    for start, end, replacement in [*sorted(item for item in splices if first <= item[0] and item[1] <= last), (last, last, "")]:
+    for start, end, replacement in [
+        *sorted(item for item in splices if first <= item[0] and item[1] <= last),
+        (last, last, ""),
+    ]:
         for part, piece in (
             (text[position:start], _Piece(written, position, start, True)),
             (replacement, _Piece(written + start - position, start, end, False)),

@@ -12,13 +12,16 @@ from secateur.planner.text.positions import located, syntax_error
 
 __all__ = ["TokenCursor"]
 
-_NOT_NAMES: Final = frozenset({TokenType.STRING, TokenType.NUMBER, TokenType.HEREDOC_STRING, TokenType.HEX_STRING, TokenType.BYTE_STRING})
+_NOT_NAMES: Final = frozenset(
+    {TokenType.STRING, TokenType.NUMBER, TokenType.HEREDOC_STRING, TokenType.HEX_STRING, TokenType.BYTE_STRING}
+)
 
 
 class TokenCursor:
     """A position in the tokens of one statement.
 
-    Keywords are compared by their text, upper case, whatever the tokenizer takes them for; a token of two words, such as ``PRIMARY KEY``, counts as its words.
+    Keywords are compared by their text, upper case, whatever the tokenizer takes them for; a token of two words, such
+    as ``PRIMARY KEY``, counts as its words.
     """
 
     def __init__(self, sql: str, tokens: Sequence[Token]) -> None:
@@ -39,7 +42,9 @@ class TokenCursor:
         return self._tokens[self._position].start
 
     def peek(self, ahead: int = 0) -> Token | None:
-        """The next token, or the one ``ahead`` tokens behind it; None at the end. -1 is the token that was taken last."""
+        """The next token, or the one ``ahead`` tokens behind it; None at the end. -1 is the token that was taken
+        last.
+        """
         position = self._position + ahead
         return self._tokens[position] if position < len(self._tokens) else None
 
@@ -52,7 +57,9 @@ class TokenCursor:
         return token
 
     def rest(self) -> tuple[Token, ...]:
-        """All tokens that remain, those of two words whole again, as a parser of queries wants them; the cursor stays, in front of a whole token."""
+        """All tokens that remain, those of two words whole again, as a parser of queries wants them; the cursor stays,
+        in front of a whole token.
+        """
         offset = self.offset
         return tuple(token for token in self._whole if token.start >= offset)
 
@@ -94,10 +101,15 @@ class TokenCursor:
         if not self.accept("MAIN", "."):
             ahead = self.peek(1)
             if ahead is not None and ahead.text == "." and ahead.token_type is TokenType.DOT:
-                raise self.unsupported("a schema in front of a table name", "tables and views are in the schema main, which need not be written")
+                raise self.unsupported(
+                    "a schema in front of a table name",
+                    "tables and views are in the schema main, which need not be written",
+                )
         name = self.name(what)
         if self.at("."):
-            raise self.unsupported("a name of more than two parts", "tables and views are in the schema main, which need not be written")
+            raise self.unsupported(
+                "a name of more than two parts", "tables and views are in the schema main, which need not be written"
+            )
         return name
 
     def names(self, what: str) -> tuple[str, ...]:
@@ -125,7 +137,12 @@ class TokenCursor:
         """The error that something else was expected here."""
         token = self.peek()
         found = "the end of the statement" if token is None else repr(self.sql[token.start : token.end + 1])
-        return syntax_error(f"expected {what}, found {found}", self.sql, self.offset, 1 if token is None else token.end - token.start + 1)
+        return syntax_error(
+            f"expected {what}, found {found}",
+            self.sql,
+            self.offset,
+            1 if token is None else token.end - token.start + 1,
+        )
 
     def word(self) -> str:
         """The text of the next token in capitals; empty at the end."""
@@ -135,7 +152,13 @@ class TokenCursor:
     def unsupported(self, what: str, instead: str) -> NotSupportedError:
         """The error that what comes next is not supported."""
         token = self.peek()
-        return located(NotSupportedError, f"{what} is not supported: {instead}", self.sql, self.offset, 1 if token is None else token.end - token.start + 1)
+        return located(
+            NotSupportedError,
+            f"{what} is not supported: {instead}",
+            self.sql,
+            self.offset,
+            1 if token is None else token.end - token.start + 1,
+        )
 
     def expect_end(self) -> None:
         """Nothing may follow."""
@@ -151,7 +174,11 @@ def is_name(token: Token) -> bool:
 
 
 def _is(token: Token | None, word: str) -> bool:
-    return token is not None and token.token_type not in (TokenType.IDENTIFIER, TokenType.STRING) and token.text.upper() == word
+    return (
+        token is not None
+        and token.token_type not in (TokenType.IDENTIFIER, TokenType.STRING)
+        and token.text.upper() == word
+    )
 
 
 def _split(tokens: Sequence[Token]) -> list[Token]:
@@ -164,6 +191,8 @@ def _split(tokens: Sequence[Token]) -> list[Token]:
         # The words stand at both ends of the token's text; positions in between do not matter to an error.
         start = token.start
         for word in words:
-            found.append(Token(TokenType.VAR, word, line=token.line, col=token.col, start=start, end=start + len(word) - 1))
+            found.append(
+                Token(TokenType.VAR, word, line=token.line, col=token.col, start=start, end=start + len(word) - 1)
+            )
             start += len(word) + 1
     return found

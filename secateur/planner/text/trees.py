@@ -1,4 +1,6 @@
-"""Trees of statements: copies of them, and ways through them that cost less than the library's own, which planning goes hundreds of times a statement."""
+"""Trees of statements: copies of them, and ways through them that cost less than the library's own, which planning goes
+hundreds of times a statement.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ _Tree = TypeVar("_Tree", bound=exp.Expr)
 
 
 def copied(tree: _Tree) -> _Tree:
-    """A copy of a tree, as ``tree.copy()`` at half its cost: what our trees carry beside their nodes are plain values, which copies may share."""
+    """A copy of a tree, as ``tree.copy()`` at half its cost: what our trees carry beside their nodes are plain values,
+    which copies may share.
+    """
     root = tree.__class__()
     pending: list[tuple[exp.Expr, exp.Expr]] = [(tree, root)]
     while pending:

@@ -47,7 +47,9 @@ class ViewText:
     if_not_exists: bool
 
     def finder(self, find: Callable[[str], TableDef | ViewDef]) -> Callable[[str], TableDef | ViewDef]:
-        """The catalog's lookup by name as the query may use it: the view that it makes, or makes anew, is not to be found, not even through other views."""
+        """The catalog's lookup by name as the query may use it: the view that it makes, or makes anew, is not to be
+        found, not even through other views.
+        """
 
         def found(name: str) -> TableDef | ViewDef:
             relation = find(name)
@@ -76,12 +78,18 @@ class ViewText:
         reads = []
         for scan in plan.scans:
             table = find(scan.table) if scan.system is None else SYSTEM_TABLES[scan.system]
-            reads.append(ViewRead(scan.table, tuple((column, str(table.column(column).type)) for column in scan.columns)))
-        return ViewDef(self.name, 0, sql[self.query[0].start : self.query[-1].end + 1], self.renamed, columns, tuple(reads))
+            reads.append(
+                ViewRead(scan.table, tuple((column, str(table.column(column).type)) for column in scan.columns))
+            )
+        return ViewDef(
+            self.name, 0, sql[self.query[0].start : self.query[-1].end + 1], self.renamed, columns, tuple(reads)
+        )
 
 
 def told_apart(names: Sequence[str]) -> Iterator[str]:
-    """The names of columns as a query over them has to call them: of equal names all but the first have a number, as in ``a, a_1, a_2``."""
+    """The names of columns as a query over them has to call them: of equal names all but the first have a number, as in
+    ``a, a_1, a_2``.
+    """
     taken: dict[str, int] = {}
     for name in names:
         key = folded(name)

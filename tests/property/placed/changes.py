@@ -1,6 +1,7 @@
 """Statements that change one of the tables, with queries of :mod:`statements` in them.
 
-Where the dialect leaves open which of several rows decides, the statements have one: what is written is grouped by the key.
+Where the dialect leaves open which of several rows decides, the statements have one: what is written is grouped by the
+key.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ class Changes(Placeable):
         """The table that is changed, and the statement; ``params`` are its parameters then."""
         rng = self.rng
         name = rng.choice(list(self.tables))
-        sql = rng.choice([self._insert, self._insert, self._update, self._update_from, self._delete, self._delete_using, self._merge])(name)
+        sql = rng.choice(
+            [self._insert, self._insert, self._update, self._update_from, self._delete, self._delete_using, self._merge]
+        )(name)
         return name, self.finished(sql)
 
     def _rows(self, columns: str) -> str:
@@ -28,7 +31,11 @@ class Changes(Placeable):
         rng = self.rng
         made = self.query(rng.choice([0, 1, 2]), (), "ii" + columns)
         names = [f"{name} AS c{at}" for at, (name, _) in enumerate(made.columns)]
-        renamed = f"SELECT {', '.join(names)} FROM ({made.sql}) q" if len({name for name, _ in made.columns}) == len(names) else None
+        renamed = (
+            f"SELECT {', '.join(names)} FROM ({made.sql}) q"
+            if len({name for name, _ in made.columns}) == len(names)
+            else None
+        )
         inner = renamed or f"SELECT * FROM ({made.sql}) AS q({', '.join(f'c{at}' for at in range(len(names)))})"
         values = ", ".join(f"max(c{at + 2}) AS v{at}" for at in range(len(columns)))
         keyed = "((c0 % 5) + 0)::INTEGER AS k, (abs(c1) % 3)::INTEGER AS j"
@@ -73,21 +80,40 @@ class Changes(Placeable):
 
     def _delete(self, name: str) -> str:
         reach = self._reach(name)
-        return f"DELETE FROM {name} WHERE {self.predicate(reach, (), 1)} AND {self.key(reach, 'i').text} = {self.constant('i')}"
+        return (
+            f"DELETE FROM {name} WHERE {self.predicate(reach, (), 1)} AND {self.key(reach, 'i').text} ="
+            f" {self.constant('i')}"
+        )
 
     def _delete_using(self, name: str) -> str:
         alias = self.name("x")
         rows = self._rows("i")
         more = self.predicate(self._reach(name), (), 0)
-        return f"DELETE FROM {name} USING ({rows}) {alias} WHERE {name}.k = {alias}.k AND {alias}.v0 > {name}.j AND {more}"
+        return (
+            f"DELETE FROM {name} USING ({rows}) {alias} WHERE {name}.k = {alias}.k AND {alias}.v0 > {name}.j AND {more}"
+        )
 
     def _merge(self, name: str) -> str:
         rng = self.rng
         rows = self._rows("is")
         alias = self.name("x")
         on = f"{name}.k = {alias}.k AND {name}.j = {alias}.j"
-        matched = rng.choice([f"UPDATE SET i = {alias}.v0", "DELETE", f"UPDATE SET s = {alias}.v1, i = {name}.i + 1", "DO NOTHING", "UPDATE SET i = NULL"])
+        matched = rng.choice(
+            [
+                f"UPDATE SET i = {alias}.v0",
+                "DELETE",
+                f"UPDATE SET s = {alias}.v1, i = {name}.i + 1",
+                "DO NOTHING",
+                "UPDATE SET i = NULL",
+            ]
+        )
         condition = rng.choice(["", "", f" AND {alias}.v0 > 0", f" AND {self.predicate(self._reach(name), (), 0)}"])
-        absent = rng.choice(["", f" WHEN NOT MATCHED THEN INSERT (k, j, i, s) VALUES ({alias}.k, {alias}.j, {alias}.v0, {alias}.v1)"] * 2)
+        absent = rng.choice(
+            ["", f" WHEN NOT MATCHED THEN INSERT (k, j, i, s) VALUES ({alias}.k, {alias}.j, {alias}.v0, {alias}.v1)"]
+            * 2
+        )
         by_source = rng.choice(["", "", "", f" WHEN NOT MATCHED BY SOURCE AND {name}.i = 1 THEN DELETE"])
-        return f"MERGE INTO {name} USING ({rows}) {alias} ON {on} WHEN MATCHED{condition} THEN {matched}{absent}{by_source}"
+        return (
+            f"MERGE INTO {name} USING ({rows}) {alias} ON {on} WHEN MATCHED{condition} THEN"
+            f" {matched}{absent}{by_source}"
+        )

@@ -23,11 +23,21 @@ class Expressions(Literals):
         texts: list[str] = []
         for text, kind in listed:
             own = text.rpartition(".")[2]
-            name = own if own in free and rng.random() < 0.7 else free[-1] if rng.random() < 0.3 and free else self.name("c")
+            name = (
+                own
+                if own in free and rng.random() < 0.7
+                else free[-1]
+                if rng.random() < 0.3 and free
+                else self.name("c")
+            )
             if name in free:
                 free.remove(name)
             # The alias of an earlier item may be used in a later one.
-            earlier = [at for at, (_, other) in enumerate(listed[: len(names)]) if other == "i" and re.fullmatch(r"c\d+", names[at])]
+            earlier = [
+                at
+                for at, (_, other) in enumerate(listed[: len(names)])
+                if other == "i" and re.fullmatch(r"c\d+", names[at])
+            ]
             if kind == "i" and earlier and rng.random() < 0.06 and "(" not in text:
                 text = f"{text} + {names[rng.choice(earlier)]}"
             names.append(name)
@@ -104,15 +114,34 @@ class Expressions(Literals):
                 ]
                 return rng.choice(choices)
             case "m":
-                choices = [f"CAST({text} + 1 AS DECIMAL(8, 2))", f"-{text}", f"abs({text})", f"CAST({text} * 2 AS DECIMAL(8, 2))"]
+                choices = [
+                    f"CAST({text} + 1 AS DECIMAL(8, 2))",
+                    f"-{text}",
+                    f"abs({text})",
+                    f"CAST({text} * 2 AS DECIMAL(8, 2))",
+                ]
                 return rng.choice(choices).replace("--", "- -")
             case "f":
-                return rng.choice([f"{text} + 0.5::DOUBLE", f"{text} * -1", f"{text} / 2", f"coalesce({text}, {other})"])
+                return rng.choice(
+                    [f"{text} + 0.5::DOUBLE", f"{text} * -1", f"{text} / 2", f"coalesce({text}, {other})"]
+                )
             case "w":
-                choices = [f"-({text})", f"abs({text})", f"coalesce({text}, {other})", f"({text}) / 1::DECIMAL(38, 0)::DECIMAL(38, 6)"]
+                choices = [
+                    f"-({text})",
+                    f"abs({text})",
+                    f"coalesce({text}, {other})",
+                    f"({text}) / 1::DECIMAL(38, 0)::DECIMAL(38, 6)",
+                ]
                 return rng.choice(choices[:3])
             case "h":
-                return rng.choice([f"-({text})", f"abs({text})", f"coalesce({text}, {other})", f"{self.column(reach, 'i').text}::HUGEINT"])
+                return rng.choice(
+                    [
+                        f"-({text})",
+                        f"abs({text})",
+                        f"coalesce({text}, {other})",
+                        f"{self.column(reach, 'i').text}::HUGEINT",
+                    ]
+                )
             case _:
                 return f"[{self.column(reach, 'i').text}, {self.column(reach, 'i').text}]"
 
@@ -120,21 +149,45 @@ class Expressions(Literals):
         """An aggregate whose value is the same in whatever order it reads the rows."""
         rng = self.rng
         text = self.expression(kind if kind != "l" else "i", reach)
-        condition = f" FILTER ({rng.choice(['WHERE ', 'WHERE ', ''])}{self.predicate(reach, (), 0)})" if rng.random() < 0.15 else ""
+        condition = (
+            f" FILTER ({rng.choice(['WHERE ', 'WHERE ', ''])}{self.predicate(reach, (), 0)})"
+            if rng.random() < 0.15
+            else ""
+        )
         match kind:
             case "i":
                 choices = [f"count({text})", f"sum({text})::BIGINT", f"max({text})", f"count(DISTINCT {text})"]
-                choices += ["count(*)", f"sum(DISTINCT {text})::BIGINT", "count()", f"count_if({self.predicate(reach, (), 0)})"]
-                choices += [f"count(DISTINCT ({text}, {self.column(reach, 's').text}))", f"arg_max({text}, {text})", f"bit_or({text})"]
+                choices += [
+                    "count(*)",
+                    f"sum(DISTINCT {text})::BIGINT",
+                    "count()",
+                    f"count_if({self.predicate(reach, (), 0)})",
+                ]
+                choices += [
+                    f"count(DISTINCT ({text}, {self.column(reach, 's').text}))",
+                    f"arg_max({text}, {text})",
+                    f"bit_or({text})",
+                ]
                 call = rng.choice(choices)
             case "m":
                 call = rng.choice([f"max({text})", f"CAST(sum({text}) AS DECIMAL(8, 2))"])
             case "f":
                 integer = self.column(reach, "i").text
-                call = rng.choice([f"sum({text})", f"avg({text})", f"avg({integer})", f"min({text})", f"avg(DISTINCT {integer})", f"median({integer})"])
+                call = rng.choice(
+                    [
+                        f"sum({text})",
+                        f"avg({text})",
+                        f"avg({integer})",
+                        f"min({text})",
+                        f"avg(DISTINCT {integer})",
+                        f"median({integer})",
+                    ]
+                )
             case "l":
                 order = rng.choice(["", " DESC", " NULLS FIRST", " DESC NULLS LAST"])
-                call = rng.choice([f"list({text} ORDER BY {text}{order})", f"array_agg(DISTINCT {text} ORDER BY {text}{order})"])
+                call = rng.choice(
+                    [f"list({text} ORDER BY {text}{order})", f"array_agg(DISTINCT {text} ORDER BY {text}{order})"]
+                )
             case "s":
                 choices = [f"max({text})", f"min({text})", f"string_agg({text}, '-' ORDER BY {text})"]
                 choices += [f"string_agg(DISTINCT {text}, '-' ORDER BY {text})", f"min({text} || '--')"]
@@ -187,13 +240,25 @@ class Expressions(Literals):
             f"-{key} >= {self.extreme('i')}" if key[0] not in "-\0" else "TRUE",
             f"{key} + 1 = {self.extreme('i')}",
             f"{key}::VARCHAR = '{rng.choice([-1, 0, 1])}'",
-            f"({key}, {self.column(reach, 'i').text}) {rng.choice(['=', '<', '>='])} ({self.constant('i')}, {self.constant('i')})",
-            f"({key}, {self.column(reach, 'i').text}) IN (({self.constant('i')}, {self.constant('i')}), ({self.constant('i')}, 1))",
-            f"{text} {rng.choice(['LIKE', 'NOT LIKE', 'ILIKE', 'GLOB'])} '{rng.choice(['a%', '%', '_', 'É', '--%', '*'])}'",
+            (
+                f"({key}, {self.column(reach, 'i').text}) {rng.choice(['=', '<', '>='])} ({self.constant('i')},"
+                f" {self.constant('i')})"
+            ),
+            (
+                f"({key}, {self.column(reach, 'i').text}) IN (({self.constant('i')}, {self.constant('i')}),"
+                f" ({self.constant('i')}, 1))"
+            ),
+            (
+                f"{text} {rng.choice(['LIKE', 'NOT LIKE', 'ILIKE', 'GLOB'])}"
+                f" '{rng.choice(['a%', '%', '_', 'É', '--%', '*'])}'"
+            ),
             f"{text} SIMILAR TO '[a-c]'",
             f"starts_with({text}, 'a')",
             f"{rng.choice(['TRUE', 'NULL', '1 = 1'])}",
-            f"{self.column(reach, 'd').text} <= {rng.choice(['current_date', 'today()', 'now()::TIMESTAMP', 'localtimestamp'])}",
+            (
+                f"{self.column(reach, 'd').text} <="
+                f" {rng.choice(['current_date', 'today()', 'now()::TIMESTAMP', 'localtimestamp'])}"
+            ),
             f"{self.column(reach, 'd').text} >= TIMESTAMP '2024-01-02 12:00:00'",
         ]
         return rng.choice(choices)
@@ -203,7 +268,18 @@ class Expressions(Literals):
         rng = self.rng
         around = (*outer, *reach) if rng.random() < 0.6 else ()
         column = self.key(reach, "i")
-        kinds = ["IN"] * 3 + ["NOT IN", "EXISTS", "EXISTS", "NOT EXISTS", "scalar", "scalar", "ANY", "ALL", "row", "array"]
+        kinds = ["IN"] * 3 + [
+            "NOT IN",
+            "EXISTS",
+            "EXISTS",
+            "NOT EXISTS",
+            "scalar",
+            "scalar",
+            "ANY",
+            "ALL",
+            "row",
+            "array",
+        ]
         match rng.choice(kinds):
             case "IN":
                 return f"{column.text} IN ({self.query(depth - 1, around, 'i').sql})"
@@ -214,7 +290,10 @@ class Expressions(Literals):
             case "NOT EXISTS":
                 return f"NOT EXISTS ({self.query(depth - 1, around, None).sql})"
             case "ANY" | "ALL" as quantifier:
-                return f"{column.text} {rng.choice(['=', '<', '<>'])} {quantifier} ({self.query(depth - 1, around, 'i').sql})"
+                return (
+                    f"{column.text} {rng.choice(['=', '<', '<>'])} {quantifier}"
+                    f" ({self.query(depth - 1, around, 'i').sql})"
+                )
             case "row":
                 row = f"({column.text}, {self.column(reach, 'i').text})"
                 return f"{row} {rng.choice(['', 'NOT '])}IN ({self.query(depth - 1, around, 'ii').sql})"

@@ -38,7 +38,11 @@ class Joins(Sources):
         if depth > 1 and rng.random() < 0.1 and not right.sql.startswith("unnest("):  # refused: docs/sql.md
             right = self._joined(right, 0, outer)
             is_named = rng.random() < 0.6 and len({name for name, _ in right.starred}) == len(right.starred)
-            right = self.renamed(f"({right.sql})", right.starred) if is_named else Source(f"({right.sql})", right.reach, right.starred)
+            right = (
+                self.renamed(f"({right.sql})", right.starred)
+                if is_named
+                else Source(f"({right.sql})", right.reach, right.starred)
+            )
         both = (*left.reach, *right.reach), (*left.starred, *right.starred)
         match kind:
             case "," | "CROSS JOIN":
@@ -62,7 +66,9 @@ class Joins(Sources):
         left_key, value = self.key(left.reach, "i").text, self.column(left.reach, "i").text
         if "." not in value:
             return Source(f"{left.sql}, {right.sql}", *both)
-        compared = rng.choice([f"{value} >= {alias}.j", f"{value} > {alias}.j", f"{value} <= {alias}.j", f"{alias}.j < {value}"])
+        compared = rng.choice(
+            [f"{value} >= {alias}.j", f"{value} > {alias}.j", f"{value} <= {alias}.j", f"{alias}.j < {value}"]
+        )
         return Source(f"{left.sql} {how} {right.sql} ON {left_key} = {alias}.k AND {compared}", *both)
 
     def _unnested(self, left: Source) -> Source:
@@ -84,15 +90,31 @@ class Joins(Sources):
     def _lateral(self, left: Source, depth: int, outer: tuple[Column, ...]) -> Source:
         rng = self.rng
         alias = self.name("x")
-        made = self.query(depth - 1, (*outer, *left.reach), None) if rng.random() < 0.5 else self._correlated(left.reach, outer)
+        made = (
+            self.query(depth - 1, (*outer, *left.reach), None)
+            if rng.random() < 0.5
+            else self._correlated(left.reach, outer)
+        )
         columns = made.columns
         named = alias
         if rng.random() < 0.15:
             columns = tuple((self.name("n"), kind) for _, kind in columns)
             named = f"AS {alias}({', '.join(name for name, _ in columns)})"
         right = source_of("", alias, columns)
-        how, behind = rng.choice([(",", ""), (", LATERAL", ""), ("LEFT JOIN LATERAL", " ON TRUE"), ("JOIN LATERAL", " ON TRUE"), ("CROSS JOIN LATERAL", "")])
-        return Source(f"{left.sql} {how} ({made.sql}) {named}{behind}", (*left.reach, *right.reach), (*left.starred, *right.starred))
+        how, behind = rng.choice(
+            [
+                (",", ""),
+                (", LATERAL", ""),
+                ("LEFT JOIN LATERAL", " ON TRUE"),
+                ("JOIN LATERAL", " ON TRUE"),
+                ("CROSS JOIN LATERAL", ""),
+            ]
+        )
+        return Source(
+            f"{left.sql} {how} ({made.sql}) {named}{behind}",
+            (*left.reach, *right.reach),
+            (*left.starred, *right.starred),
+        )
 
     def _correlated(self, around: tuple[Column, ...], outer: tuple[Column, ...]) -> Made:
         """A query of the rows that equal the rows around it, perhaps the first of them only."""
@@ -106,7 +128,11 @@ class Joins(Sources):
     def _merged(self, kind: str, left: Source, right: Source) -> Source:
         rng = self.rng
         ours, theirs = [name for name, _ in left.starred], dict(right.starred)
-        shared = [(name, kind) for name, kind in left.starred if ours.count(name) == 1 and theirs.get(name) == kind and kind != "l"]
+        shared = [
+            (name, kind)
+            for name, kind in left.starred
+            if ours.count(name) == 1 and theirs.get(name) == kind and kind != "l"
+        ]
         how = rng.choice(["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", *_ONES])
         if not shared:
             return Source(f"{left.sql}, {right.sql}", (*left.reach, *right.reach), (*left.starred, *right.starred))
@@ -115,15 +141,27 @@ class Joins(Sources):
         used = dict(shared) if natural else dict(rng.sample(shared, rng.choice([1, 1, min(2, len(shared))])))
         if not natural and "k" in dict(shared) and rng.random() < 0.6:
             used = {"k": "i"}
-        sql = f"{left.sql} NATURAL {how} {right.sql}" if natural else f"{left.sql} {how} {right.sql} USING ({', '.join(used)})"
+        sql = (
+            f"{left.sql} NATURAL {how} {right.sql}"
+            if natural
+            else f"{left.sql} {how} {right.sql} USING ({', '.join(used)})"
+        )
         if only:
             return Source(sql, left.reach, left.starred)
         merged = tuple(Column(name, kind) for name, kind in used.items())
-        return Source(sql, (*left.reach, *right.reach, *merged), (*left.starred, *(column for column in right.starred if column[0] not in used)))
+        return Source(
+            sql,
+            (*left.reach, *right.reach, *merged),
+            (*left.starred, *(column for column in right.starred if column[0] not in used)),
+        )
 
     def _on(self, left: tuple[Column, ...], right: tuple[Column, ...], outer: tuple[Column, ...], depth: int) -> str:
         rng = self.rng
-        ours = self.key(left, "i") if rng.random() < 0.8 else self.column([column for column in left if column.kind != "l"] or left)
+        ours = (
+            self.key(left, "i")
+            if rng.random() < 0.8
+            else self.column([column for column in left if column.kind != "l"] or left)
+        )
         theirs = self.key(right, ours.kind)
         parts = [f"{ours.text} {rng.choice(['='] * 9 + ['<', 'IS NOT DISTINCT FROM'])} {theirs.text}"]
         if rng.random() < 0.25:

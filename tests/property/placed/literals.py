@@ -35,7 +35,15 @@ _EXTREMES = [
     "'infinity'::DOUBLE",
     "'nan'::DOUBLE",
 ]
-_TYPES = {"i": "BIGINT", "s": "VARCHAR", "d": "DATE", "m": "DECIMAL(8, 2)", "f": "DOUBLE", "w": "DECIMAL(38, 6)", "h": "HUGEINT"}
+_TYPES = {
+    "i": "BIGINT",
+    "s": "VARCHAR",
+    "d": "DATE",
+    "m": "DECIMAL(8, 2)",
+    "f": "DOUBLE",
+    "w": "DECIMAL(38, 6)",
+    "h": "HUGEINT",
+}
 
 
 class Literals(Maker):
@@ -55,7 +63,9 @@ class Literals(Maker):
                 quoted = value.replace("'", "''")
                 text = f"$q${value}$q$" if rng.random() < 0.06 else f"'{quoted}'"
             case "d":
-                return rng.choice(["DATE '2024-01-0{}'", "'2024-01-0{}'::DATE", "make_date(2024, 1, {})"]).format(rng.randint(1, 4))
+                return rng.choice(["DATE '2024-01-0{}'", "'2024-01-0{}'::DATE", "make_date(2024, 1, {})"]).format(
+                    rng.randint(1, 4)
+                )
             case "m":
                 return rng.choice(["0.25", "1.50", "1"]) + "::DECIMAL(8, 2)"
             case "f":
@@ -64,7 +74,9 @@ class Literals(Maker):
                 wide = ["0", "1.5", "12345678901234567890123456789.012345", "-12345678901234567890123456789.012346"]
                 return rng.choice(wide) + "::DECIMAL(38, 6)"
             case "h":
-                return rng.choice(["0", "9223372036854775808", "(-12345678901234567890123456789012345678)"]) + "::HUGEINT"
+                return (
+                    rng.choice(["0", "9223372036854775808", "(-12345678901234567890123456789012345678)"]) + "::HUGEINT"
+                )
             case _:
                 return "[1, 2]"
         if rng.random() < 0.08:

@@ -18,7 +18,9 @@ class Selects(Windows):
         where = self.where(source.reach, outer, depth)
         if kinds is None and rng.random() < 0.15 and len({name for name, _ in source.starred}) == len(source.starred):
             return self._starred(source, where)
-        kinds = kinds or "".join(rng.choice("iiisdmflwh" if rng.random() < 0.5 else "iis") for _ in range(rng.choice([1, 2, 2, 3, 4])))
+        kinds = kinds or "".join(
+            rng.choice("iiisdmflwh" if rng.random() < 0.5 else "iis") for _ in range(rng.choice([1, 2, 2, 3, 4]))
+        )
         shapes = [self._plain] * 4 + [self._grouped] * 4 + [self._total] + [self.windowed] * 2 + [self._distinct]
         return rng.choice(shapes)(source, where, kinds, outer, depth)
 
@@ -33,7 +35,10 @@ class Selects(Windows):
         holder = source.reach[0].text.rpartition(".")
         mine = [column for column in source.reach if column.text.startswith(f"{holder[0]}.")]
         if holder[0] and rng.random() < 0.6:
-            columns, qualifier = tuple((column.text.rpartition(".")[2], column.kind) for column in mine), f"{holder[0]}."
+            columns, qualifier = (
+                tuple((column.text.rpartition(".")[2], column.kind) for column in mine),
+                f"{holder[0]}.",
+            )
         name, kind = rng.choice(columns)
         rest = tuple(column for column in columns if column[0] != name)
         behind = f" FROM {source.sql}{where}"
@@ -48,7 +53,9 @@ class Selects(Windows):
         renamed = tuple((new, kind) if column[0] == name else column for column in columns)
         match rng.choice(changes):
             case "EXCLUDE":
-                return Made(f"SELECT {qualifier}* {rng.choice(['EXCLUDE', 'EXCLUDE', 'EXCEPT'])} ({name}){behind}", rest)
+                return Made(
+                    f"SELECT {qualifier}* {rng.choice(['EXCLUDE', 'EXCLUDE', 'EXCEPT'])} ({name}){behind}", rest
+                )
             case "REPLACE":
                 return Made(f"SELECT {qualifier}* REPLACE ({qualifier}{name} + {added} AS {name}){behind}", columns)
             case "RENAME":
@@ -58,9 +65,19 @@ class Selects(Windows):
                 return Made(f"SELECT {qualifier}* EXCLUDE ({name}) RENAME ({other} AS {new}){behind}", kept)
             case "REPLACE RENAME" if rest:
                 moved = tuple((new, other_kind) if column[0] == other else column for column in columns)
-                return Made(f"SELECT {qualifier}* REPLACE ({qualifier}{name} + {added} AS {name}) RENAME ({other} AS {new}){behind}", moved)
+                return Made(
+                    f"SELECT {qualifier}* REPLACE ({qualifier}{name} + {added} AS {name}) RENAME ({other} AS"
+                    f" {new}){behind}",
+                    moved,
+                )
             case "COLUMNS" if not qualifier:
-                listed = rng.choice([f"COLUMNS(c -> c <> '{name}')", f"COLUMNS(lambda c: c <> '{name}')", f"COLUMNS(* EXCLUDE ({name}))"])
+                listed = rng.choice(
+                    [
+                        f"COLUMNS(c -> c <> '{name}')",
+                        f"COLUMNS(lambda c: c <> '{name}')",
+                        f"COLUMNS(* EXCLUDE ({name}))",
+                    ]
+                )
                 return Made(f"SELECT {listed}{behind}", rest)
             case _:
                 return Made(f"SELECT {qualifier}*{behind}", columns)
@@ -70,7 +87,9 @@ class Selects(Windows):
         items = []
         for kind in kinds:
             deep = kind == "i" and depth > 0 and rng.random() < 0.12
-            items.append((self.scalar(depth - 1, (*outer, *source.reach)) if deep else self.expression(kind, source.reach), kind))
+            items.append(
+                (self.scalar(depth - 1, (*outer, *source.reach)) if deep else self.expression(kind, source.reach), kind)
+            )
         text, columns = self.items(items)
         named = [name for name, kind in columns if kind == "i" and name.startswith("c") and name != "c"]
         if named and not where and rng.random() < 0.1:
@@ -85,9 +104,17 @@ class Selects(Windows):
         text, columns = self.items([(self.expression(kind, source.reach), kind) for kind in kinds])
         if rng.random() < 0.5:
             return Made(f"SELECT DISTINCT {text} FROM {source.sql}{where}", columns)
-        keys = [self.position(0) if rng.random() < 0.3 else self.column(source.reach).text for _ in range(rng.choice([1, 1, 2]))]
-        order = [f"{key}{rng.choice(['', '', ' DESC', ' NULLS FIRST'])}" for key in keys] + [self.position(at) for at in range(len(kinds))]
-        return Made(f"SELECT DISTINCT ON ({', '.join(keys)}) {text} FROM {source.sql}{where} ORDER BY {', '.join(order)}", columns)
+        keys = [
+            self.position(0) if rng.random() < 0.3 else self.column(source.reach).text
+            for _ in range(rng.choice([1, 1, 2]))
+        ]
+        order = [f"{key}{rng.choice(['', '', ' DESC', ' NULLS FIRST'])}" for key in keys] + [
+            self.position(at) for at in range(len(kinds))
+        ]
+        return Made(
+            f"SELECT DISTINCT ON ({', '.join(keys)}) {text} FROM {source.sql}{where} ORDER BY {', '.join(order)}",
+            columns,
+        )
 
     def _total(self, source: Source, where: str, kinds: str, outer: tuple[Column, ...], depth: int) -> Made:
         rng = self.rng
@@ -114,7 +141,14 @@ class Selects(Windows):
             if alike and rng.random() < 0.6:
                 items.append((rng.choice(alike), kind))
             elif kind == "i" and sets and rng.random() < 0.3:
-                items.append((f"{rng.choice(['grouping', 'grouping_id'])}({', '.join(rng.sample(texts, rng.choice([1, len(texts)])))})", kind))
+                items.append(
+                    (
+                        (
+                            f"{rng.choice(['grouping', 'grouping_id'])}({', '.join(rng.sample(texts, rng.choice([1, len(texts)])))})"
+                        ),
+                        kind,
+                    )
+                )
             elif kind == "i" and rng.random() < 0.12:
                 call = rng.choice(["rank()", "count(*)", "max(count(*))", "sum(count(*))"])
                 text = f"{call} OVER ({self.partition(keys)} ORDER BY count(*), {texts[0]})"
@@ -133,7 +167,10 @@ class Selects(Windows):
             "ordinals": ", ".join(map(self.position, range(len(keys)))),
             "ROLLUP": f"ROLLUP ({', '.join(named)})",
             "CUBE": f"CUBE ({', '.join(named)})",
-            "SETS": f"GROUPING SETS (({', '.join(named)}), ({named[0]}), {rng.choice(['()', f'ROLLUP ({named[-1]})', named[-1]])})",
+            "SETS": (
+                f"GROUPING SETS (({', '.join(named)}), ({named[0]}),"
+                f" {rng.choice(['()', f'ROLLUP ({named[-1]})', named[-1]])})"
+            ),
             "mixed": f"{named[0]}, {rng.choice(['ROLLUP', 'CUBE'])} ({', '.join(named[1:] or named)})",
         }[by]
         having = ""

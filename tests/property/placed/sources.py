@@ -1,4 +1,6 @@
-"""What stands in FROM: tables, common table expressions, subqueries, VALUES and table functions, with or without names for their columns."""
+"""What stands in FROM: tables, common table expressions, subqueries, VALUES and table functions, with or without names
+for their columns.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,11 @@ class Sources(Expressions):
         made = self.query(depth - 1, (), None)
         if rng.random() < 0.2:
             return self.renamed(f"({made.sql})", made.columns)
-        return source_of(rng.choice([f"({made.sql}) {alias}", f"({made.sql}) AS {alias}", f"{alias}: ({made.sql})"]), alias, made.columns)
+        return source_of(
+            rng.choice([f"({made.sql}) {alias}", f"({made.sql}) AS {alias}", f"{alias}: ({made.sql})"]),
+            alias,
+            made.columns,
+        )
 
     def visible_tables(self) -> list[tuple[str, Columns]]:
         """The tables that no common table expression hides."""
@@ -79,6 +85,9 @@ class Sources(Expressions):
         """An item of FROM whose alias gives names to its columns, to all or to the first of them."""
         rng = self.rng
         alias = self.name("x")
-        given = [self.name("n") if rng.random() < 0.9 else f'"N {self.name("n")}"' for _ in columns[: rng.randint(1, len(columns))]]
+        given = [
+            self.name("n") if rng.random() < 0.9 else f'"N {self.name("n")}"'
+            for _ in columns[: rng.randint(1, len(columns))]
+        ]
         named = tuple((given[at] if at < len(given) else name, kind) for at, (name, kind) in enumerate(columns))
         return source_of(f"{sql} {rng.choice(['AS ', 'AS ', ''])}{alias}({', '.join(given)})", alias, named)

@@ -1,4 +1,7 @@
-"""How a statement is written: comments between words, names in other letters, trailing semicolons. Its meaning stays."""
+"""How a statement is written: comments between words, names in other letters, trailing semicolons.
+
+Its meaning stays.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,23 @@ def spelled(rng: random.Random, sql: str) -> str:
     share = rng.choice([0.1, 0.5, 1.0])
     sql = re.sub(
         r" (WHERE|FROM|JOIN|GROUP BY|ORDER BY|ON|AND|UNION|HAVING) ",
-        lambda found: f" {rng.choice(_COMMENTS)} {found[1]} " if rng.random() < share / 2 else f" {found[1].lower()} " if rng.random() < share else found[0],
+        lambda found: (
+            f" {rng.choice(_COMMENTS)} {found[1]} "
+            if rng.random() < share / 2
+            else f" {found[1].lower()} "
+            if rng.random() < share
+            else found[0]
+        ),
         sql,
     )
-    sql = re.sub(r"\bx(\d+)\.([a-z])\b", lambda found: f"X{found[1]}.{found[2].upper()}" if rng.random() < share else found[0], sql)
-    sql = re.sub(r"\bx(\d+)\.([a-z])\b", lambda found: f'"x{found[1]}"."{found[2].upper()}"' if rng.random() < share else found[0], sql)
+    sql = re.sub(
+        r"\bx(\d+)\.([a-z])\b",
+        lambda found: f"X{found[1]}.{found[2].upper()}" if rng.random() < share else found[0],
+        sql,
+    )
+    sql = re.sub(
+        r"\bx(\d+)\.([a-z])\b",
+        lambda found: f'"x{found[1]}"."{found[2].upper()}"' if rng.random() < share else found[0],
+        sql,
+    )
     return sql + rng.choice(["", ";", " -- end", " ; ", "\n"])

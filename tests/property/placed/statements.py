@@ -22,7 +22,9 @@ class Placeable(Selects):
         return self.finished(self.query(self.rng.choice([1, 1, 2, 2, 3]), (), None, ctes=True).sql)
 
     def finished(self, sql: str) -> str:
-        """The text with the numbers of its parameters, of which ``params`` has the values then, in one of its spellings."""
+        """The text with the numbers of its parameters, of which ``params`` has the values then, in one of its
+        spellings.
+        """
         used = list(dict.fromkeys(re.findall("\0(\\d+)\0", sql)))
         self.params = [self.params[int(number) - 1] for number in used]
         sql = spelled(self.rng, sql)
@@ -44,7 +46,10 @@ class Placeable(Selects):
         rng = self.rng
         if rng.random() < 0.5:
             positions = rng.sample(range(len(made.columns)), len(made.columns))
-            order = ", ".join(f"{self.position(at)}{rng.choice(['', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST'])}" for at in positions)
+            order = ", ".join(
+                f"{self.position(at)}{rng.choice(['', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST'])}"
+                for at in positions
+            )
             return Made(f"{made.sql} ORDER BY {order} {rng.choice(_LIMITS)}", made.columns)
         limit = rng.choice([*_LIMITS, "", "LIMIT 0", "LIMIT (SELECT 2)", "FETCH FIRST 2 ROWS ONLY", "LIMIT 50%"])
         return Made(f"{made.sql} ORDER BY ALL{rng.choice(['', ' DESC'])} {limit}", made.columns)
@@ -91,15 +96,34 @@ class Placeable(Selects):
         kinds = kinds or "".join(rng.choice("iisdw") for _ in range(rng.choice([1, 2, 2])))
         parts = [self.query(depth - 1, outer, kinds) for _ in range(rng.choice([2, 2, 2, 3]))]
         if rng.random() < 0.1:
-            names = [f"SELECT {', '.join(f'{name} AS {kind}{at}' for at, (name, kind) in enumerate(part.columns))} FROM ({part.sql})" for part in parts]
+            names = [
+                f"SELECT {', '.join(f'{name} AS {kind}{at}' for at, (name, kind) in enumerate(part.columns))} FROM"
+                f" ({part.sql})"
+                for part in parts
+            ]
             columns = tuple((f"{kind}{at}", kind) for at, (_, kind) in enumerate(parts[0].columns))
             return Made(f" UNION {rng.choice(['', 'ALL '])}BY NAME ".join(f"({name})" for name in names), columns)
-        operations = ["UNION ALL", "UNION ALL", "UNION", "UNION", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL", "UNION DISTINCT"]
+        operations = [
+            "UNION ALL",
+            "UNION ALL",
+            "UNION",
+            "UNION",
+            "INTERSECT",
+            "EXCEPT",
+            "INTERSECT ALL",
+            "EXCEPT ALL",
+            "UNION DISTINCT",
+        ]
         if rng.random() < 0.3:  # which binds closer decides
             texts = [f"({part.sql})" for part in parts]
             joined = texts[0]
             for text in texts[1:]:
                 joined = f"{joined} {rng.choice(operations)} {text}"
             return Made(joined, parts[0].columns)
-        bare = rng.random() < 0.3 and not any(re.search(r"WITH| ORDER BY | LIMIT | OFFSET ", part.sql) for part in parts)
-        return Made(f" {rng.choice(operations)} ".join(part.sql if bare else f"({part.sql})" for part in parts), parts[0].columns)
+        bare = rng.random() < 0.3 and not any(
+            re.search(r"WITH| ORDER BY | LIMIT | OFFSET ", part.sql) for part in parts
+        )
+        return Made(
+            f" {rng.choice(operations)} ".join(part.sql if bare else f"({part.sql})" for part in parts),
+            parts[0].columns,
+        )

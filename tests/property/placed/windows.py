@@ -54,15 +54,31 @@ class Windows(Joins):
             use, window = f"(w {order} {frame})", f" WINDOW w AS ({partition})"
         text = self.column(source.reach, "i").text
         condition = f" FILTER (WHERE {self.predicate(source.reach, (), 0)})" if rng.random() < 0.2 else ""
-        calls = [f"count(*){condition} OVER {use}", f"(sum({text}){condition} OVER {use})::BIGINT", f"max({text}) OVER {use}", f"count({text}) OVER {use}"]
+        calls = [
+            f"count(*){condition} OVER {use}",
+            f"(sum({text}){condition} OVER {use})::BIGINT",
+            f"max({text}) OVER {use}",
+            f"count({text}) OVER {use}",
+        ]
         if order:
             calls += [f"rank() OVER {use}", f"dense_rank() OVER {use}", f"(cume_dist() OVER {use} * 60)::BIGINT"]
         if is_total:
-            calls += [f"row_number() OVER {use}", f"lag({text}) OVER {use}", f"lead({text}, 2, -5) OVER {use}", f"ntile(2) OVER {use}"]
-            calls += [f"first_value({text}) OVER {use}", f"last_value({text} IGNORE NULLS) OVER {use}", f"nth_value({text}, 2) OVER {use}"]
+            calls += [
+                f"row_number() OVER {use}",
+                f"lag({text}) OVER {use}",
+                f"lead({text}, 2, -5) OVER {use}",
+                f"ntile(2) OVER {use}",
+            ]
+            calls += [
+                f"first_value({text}) OVER {use}",
+                f"last_value({text} IGNORE NULLS) OVER {use}",
+                f"nth_value({text}, 2) OVER {use}",
+            ]
         items = [(rng.choice(calls) if kind == "i" else self.expression(kind, source.reach), kind) for kind in kinds]
         listed, columns = self.items(items)
-        qualify = f" QUALIFY {rng.choice(calls)} {rng.choice(['<=', '>'])} {rng.choice([1, 2])}" if rng.random() < 0.4 else ""
+        qualify = (
+            f" QUALIFY {rng.choice(calls)} {rng.choice(['<=', '>'])} {rng.choice([1, 2])}" if rng.random() < 0.4 else ""
+        )
         named = [name for name, kind in columns if kind == "i" and name.startswith("c") and name != "c"]
         if not qualify and named and rng.random() < 0.3:
             qualify = f" QUALIFY {rng.choice(named)} {rng.choice(['<=', '>'])} {rng.choice([1, 2])}"

@@ -1,4 +1,6 @@
-"""A cluster with real sockets and no engine: the controller knows a few statements by heart, the members answer them with Python functions."""
+"""A cluster with real sockets and no engine: the controller knows a few statements by heart, the members answer them
+with Python functions.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +39,18 @@ ORDERS = TableDef(
     primary_key=("customer_id", "id"),
     scheme=PartitionScheme((HashComponent(("customer_id",), 8),), None, (("customer_id", VARCHAR),)),
 )
-COUNTRIES = TableDef("countries", 8, (Column("code", VARCHAR, False), Column("name", VARCHAR)), ("code",), PartitionScheme(), replicated=True)
+COUNTRIES = TableDef(
+    "countries",
+    8,
+    (Column("code", VARCHAR, False), Column("name", VARCHAR)),
+    ("code",),
+    PartitionScheme(),
+    replicated=True,
+)
 
-ONE_KEY: Node = Keys(Box.of({"customer_id": Constraint((Choice(tests=(ParameterComparison(Comparison.IN, (Parameter(0),)),)),))}))
+ONE_KEY: Node = Keys(
+    Box.of({"customer_id": Constraint((Choice(tests=(ParameterComparison(Comparison.IN, (Parameter(0),)),)),))})
+)
 assert UNCONSTRAINED.choices == ()
 
 Run = Callable[[pa.Table, list[Any]], pa.Table]
@@ -52,7 +63,9 @@ class Statement:
     node: Node = field(default_factory=All)
     run: Run = field(default=lambda rows, _: rows)
     table: TableDef = ORDERS
-    columns: list[list[str]] = field(default_factory=lambda: [["customer_id", "VARCHAR"], ["id", "BIGINT"], ["amount", "DOUBLE"]])
+    columns: list[list[str]] = field(
+        default_factory=lambda: [["customer_id", "VARCHAR"], ["id", "BIGINT"], ["amount", "DOUBLE"]]
+    )
     parameter_count: int = 0
     parameter_names: tuple[str, ...] = ()
     empty: pa.Table | None = field(default_factory=lambda: ORDERS.arrow_schema.empty_table())
@@ -109,7 +122,9 @@ class _Party:
 
 class _Controller(_Party):
     def on_hello(self, _: Request) -> Reply:
-        return Reply({"cluster_id": self.cluster.cluster_id, **self.cluster.versions()}, pack(self.cluster.topology.to_wire()))
+        return Reply(
+            {"cluster_id": self.cluster.cluster_id, **self.cluster.versions()}, pack(self.cluster.topology.to_wire())
+        )
 
     def on_topology(self, _: Request) -> Reply:
         if self.cluster.topologies:
@@ -135,12 +150,19 @@ class _Controller(_Party):
         return Reply({"statement": header, **self.cluster.versions()}, payload)
 
     def on_explain(self, request: Request) -> Reply:
-        return Reply({"text": f"plan of {request.args['sql']}", "json": {"params": request.args["params"], "settings": request.args["settings"]}})
+        return Reply(
+            {
+                "text": f"plan of {request.args['sql']}",
+                "json": {"params": request.args["params"], "settings": request.args["settings"]},
+            }
+        )
 
     def on_load_publish(self, request: Request) -> Reply:
         args = request.args
         staged = self.cluster.staged.pop(args["load_id"], {})
-        if args["mode"] == "append" and any(rows.num_rows and "taken" in rows.column(0).to_pylist() for rows in staged.values()):
+        if args["mode"] == "append" and any(
+            rows.num_rows and "taken" in rows.column(0).to_pylist() for rows in staged.values()
+        ):
             raise DuplicateKeyError("table Orders has the key ('taken', 1) already", table="Orders")
         assert {(partition, 0) for partition in args["parts"]} == staged.keys()
         if args["mode"] == "overwrite":
@@ -168,10 +190,17 @@ class _Member(_Party):
         statement = self.cluster.statements[args["plan"]]
         self.cluster.executed.append({"member": self.name, **args})
         ids = statement.tree().bind(args["params"]).ids if args["pruning"] else statement.tree().live_ids()
-        owners = {self.name} if statement.table.replicated else {self.cluster.ownership.primary(p) for p in ids} or {self.name}
+        owners = (
+            {self.name}
+            if statement.table.replicated
+            else {self.cluster.ownership.primary(p) for p in ids} or {self.name}
+        )
         if self.name not in owners:
             raise TopologyChangedError(f"{self.name} owns none of these")
-        rows = pa.concat_tables([self.cluster.rows.get(p, ORDERS.arrow_schema.empty_table()) for p in ids] or [ORDERS.arrow_schema.empty_table()])
+        rows = pa.concat_tables(
+            [self.cluster.rows.get(p, ORDERS.arrow_schema.empty_table()) for p in ids]
+            or [ORDERS.arrow_schema.empty_table()]
+        )
         header = {
             "execution": "local" if len(owners) == 1 else "distributed",
             "members": sorted(owners),
@@ -243,10 +272,21 @@ class FakeCluster:
         self._thread = threading.Thread(target=self._loop.run_forever, name="fake cluster")
         self._thread.start()
         self.controller = self.run(self._start(lambda: _Controller("controller", self)))
-        self.members = {f"m{n}": self.run(self._start(lambda n=n: _Member(f"m{n}", self))) for n in range(1, member_count + 1)}
-        addresses = tuple(MemberAddress(name, member.server.host, member.server.port) for name, member in self.members.items())
+        self.members = {
+            f"m{n}": self.run(self._start(lambda n=n: _Member(f"m{n}", self))) for n in range(1, member_count + 1)
+        }
+        addresses = tuple(
+            MemberAddress(name, member.server.host, member.server.port) for name, member in self.members.items()
+        )
         ownership = assign(ORDERS.partition_count, list(self.members), 2)
-        self.topology = Topology(1, addresses, {ORDERS.scheme.affinity_group(): ownership, COUNTRIES.scheme.affinity_group(): assign(1, list(self.members), 1)})
+        self.topology = Topology(
+            1,
+            addresses,
+            {
+                ORDERS.scheme.affinity_group(): ownership,
+                COUNTRIES.scheme.affinity_group(): assign(1, list(self.members), 1),
+            },
+        )
 
     async def _start(self, make: Callable[[], Any]) -> Any:
         party = make()
@@ -299,7 +339,9 @@ class FakeCluster:
 
 
 def orders(*rows: tuple[str, int, float | None]) -> pa.Table:
-    return pa.Table.from_pylist([dict(zip(("customer_id", "id", "amount"), row, strict=True)) for row in rows], schema=ORDERS.arrow_schema)
+    return pa.Table.from_pylist(
+        [dict(zip(("customer_id", "id", "amount"), row, strict=True)) for row in rows], schema=ORDERS.arrow_schema
+    )
 
 
 def of_customer(rows: pa.Table, params: list[Any]) -> pa.Table:

@@ -36,7 +36,11 @@ def test_what_holds_a_table_is_taken(data: Any) -> None:
 
 
 def test_rows_may_name_different_columns() -> None:
-    assert as_table([{"x": 1}, {"y": "a"}, {"x": 2, "y": None}]).to_pylist() == [{"x": 1, "y": None}, {"x": None, "y": "a"}, {"x": 2, "y": None}]
+    assert as_table([{"x": 1}, {"y": "a"}, {"x": 2, "y": None}]).to_pylist() == [
+        {"x": 1, "y": None},
+        {"x": None, "y": "a"},
+        {"x": 2, "y": None},
+    ]
 
 
 @pytest.mark.parametrize("data", [[], (), {}, [{}]])
@@ -58,7 +62,9 @@ def test_a_pandas_frame_without_its_index() -> None:
         pytest.param([(1, "a")], "a list of dicts, one a row", id="list of tuples"),
         pytest.param([{"x": 1}, {"x": "a"}], "the list does not convert to Arrow", id="rows of mixed types"),
         pytest.param("it's.csv", r"execute COPY table FROM 'it''s.csv'", id="path as text"),
-        pytest.param(Path("rows.parquet"), r"'rows.parquet' is a path, .* execute COPY table FROM 'rows.parquet'", id="path"),
+        pytest.param(
+            Path("rows.parquet"), r"'rows.parquet' is a path, .* execute COPY table FROM 'rows.parquet'", id="path"
+        ),
         pytest.param(pl.DataFrame({"x": [1]}).lazy(), r"of a lazy frame, its collect\(\)", id="lazy frame"),
         pytest.param(pyarrow.dataset.dataset(TABLE), r"of a dataset, its scanner\(\).to_reader\(\)", id="dataset"),
         pytest.param((batch for batch in TABLE.to_batches()), "RecordBatchReader.from_batches", id="generator"),

@@ -9,7 +9,14 @@ import pytest
 
 from secateur import errors
 from secateur.client import Connection, connect
-from secateur.errors import AuthenticationError, InterfaceError, NotSupportedError, SerializationError, UnknownTableError, UnreachableError
+from secateur.errors import (
+    AuthenticationError,
+    InterfaceError,
+    NotSupportedError,
+    SerializationError,
+    UnknownTableError,
+    UnreachableError,
+)
 
 
 def test_connect_and_close(cluster: Any) -> None:
@@ -94,12 +101,16 @@ def test_a_token(cluster: Any) -> None:
 @pytest.mark.parametrize("carry", [pickle.dumps, copy.deepcopy], ids=["pickle", "deepcopy"])
 def test_what_has_sockets_says_how_to_get_another(cluster: Any, conn: Connection, part: str, carry: Any) -> None:
     value = {"connection": conn, "cursor": conn.execute("all"), "table": conn.table("orders")}[part]
-    with pytest.raises(SerializationError, match=rf"send the address, '{cluster.address}', and call secateur.connect\(address\)"):
+    with pytest.raises(
+        SerializationError, match=rf"send the address, '{cluster.address}', and call secateur.connect\(address\)"
+    ):
         carry(value)
     assert conn.execute("count").fetchall() == [(18,)]
 
 
 def test_a_notebook_shows_the_address_also_where_nobody_answers(cluster: Any, conn: Connection) -> None:
-    assert conn._repr_html_().startswith(f"<pre>&lt;Connection {cluster.address}&gt;</pre>")  # this cluster has no system tables
+    assert conn._repr_html_().startswith(
+        f"<pre>&lt;Connection {cluster.address}&gt;</pre>"
+    )  # this cluster has no system tables
     conn.close()
     assert conn._repr_html_() == f"<pre>&lt;Connection {cluster.address} closed&gt;</pre>"

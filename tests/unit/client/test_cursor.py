@@ -21,7 +21,9 @@ def insert(cluster: Any, mode: str = "append") -> Any:
     from_params = type(cluster.statements["one"])
 
     def reply(params: list[Any]) -> tuple[dict[str, Any], bytes | memoryview]:
-        rows = pa.Table.from_pylist([dict(zip(("customer_id", "id", "amount"), params, strict=True))], schema=cluster.tables[0].arrow_schema)
+        rows = pa.Table.from_pylist(
+            [dict(zip(("customer_id", "id", "amount"), params, strict=True))], schema=cluster.tables[0].arrow_schema
+        )
         return {"kind": "insert", "table": cluster.tables[0].to_wire(), "mode": mode}, encode_table(rows)
 
     return from_params(reply=reply)
@@ -84,7 +86,9 @@ def test_pandas_is_asked_for_by_name(conn: Connection, monkeypatch: pytest.Monke
     assert cursor.fetch_arrow_table().num_rows == 18
 
 
-def test_fetching_under_the_names_of_other_libraries(cluster: Any, conn: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetching_under_the_names_of_other_libraries(
+    cluster: Any, conn: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = conn.execute("all").fetch_arrow_table()
     assert conn.execute("all").arrow().equals(whole)
     assert conn.execute("all").df().equals(whole.to_pandas())
@@ -129,7 +133,21 @@ def test_a_notebook_shows_the_next_rows_and_leaves_them(cluster: Any, conn: Conn
     assert "the next 20 of 102 rows" in html
 
 
-@pytest.mark.parametrize("fetch", ["fetchone", "fetchall", "fetchmany", "fetch_arrow_table", "fetch_df", "__iter__", "arrow", "df", "pl", "__arrow_c_stream__"])
+@pytest.mark.parametrize(
+    "fetch",
+    [
+        "fetchone",
+        "fetchall",
+        "fetchmany",
+        "fetch_arrow_table",
+        "fetch_df",
+        "__iter__",
+        "arrow",
+        "df",
+        "pl",
+        "__arrow_c_stream__",
+    ],
+)
 def test_without_a_result_there_is_nothing_to_fetch(cluster: Any, conn: Connection, fetch: str) -> None:
     cursor = conn.cursor()
     with pytest.raises(InterfaceError, match="execute a query first"):
@@ -159,7 +177,9 @@ def test_ddl_has_no_result(cluster: Any, conn: Connection) -> None:
 
 
 def test_explain_is_a_result_of_text(cluster: Any, conn: Connection) -> None:
-    cluster.statements["EXPLAIN"] = other(cluster, {"kind": "explain", "is_json": False}, encode_table(pa.table({"plan": ["Scan orders", "  p17"]})))
+    cluster.statements["EXPLAIN"] = other(
+        cluster, {"kind": "explain", "is_json": False}, encode_table(pa.table({"plan": ["Scan orders", "  p17"]}))
+    )
     cursor = conn.execute("EXPLAIN")
     assert cursor.fetchall() == [("Scan orders",), ("  p17",)]
     assert cursor.description == [("plan", "VARCHAR", None, None, None, None, None)]
@@ -185,7 +205,9 @@ def test_set_pruning_changes_the_session(cluster: Any, conn: Connection, value: 
         pytest.param({"kind": "insert", "table": {}}, "does not read", id="insert without table"),
     ],
 )
-def test_an_answer_of_another_version_is_said(cluster: Any, conn: Connection, header: dict[str, Any], message: str) -> None:
+def test_an_answer_of_another_version_is_said(
+    cluster: Any, conn: Connection, header: dict[str, Any], message: str
+) -> None:
     cluster.statements["?"] = other(cluster, header)
     with pytest.raises(ProtocolError, match=message):
         conn.execute("?")
@@ -207,7 +229,13 @@ def test_insert_select_loads_what_it_selects(cluster: Any, conn: Connection) -> 
     select = cluster.statements["all"].select("all", 1)
     cluster.statements["INSERT"] = other(
         cluster,
-        {"kind": "insert", "table": cluster.tables[0].to_wire(), "mode": "upsert", "source_select": select, "columns": ["customer_id", "id", "amount"]},
+        {
+            "kind": "insert",
+            "table": cluster.tables[0].to_wire(),
+            "mode": "upsert",
+            "source_select": select,
+            "columns": ["customer_id", "id", "amount"],
+        },
     )
     assert conn.execute("INSERT").rowcount == 18
     assert [mode for _, mode, _ in cluster.published] == ["upsert"]

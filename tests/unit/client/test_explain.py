@@ -6,11 +6,15 @@ from secateur.client import Explain
 from secateur.drawing import Diagram, DiagramEdge, DiagramNode
 
 EXPLAINED = Explain(
-    "execution: distributed on 2 of 3 members [m1, m2]\nscan orders: 2 of 16 partitions [p1, p4]\ndag:\n  scan x1 [m1, m2]\n  scan -> final: all-to-one",
+    "execution: distributed on 2 of 3 members [m1, m2]\nscan orders: 2 of 16 partitions [p1, p4]\ndag:\n  scan x1 [m1,"
+    " m2]\n  scan -> final: all-to-one",
     {
         "pruning": {"enabled": True},
         "dag": {
-            "vertices": [{"name": "scan", "members": ["m1", "m2"], "local_parallelism": 1}, {"name": "final", "members": ["m1"], "local_parallelism": 1}],
+            "vertices": [
+                {"name": "scan", "members": ["m1", "m2"], "local_parallelism": 1},
+                {"name": "final", "members": ["m1"], "local_parallelism": 1},
+            ],
             "edges": [{"from": "scan", "to": "final", "kind": "all-to-one", "distributed": True}],
         },
     },

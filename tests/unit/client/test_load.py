@@ -23,7 +23,13 @@ from secateur.errors import (
 
 
 def rows_of(count: int, start: int = 1000) -> pa.Table:
-    return pa.table({"customer_id": [f"K{n % 50}" for n in range(count)], "id": range(start, start + count), "amount": [n / 2 for n in range(count)]})
+    return pa.table(
+        {
+            "customer_id": [f"K{n % 50}" for n in range(count)],
+            "id": range(start, start + count),
+            "amount": [n / 2 for n in range(count)],
+        }
+    )
 
 
 def total(conn: Connection) -> int:
@@ -58,7 +64,9 @@ def test_many_partitions_of_a_member_travel_in_one_frame(cluster: Any, conn: Con
     assert cluster.published[0][2] == list(range(8))
 
 
-def test_large_data_travel_in_pieces_with_progress(cluster: Any, conn: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_data_travel_in_pieces_with_progress(
+    cluster: Any, conn: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("secateur.client.loads.arrow_data._CHUNK_BYTES", 10_000)
     monkeypatch.setattr("secateur.client.loads.arrow_data.as_chunks.__defaults__", (10_000,))
     seen: list[int] = []
@@ -69,7 +77,9 @@ def test_large_data_travel_in_pieces_with_progress(cluster: Any, conn: Connectio
     assert total(conn) == 5018
 
 
-def test_rows_that_grow_when_converted_are_cut_again(cluster: Any, conn: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_grow_when_converted_are_cut_again(
+    cluster: Any, conn: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("secateur.client.loads.arrow_data.as_chunks.__defaults__", (20_000,))
     rows = pa.table({"customer_id": pa.array(["x" * 1000, "y" * 1000] * 50).dictionary_encode(), "id": range(100)})
     assert rows.nbytes < 20_000
@@ -85,7 +95,12 @@ def test_columns_in_any_order_and_type_that_converts(conn: Connection) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "expected"), [pytest.param("append", 118, id="append"), pytest.param("upsert", 118, id="upsert"), pytest.param("overwrite", 100, id="overwrite")]
+    ("mode", "expected"),
+    [
+        pytest.param("append", 118, id="append"),
+        pytest.param("upsert", 118, id="upsert"),
+        pytest.param("overwrite", 100, id="overwrite"),
+    ],
 )
 def test_modes(cluster: Any, conn: Connection, mode: str, expected: int) -> None:
     conn.table("orders").load(rows_of(100), mode)
@@ -125,14 +140,23 @@ def test_a_replicated_table_is_staged_everywhere(cluster: Any, conn: Connection)
     [
         pytest.param({"customer_id": ["a", None], "id": [1, 2]}, NullKeyError, "customer_id", id="null key"),
         pytest.param({"customer_id": ["a"], "id": ["x"]}, DataError, "id", id="type"),
-        pytest.param({"customer_id": ["a"], "id": [1], "colour": [1]}, UnknownColumnError, "colour", id="unknown column"),
+        pytest.param(
+            {"customer_id": ["a"], "id": [1], "colour": [1]}, UnknownColumnError, "colour", id="unknown column"
+        ),
         pytest.param({"customer_id": ["a"]}, NullKeyError, "id", id="missing key"),
         pytest.param([1], DataError, "no table", id="no table"),
-        pytest.param({"customer_id": ["taken", *"abcdefgh"], "id": range(9)}, DuplicateKeyError, "has the key", id="duplicate, staged"),
+        pytest.param(
+            {"customer_id": ["taken", *"abcdefgh"], "id": range(9)},
+            DuplicateKeyError,
+            "has the key",
+            id="duplicate, staged",
+        ),
         pytest.param({"customer_id": ["taken"], "id": [1]}, DuplicateKeyError, "has the key", id="duplicate, written"),
     ],
 )
-def test_bad_data_leave_the_table_as_it_was(cluster: Any, conn: Connection, data: Any, error: type[Exception], message: str) -> None:
+def test_bad_data_leave_the_table_as_it_was(
+    cluster: Any, conn: Connection, data: Any, error: type[Exception], message: str
+) -> None:
     table = conn.table("orders")
     with pytest.raises(error, match=message):
         table.load(data)
@@ -142,7 +166,9 @@ def test_bad_data_leave_the_table_as_it_was(cluster: Any, conn: Connection, data
 
 
 def test_an_unknown_mode(conn: Connection) -> None:
-    with pytest.raises(ProgrammingError, match="load mode 'replace' does not exist; use 'append', 'overwrite', 'upsert'"):
+    with pytest.raises(
+        ProgrammingError, match="load mode 'replace' does not exist; use 'append', 'overwrite', 'upsert'"
+    ):
         conn.table("orders").load(rows_of(1), "replace")
 
 
@@ -159,7 +185,9 @@ def test_a_member_out_of_reach_ends_the_load(cluster: Any, conn: Connection) -> 
 
 def test_a_publication_without_an_answer_is_not_called_a_failure(cluster: Any, conn: Connection) -> None:
     cluster.failures["controller", "load_publish"] = [MemberLostError("broke")]
-    with pytest.raises(MemberLostError, match=r"the answer to its publication was lost: look whether the rows are there. broke"):
+    with pytest.raises(
+        MemberLostError, match=r"the answer to its publication was lost: look whether the rows are there. broke"
+    ):
         conn.table("orders").load(rows_of(100))
     assert cluster.asked("load_abort") == []
 
@@ -184,7 +212,9 @@ def test_a_write_to_a_partition_that_moved_is_followed(cluster: Any, conn: Conne
     assert table.owner_of(partition) == after
 
 
-def test_a_write_to_a_dead_member_says_that_nothing_was_loaded(cluster: Any, conn: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_to_a_dead_member_says_that_nothing_was_loaded(
+    cluster: Any, conn: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("secateur.client.loads.load._RETRY_S", 0.1)
     table = conn.table("orders")
     cluster.kill(table.owner_of(table.partition_of({"customer_id": "C2"})))

@@ -29,8 +29,12 @@ def statement(plan_id: str, kind: str = "BIGINT") -> SelectStatement:
     return SelectStatement(plan_id, (), (ResultColumn("v", kind),), 1, (), None, True, 1)
 
 
-def outcome(result: Any, *members: str, read: int = 0, total: int = 0, execution: ExecutionMode | None = None) -> RunOutcome:
-    execution_mode = execution or (ExecutionMode.NONE if not members else ExecutionMode.LOCAL if len(members) == 1 else ExecutionMode.DISTRIBUTED)
+def outcome(
+    result: Any, *members: str, read: int = 0, total: int = 0, execution: ExecutionMode | None = None
+) -> RunOutcome:
+    execution_mode = execution or (
+        ExecutionMode.NONE if not members else ExecutionMode.LOCAL if len(members) == 1 else ExecutionMode.DISTRIBUTED
+    )
     return RunOutcome(result, execution_mode, members, read, total, 3, 7)
 
 
@@ -38,7 +42,9 @@ ROWS = pa.table({"r": ["the rows"]})
 WHOLE = pa.table({"r": ["the whole"]})
 
 
-def run(step_result: Any, *, is_list: bool = True, values_max: int = 3, kind: str = "BIGINT") -> tuple[RunOutcome, list[tuple[str, list[Any]]]]:
+def run(
+    step_result: Any, *, is_list: bool = True, values_max: int = 3, kind: str = "BIGINT"
+) -> tuple[RunOutcome, list[tuple[str, list[Any]]]]:
     """What comes out when the step gives ``step_result``, and what was run with which values."""
     asked: list[tuple[str, list[Any]]] = []
 
@@ -55,7 +61,9 @@ def run(step_result: Any, *, is_list: bool = True, values_max: int = 3, kind: st
         asked.append(("whole", []))
         return outcome(WHOLE, "m1", "m2", "m3", read=12, total=12)
 
-    materialized = Materialized((Step(statement("step", kind), StepUse.LIST if is_list else StepUse.VALUE, values_max),), statement("rest"))
+    materialized = Materialized(
+        (Step(statement("step", kind), StepUse.LIST if is_list else StepUse.VALUE, values_max),), statement("rest")
+    )
     return run_in_steps(materialized, ["given"], one, one, whole), asked
 
 
@@ -65,7 +73,9 @@ def run(step_result: Any, *, is_list: bool = True, values_max: int = 3, kind: st
         pytest.param(pa.table({"v": pa.array([1, None, 2])}), "BIGINT", [1, None, 2], id="integers with NULL"),
         pytest.param(pa.table({"v": pa.array([], pa.int64())}), "BIGINT", [], id="none"),
         pytest.param(ShortTable([["é", None]], 2), "VARCHAR", ["é", None], id="a short result"),
-        pytest.param(pa.table({"v": pa.array([Decimal(2**70)], pa.decimal128(38, 0))}), "HUGEINT", [2**70], id="large integers"),
+        pytest.param(
+            pa.table({"v": pa.array([Decimal(2**70)], pa.decimal128(38, 0))}), "HUGEINT", [2**70], id="large integers"
+        ),
         pytest.param(pa.table({"v": pa.array([date(2024, 2, 29)])}), "DATE", [date(2024, 2, 29)], id="dates"),
     ],
 )
@@ -74,7 +84,12 @@ def test_the_values_of_a_step_are_a_parameter_of_the_rest(result: Any, kind: str
     assert asked == [("step", ["given"]), ("rest", ["given", values])]
     assert [type(value) for value in asked[1][1][1]] == [type(value) for value in values]
     assert found.result is ROWS
-    assert (found.members, found.execution, found.partitions_read, found.partitions_total) == (("m1", "m2"), ExecutionMode.DISTRIBUTED, 5, 12)
+    assert (found.members, found.execution, found.partitions_read, found.partitions_total) == (
+        ("m1", "m2"),
+        ExecutionMode.DISTRIBUTED,
+        5,
+        12,
+    )
 
 
 @pytest.mark.parametrize(("values", "value"), [([5], 5), ([None], None), ([], None)], ids=["one", "NULL", "no row"])
@@ -88,7 +103,11 @@ def test_a_scalar_is_a_value(values: list[Any], value: Any) -> None:
     [
         pytest.param(pa.table({"v": [1, 2, 3, 4]}), "BIGINT", id="too many values"),
         pytest.param(pa.table({"v": ["x" * 1_100_000]}), "VARCHAR", id="too large values"),
-        pytest.param(pa.table({"v": pa.array([10_000 * 366], pa.int32()).cast(pa.date32())}), "DATE", id="a date that Python does not have"),
+        pytest.param(
+            pa.table({"v": pa.array([10_000 * 366], pa.int32()).cast(pa.date32())}),
+            "DATE",
+            id="a date that Python does not have",
+        ),
         pytest.param(DataError("a bad cast"), "BIGINT", id="an error in the data"),
     ],
 )
@@ -99,8 +118,12 @@ def test_the_query_runs_undivided(result: Any, kind: str) -> None:
     assert found.members == ("m1", "m2", "m3")
 
 
-def keyed(steps: Sequence[Any], rest: Any = ROWS, scans: int = 2) -> tuple[RunOutcome, list[tuple[str, list[Any], dict[str, Any]]]]:
-    """What comes out of a statement whose keys are found by steps that give these results, and what was run with which values and state."""
+def keyed(
+    steps: Sequence[Any], rest: Any = ROWS, scans: int = 2
+) -> tuple[RunOutcome, list[tuple[str, list[Any], dict[str, Any]]]]:
+    """What comes out of a statement whose keys are found by steps that give these results, and what was run with which
+    values and state.
+    """
     asked: list[tuple[str, list[Any], dict[str, Any]]] = []
     results = iter(steps)
 
@@ -116,8 +139,16 @@ def keyed(steps: Sequence[Any], rest: Any = ROWS, scans: int = 2) -> tuple[RunOu
         return outcome(WHOLE, "m1", "m2", "m3", read=12, total=12)
 
     found = [replace(statement(f"step {number}"), parameter_count=1 + 2 * number) for number in range(len(steps))]
-    parts = tuple(Step(replace(part, columns=(ResultColumn("v", "BIGINT"), ResultColumn("w", "VARCHAR"))), StepUse.KEYS, 3) for part in found)
-    return run_in_steps(Materialized(parts, replace(statement("rest"), scans=(SCAN,) * scans), (1, 0)), ["given"], one, one, whole), asked
+    parts = tuple(
+        Step(replace(part, columns=(ResultColumn("v", "BIGINT"), ResultColumn("w", "VARCHAR"))), StepUse.KEYS, 3)
+        for part in found
+    )
+    return (
+        run_in_steps(
+            Materialized(parts, replace(statement("rest"), scans=(SCAN,) * scans), (1, 0)), ["given"], one, one, whole
+        ),
+        asked,
+    )
 
 
 SCAN: Any = None
@@ -128,7 +159,11 @@ def test_keys_are_a_list_for_each_column_and_go_on_to_later_steps() -> None:
     found, asked = keyed([KEYS, replace(outcome(KEYS, "m2"), published=((5, 9),))])
     (mark,) = {state["mark"] for _, _, state in asked[:2]}
     lists = [[1, None], ["a", "b"]]
-    assert [(name, values) for name, values, _ in asked] == [("step 0", ["given"]), ("step 1", ["given", *lists]), ("rest", ["given", *lists, *lists])]
+    assert [(name, values) for name, values, _ in asked] == [
+        ("step 0", ["given"]),
+        ("step 1", ["given", *lists]),
+        ("rest", ["given", *lists, *lists]),
+    ]
     assert asked[2][2] == {"since": {"mark": mark, "scans": [1, 0], "topology_version": 7, "published": [[5, 9]]}}
     assert found.result is ROWS
     assert found.steps == (StepResult(3, used=True), StepResult(3, used=True))
@@ -137,11 +172,20 @@ def test_keys_are_a_list_for_each_column_and_go_on_to_later_steps() -> None:
 @pytest.mark.parametrize(
     ("steps", "rest", "expected"),
     [
-        pytest.param([KEYS], KeysChangedError("changed"), ["step 0", "rest", "whole"], id="the rows have changed since"),
-        pytest.param([KEYS, replace(outcome(KEYS, "m1"), topology_version=8)], ROWS, ["step 0", "step 1", "whole"], id="other owners"),
+        pytest.param(
+            [KEYS], KeysChangedError("changed"), ["step 0", "rest", "whole"], id="the rows have changed since"
+        ),
+        pytest.param(
+            [KEYS, replace(outcome(KEYS, "m1"), topology_version=8)],
+            ROWS,
+            ["step 0", "step 1", "whole"],
+            id="other owners",
+        ),
         pytest.param([pa.table({"v": [1] * 4, "w": ["a"] * 4})], ROWS, ["step 0", "whole"], id="too many keys"),
         pytest.param([DataError("a bad cast")], ROWS, ["step 0", "whole"], id="an error in the data"),
-        pytest.param([KEYS], DataError("a bad cast"), ["step 0", "rest", "whole"], id="an error in the data of the rest"),
+        pytest.param(
+            [KEYS], DataError("a bad cast"), ["step 0", "rest", "whole"], id="an error in the data of the rest"
+        ),
     ],
 )
 def test_keys_that_cannot_be_used_leave_the_query_whole(steps: list[Any], rest: Any, expected: list[str]) -> None:
@@ -174,8 +218,15 @@ def test_a_lost_member_is_the_business_of_whoever_runs_it_all() -> None:
         pytest.param([outcome(ROWS), outcome(ROWS)], ExecutionMode.NONE, (), id="nobody"),
         pytest.param([outcome(ROWS, "m1"), outcome(ROWS)], ExecutionMode.LOCAL, ("m1",), id="one step and nothing"),
         pytest.param([outcome(ROWS, "m1"), outcome(ROWS, "m1")], ExecutionMode.LOCAL, ("m1",), id="one member for all"),
-        pytest.param([outcome(ROWS, "m2"), outcome(ROWS, "m1")], ExecutionMode.DISTRIBUTED, ("m1", "m2"), id="a member each"),
-        pytest.param([outcome(ROWS, "m1", execution=ExecutionMode.DISTRIBUTED), outcome(ROWS, "m1")], ExecutionMode.DISTRIBUTED, ("m1",), id="distributed"),
+        pytest.param(
+            [outcome(ROWS, "m2"), outcome(ROWS, "m1")], ExecutionMode.DISTRIBUTED, ("m1", "m2"), id="a member each"
+        ),
+        pytest.param(
+            [outcome(ROWS, "m1", execution=ExecutionMode.DISTRIBUTED), outcome(ROWS, "m1")],
+            ExecutionMode.DISTRIBUTED,
+            ("m1",),
+            id="distributed",
+        ),
     ],
 )
 def test_what_all_steps_cost(outcomes: list[RunOutcome], execution: ExecutionMode, members: tuple[str, ...]) -> None:
@@ -183,20 +234,37 @@ def test_what_all_steps_cost(outcomes: list[RunOutcome], execution: ExecutionMod
     assert (found.execution, found.members) == (execution, members)
 
 
-ROWS_OF_KEY = Keys(Box.of({"customer_id": Constraint((Choice(tests=(ParameterComparison(Comparison.IN, (Parameter(1),)),)),))}))
+ROWS_OF_KEY = Keys(
+    Box.of({"customer_id": Constraint((Choice(tests=(ParameterComparison(Comparison.IN, (Parameter(1),)),)),))})
+)
 
 
 @pytest.fixture
 def stepped(cluster: Any) -> Any:
-    """The fake cluster with a statement in steps: the key of a customer, and then all rows of that key. As a whole it would give every row."""
+    """The fake cluster with a statement in steps: the key of a customer, and then all rows of that key.
+
+    As a whole it would give every row.
+    """
     one = cluster.statements["one"]
     cluster.statements["whole"] = replace(cluster.statements["all"], parameter_count=1)
-    cluster.statements["step"] = replace(one, run=lambda rows, params: one.run(rows, params).select(["customer_id"]).slice(0, 1))
-    cluster.statements["rest"] = replace(one, node=ROWS_OF_KEY, run=lambda rows, params: one.run(rows, params[1:]), parameter_count=2)
+    cluster.statements["step"] = replace(
+        one, run=lambda rows, params: one.run(rows, params).select(["customer_id"]).slice(0, 1)
+    )
+    cluster.statements["rest"] = replace(
+        one, node=ROWS_OF_KEY, run=lambda rows, params: one.run(rows, params[1:]), parameter_count=2
+    )
 
     def reply(_: list[Any]) -> tuple[dict[str, Any], bytes]:
-        whole, step, rest = (cluster.statements[name].select(name, cluster.catalog_version) for name in ("whole", "step", "rest"))
-        steps = [{"select": {**step, "columns": [["customer_id", "VARCHAR"]], "empty": None}, "use": "value", "values_max": 1}]
+        whole, step, rest = (
+            cluster.statements[name].select(name, cluster.catalog_version) for name in ("whole", "step", "rest")
+        )
+        steps = [
+            {
+                "select": {**step, "columns": [["customer_id", "VARCHAR"]], "empty": None},
+                "use": "value",
+                "values_max": 1,
+            }
+        ]
         return {**whole, "materialized": {"steps": steps, "outer": rest}}, b""
 
     cluster.statements["in steps"] = replace(one, reply=reply)
@@ -213,9 +281,17 @@ def test_each_step_goes_to_its_own_owner(stepped: Any, conn: Connection) -> None
         assert cursor.fetchall() == [("C2", 1, 1.5), ("C2", 101, None)]
         stats = cursor.stats
         assert stats is not None
-        assert (stats.execution, stats.members_touched, stats.partitions_read, stats.partitions_total) == ("local", 1, 2, 16)
+        assert (stats.execution, stats.members_touched, stats.partitions_read, stats.partitions_total) == (
+            "local",
+            1,
+            2,
+            16,
+        )
         assert stats.plan_cached == cached
-    assert [(args["plan"], args["params"]) for args in stepped.executed] == [("step", ["C2"]), ("rest", ["C2", "C2"])] * 2
+    assert [(args["plan"], args["params"]) for args in stepped.executed] == [
+        ("step", ["C2"]),
+        ("rest", ["C2", "C2"]),
+    ] * 2
     assert stepped.asked("prepare") == ["controller"]
 
 

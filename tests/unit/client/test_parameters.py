@@ -30,7 +30,21 @@ class Text(str):
 
 @pytest.mark.parametrize(
     "value",
-    [None, True, 1, 2**100, 1.5, "x", b"x", Decimal("1.50"), date(2024, 1, 1), time(1), datetime(2024, 1, 1), timedelta(1), uuid.UUID(int=1)],
+    [
+        None,
+        True,
+        1,
+        2**100,
+        1.5,
+        "x",
+        b"x",
+        Decimal("1.50"),
+        date(2024, 1, 1),
+        time(1),
+        datetime(2024, 1, 1),
+        timedelta(1),
+        uuid.UUID(int=1),
+    ],
     ids=repr,
 )
 def test_plain_values_stay(value: Any) -> None:
@@ -45,12 +59,16 @@ def test_plain_values_stay(value: Any) -> None:
         pytest.param(np.bool_(True), True, id="numpy bool"),
         pytest.param(np.str_("x"), "x", id="numpy str"),
         pytest.param(np.float64(0.5), 0.5, id="numpy float64, which is a float"),
-        pytest.param(np.datetime64("2024-01-01T00:00:00.000001000", "ns"), datetime(2024, 1, 1, 0, 0, 0, 1), id="numpy datetime"),
+        pytest.param(
+            np.datetime64("2024-01-01T00:00:00.000001000", "ns"), datetime(2024, 1, 1, 0, 0, 0, 1), id="numpy datetime"
+        ),
         pytest.param(np.datetime64("NaT", "us"), None, id="numpy NaT"),
         pytest.param(np.timedelta64(1, "s"), timedelta(seconds=1), id="numpy timedelta"),
         pytest.param(pa.scalar(5), 5, id="arrow scalar"),
         pytest.param(pa.scalar(None), None, id="arrow null"),
-        pytest.param(pd.Timestamp("2024-01-01 10:00", tz="UTC"), datetime(2024, 1, 1, 10, tzinfo=UTC), id="pandas timestamp"),
+        pytest.param(
+            pd.Timestamp("2024-01-01 10:00", tz="UTC"), datetime(2024, 1, 1, 10, tzinfo=UTC), id="pandas timestamp"
+        ),
         pytest.param(pd.Timedelta("1s"), timedelta(seconds=1), id="pandas timedelta"),
         pytest.param(pd.NaT, None, id="pandas NaT"),
         pytest.param(Colour.RED, "red", id="text enum"),
@@ -122,6 +140,8 @@ def test_named_values_are_put_in_order() -> None:
         pytest.param({"a": 1, "x": 1}, 2, ("a", "b"), r"missing \$b; not in the statement: \$x", id="other names"),
     ],
 )
-def test_parameters_that_are_not_those_of_the_statement(params: Any, count: int, names: tuple[str, ...], message: str) -> None:
+def test_parameters_that_are_not_those_of_the_statement(
+    params: Any, count: int, names: tuple[str, ...], message: str
+) -> None:
     with pytest.raises(ParameterError, match=message):
         ordered_values(params, count, names)

@@ -18,7 +18,15 @@ def edge(source: str, destination: str, **options: Any) -> ResolvedEdge:
         name=f"'{source}'[0] -> '{destination}'[0]",
         source=source,
         destination=destination,
-        **{"kind": "unicast", "words": ("unicast",), "distributed": False, "priority": 0, "origins": ("m1", "m3"), "targets": (), **options},
+        **{
+            "kind": "unicast",
+            "words": ("unicast",),
+            "distributed": False,
+            "priority": 0,
+            "origins": ("m1", "m3"),
+            "targets": (),
+            **options,
+        },
     )
 
 
@@ -42,14 +50,31 @@ PLAN = ResolvedPlan(
             distributed=True,
             targets=(EdgeTarget("m1", 1, 136), EdgeTarget("m3", 1, 135)),
         ),
-        edge("sum", "collect", words=("unicast", "distributed", "priority 1"), distributed=True, priority=1, targets=(EdgeTarget("m1", 1),)),
+        edge(
+            "sum",
+            "collect",
+            words=("unicast", "distributed", "priority 1"),
+            distributed=True,
+            priority=1,
+            targets=(EdgeTarget("m1", 1),),
+        ),
         edge("log", "collect", origins=(), distributed=True),
     ),
 )
 
 
-def metrics_of(vertex: str, member: str, *, inputs: tuple[Any, ...] = (), outputs: tuple[Any, ...] = ()) -> dict[str, Any]:
-    return {"vertex": vertex, "member": member, "rows_in": 1200, "rows_out": 34, "busy_s": 0.002, "inputs": inputs, "outputs": outputs}
+def metrics_of(
+    vertex: str, member: str, *, inputs: tuple[Any, ...] = (), outputs: tuple[Any, ...] = ()
+) -> dict[str, Any]:
+    return {
+        "vertex": vertex,
+        "member": member,
+        "rows_in": 1200,
+        "rows_out": 34,
+        "busy_s": 0.002,
+        "inputs": inputs,
+        "outputs": outputs,
+    }
 
 
 def output(name: str, rows: int) -> dict[str, Any]:
@@ -60,7 +85,12 @@ MEASURED = PLAN.measured(
     [
         metrics_of("read", "m1", outputs=(output("'read'[0] -> 'sum'[0]", 1000),)),
         metrics_of("read", "m3", outputs=(output("'read'[0] -> 'sum'[0]", 234),)),
-        metrics_of("sum", "m1", inputs=({"edge": "'read'[0] -> 'sum'[0]", "fill": 1.0},), outputs=(output("'sum'[0] -> 'collect'[0]", 1),)),
+        metrics_of(
+            "sum",
+            "m1",
+            inputs=({"edge": "'read'[0] -> 'sum'[0]", "fill": 1.0},),
+            outputs=(output("'sum'[0] -> 'collect'[0]", 1),),
+        ),
     ]
 )
 
@@ -83,7 +113,10 @@ def test_text() -> None:
         "  sum x1",
         "  collect x1",
         "m3:",
-        "  read x1, reads 80 partitions [p0, p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15, 64 more]",
+        (
+            "  read x1, reads 80 partitions [p0, p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15, 64"
+            " more]"
+        ),
         "  sum x1",
         "left out, since no row can reach them: log",
         "edges:",
@@ -105,10 +138,16 @@ def test_text_with_measurements() -> None:
 
 def test_diagram() -> None:
     diagram = PLAN.diagram()
-    assert diagram.captions == ("runs on 2 of 4 members [m1, m3], skipped [m2, m4]", "coordinator m1, 1 start message, topology version 5")
+    assert diagram.captions == (
+        "runs on 2 of 4 members [m1, m3], skipped [m2, m4]",
+        "coordinator m1, 1 start message, topology version 5",
+    )
     assert diagram.boxes[0].lines == ("m1 x2 p1 p5 p9", "m3 x1 80 partitions")
     assert diagram.boxes[0].detail.splitlines()[0] == "m1 x2, 3 partitions [p1, p5, p9]"
-    assert diagram.boxes[2:] == (DiagramNode("log", ("left out",), "no row can reach it", is_faint=True), DiagramNode("collect", ("m1 x1",), "m1 x1"))
+    assert diagram.boxes[2:] == (
+        DiagramNode("log", ("left out",), "no row can reach it", is_faint=True),
+        DiagramNode("collect", ("m1 x1",), "m1 x1"),
+    )
     assert diagram.arrows[0] == DiagramEdge(
         "read",
         "sum",
@@ -116,13 +155,21 @@ def test_diagram() -> None:
         "'read'[0] -> 'sum'[0]\nfrom [m1, m3] to [m1, m3]\nrouting partitions dealt [136, 135]",
         is_bold=True,
     )
-    assert [(arrow.is_dashed, arrow.is_faint) for arrow in diagram.arrows] == [(False, False), (True, False), (False, True)]
+    assert [(arrow.is_dashed, arrow.is_faint) for arrow in diagram.arrows] == [
+        (False, False),
+        (True, False),
+        (False, True),
+    ]
 
 
 def test_diagram_with_measurements() -> None:
     diagram = MEASURED.diagram()
     assert diagram.boxes[0].lines == ("m1 x2 p1 p5 p9", "m3 x1 80 partitions", "busy 4.0 ms")
-    assert [arrow.lines[2:] for arrow in diagram.arrows] == [("1,234 rows, 12.3 KB", "producers wait"), ("priority 1", "1 row, 10 B"), ()]
+    assert [arrow.lines[2:] for arrow in diagram.arrows] == [
+        ("1,234 rows, 12.3 KB", "producers wait"),
+        ("priority 1", "1 row, 10 B"),
+        (),
+    ]
 
 
 def test_a_picture_of_many_members_stays_small() -> None:
@@ -142,7 +189,12 @@ def test_json_is_in_the_words_of_explain() -> None:
         "members_total": 4,
         "start_messages": 1,
     }
-    assert data["vertices"][0]["members"][0] == {"member": "m1", "processors": 2, "partition_count": 3, "partitions": [1, 5, 9]}
+    assert data["vertices"][0]["members"][0] == {
+        "member": "m1",
+        "processors": 2,
+        "partition_count": 3,
+        "partitions": [1, 5, 9],
+    }
     assert data["vertices"][2] == {"name": "log", "members": []}
     assert data["edges"][1] == {
         "from": "sum",
@@ -159,8 +211,18 @@ def test_json_is_in_the_words_of_explain() -> None:
 
 def test_json_with_measurements() -> None:
     data = MEASURED.to_dict()
-    assert data["vertices"][1]["members"][0] == {"member": "m1", "processors": 1, "rows_in": 1200, "rows_out": 34, "busy_s": 0.002}
-    assert {name: data["edges"][0][name] for name in ("rows", "bytes", "fill")} == {"rows": 1234, "bytes": 12340, "fill": 1.0}
+    assert data["vertices"][1]["members"][0] == {
+        "member": "m1",
+        "processors": 1,
+        "rows_in": 1200,
+        "rows_out": 34,
+        "busy_s": 0.002,
+    }
+    assert {name: data["edges"][0][name] for name in ("rows", "bytes", "fill")} == {
+        "rows": 1234,
+        "bytes": 12340,
+        "fill": 1.0,
+    }
 
 
 @pytest.mark.parametrize("plan", [pytest.param(PLAN, id="resolved"), pytest.param(MEASURED, id="measured")])
@@ -168,7 +230,9 @@ def test_over_the_wire(plan: ResolvedPlan) -> None:
     assert ResolvedPlan.from_wire(unpack(pack(plan.to_wire()))) == plan
 
 
-@pytest.mark.parametrize("data", [[], ["m1", 5, [], [], [["scan"]], []], ["m1", 5, [], [], [], [[1]]], ["m1", 5, None, [], [], []]])
+@pytest.mark.parametrize(
+    "data", [[], ["m1", 5, [], [], [["scan"]], []], ["m1", 5, [], [], [], [[1]]], ["m1", 5, None, [], [], []]]
+)
 def test_what_is_no_plan_is_refused(data: list[Any]) -> None:
     with pytest.raises(ProtocolError, match="a plan arrived that cannot be read"):
         ResolvedPlan.from_wire(data)

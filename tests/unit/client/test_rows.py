@@ -36,7 +36,9 @@ VALUES = [
 def arrow(type_text: str, values: list[Any]) -> pa.Array:
     kind = parse_type(type_text).arrow
     if type_text == "UUID":
-        return pa.ExtensionArray.from_storage(kind, pa.array([value and value.bytes for value in values], pa.binary(16)))
+        return pa.ExtensionArray.from_storage(
+            kind, pa.array([value and value.bytes for value in values], pa.binary(16))
+        )
     return pa.array(values, kind)
 
 
@@ -61,15 +63,36 @@ PAIR = pa.struct([("element1", pa.int64()), ("element2", pa.string())])
 @pytest.mark.parametrize(
     ("type_text", "column", "expected"),
     [
-        pytest.param("TUPLE(BIGINT, VARCHAR)", pa.array([{"element1": 1, "element2": "a"}, None], PAIR), [(1, "a"), None], id="a row without names"),
-        pytest.param("TUPLE(BIGINT, VARCHAR)[]", pa.array([[{"element1": 1, "element2": None}], []], pa.list_(PAIR)), [[(1, None)], []], id="a list of such"),
         pytest.param(
-            "MAP(VARCHAR, BIGINT)", pa.array([[("a", 1), ("b", None)], [], None], pa.map_(pa.string(), pa.int64())), [{"a": 1, "b": None}, {}, None], id="a map"
+            "TUPLE(BIGINT, VARCHAR)",
+            pa.array([{"element1": 1, "element2": "a"}, None], PAIR),
+            [(1, "a"), None],
+            id="a row without names",
         ),
         pytest.param(
-            "MAP(BIGINT[], BIGINT)", pa.array([[([1], 2)]], pa.map_(pa.list_(pa.int64()), pa.int64())), [{"key": [[1]], "value": [2]}], id="keys of lists"
+            "TUPLE(BIGINT, VARCHAR)[]",
+            pa.array([[{"element1": 1, "element2": None}], []], pa.list_(PAIR)),
+            [[(1, None)], []],
+            id="a list of such",
         ),
-        pytest.param("TIMESTAMP_NS", pa.array([1_500], pa.timestamp("ns")), [datetime(1970, 1, 1, microsecond=1)], id="nanoseconds"),
+        pytest.param(
+            "MAP(VARCHAR, BIGINT)",
+            pa.array([[("a", 1), ("b", None)], [], None], pa.map_(pa.string(), pa.int64())),
+            [{"a": 1, "b": None}, {}, None],
+            id="a map",
+        ),
+        pytest.param(
+            "MAP(BIGINT[], BIGINT)",
+            pa.array([[([1], 2)]], pa.map_(pa.list_(pa.int64()), pa.int64())),
+            [{"key": [[1]], "value": [2]}],
+            id="keys of lists",
+        ),
+        pytest.param(
+            "TIMESTAMP_NS",
+            pa.array([1_500], pa.timestamp("ns")),
+            [datetime(1970, 1, 1, microsecond=1)],
+            id="nanoseconds",
+        ),
         pytest.param("UHUGEINT", pa.array([Decimal(2**100)], pa.decimal128(38, 0)), [2**100], id="a large integer"),
     ],
 )
@@ -95,7 +118,10 @@ def test_two_columns_of_one_name_stay_two() -> None:
 
 
 def test_rows_are_handed_out_once() -> None:
-    rows = Rows(pa.concat_tables([pa.table({"x": range(4000)}), pa.table({"x": range(4000, 5000)})]), [ResultColumn("x", "BIGINT")])
+    rows = Rows(
+        pa.concat_tables([pa.table({"x": range(4000)}), pa.table({"x": range(4000, 5000)})]),
+        [ResultColumn("x", "BIGINT")],
+    )
     assert rows.take(2) == [(0,), (1,)]
     rest = rows.iterate()
     assert [next(rest) for _ in range(2998)][-1] == (2999,)

@@ -17,7 +17,10 @@ def test_what_stages_and_members_did_adds_up() -> None:
     assert (PROFILE.kernel_ms, PROFILE.exchange_bytes) == (4.5, 200)
     document = PROFILE.to_json()
     assert (document["result_bytes"], document["kernel_ms"], document["exchange_bytes"]) == (80, 4.5, 200)
-    assert [(stage["name"], stage["rows"], stage["bytes"]) for stage in document["stages"]] == [("scan:o", 50, 400), ("final", 10, 80)]
+    assert [(stage["name"], stage["rows"], stage["bytes"]) for stage in document["stages"]] == [
+        ("scan:o", 50, 400),
+        ("final", 10, 80),
+    ]
     assert document["stages"][0]["members"][1] == {
         "member": "m2",
         "partitions": 2,

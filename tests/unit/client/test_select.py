@@ -45,7 +45,11 @@ def test_a_full_scan_goes_to_the_owners_in_turn(cluster: Any, conn: Connection) 
         cursor = conn.execute("count")
         assert cursor.fetchall() == [(18,)]
         assert cursor.stats is not None
-        assert (cursor.stats.execution, cursor.stats.members_touched, cursor.stats.partitions_read) == ("distributed", 3, 8)
+        assert (cursor.stats.execution, cursor.stats.members_touched, cursor.stats.partitions_read) == (
+            "distributed",
+            3,
+            8,
+        )
     assert sorted(cluster.asked("execute")) == ["m1", "m1", "m2", "m2", "m3", "m3"]
     assert cluster.asked("prepare") == ["controller"]
 
@@ -56,7 +60,12 @@ def test_no_partition_is_answered_without_any_frame(cluster: Any, conn: Connecti
     cursor = conn.execute("never")
     assert cursor.fetchall() == [(0,)]
     assert cursor.stats is not None
-    assert (cursor.stats.execution, cursor.stats.members_touched, cursor.stats.partitions_read, cursor.stats.partitions_total) == ("none", 0, 0, 8)
+    assert (
+        cursor.stats.execution,
+        cursor.stats.members_touched,
+        cursor.stats.partitions_read,
+        cursor.stats.partitions_total,
+    ) == ("none", 0, 0, 8)
     assert cluster.log == []
 
 
@@ -105,7 +114,9 @@ def test_verify_finds_a_wrong_pruning(cluster: Any, conn: Connection) -> None:
     wrong = conn.execute("wrongly pruned").fetchall()
     assert wrong != [(18,)]
     conn._session.pruning = conn._session.pruning.VERIFY
-    with pytest.raises(PruningMismatchError, match="1 rows from 1 partitions against 1 rows from 8, for 'wrongly pruned'") as caught:
+    with pytest.raises(
+        PruningMismatchError, match="1 rows from 1 partitions against 1 rows from 8, for 'wrongly pruned'"
+    ) as caught:
         conn.execute("wrongly pruned")
     assert caught.value.details["sql"] == "wrongly pruned"
     cluster.statements["wrongly pruned"].deterministic = False
@@ -131,7 +142,12 @@ def test_a_moved_partition_is_followed(cluster: Any, conn: Connection) -> None:
     assert cursor.rowcount == 2
     assert cursor.stats is not None
     assert cursor.stats.topology_version == 2
-    assert cluster.log == [(before, "execute"), ("controller", "topology"), ("controller", "prepare"), (after, "execute")]
+    assert cluster.log == [
+        (before, "execute"),
+        ("controller", "topology"),
+        ("controller", "prepare"),
+        (after, "execute"),
+    ]
     conn.execute("one", ["C2"])
     assert cluster.log[-1] == (after, "execute")
     assert len(cluster.log) == 5
@@ -216,7 +232,9 @@ def test_plans_are_kept_by_text_and_parameter_types(cluster: Any, conn: Connecti
         pytest.param("one", "C1", "have to be a sequence.*not a str", id="text"),
     ],
 )
-def test_wrong_parameters_are_said_and_the_connection_goes_on(conn: Connection, sql: str, params: Any, message: str) -> None:
+def test_wrong_parameters_are_said_and_the_connection_goes_on(
+    conn: Connection, sql: str, params: Any, message: str
+) -> None:
     with pytest.raises(ParameterError, match=message):
         conn.execute(sql, params)
     assert conn.execute("named", {"customer": "C1"}).rowcount == 2

@@ -1,4 +1,6 @@
-"""Members that accept connections and say nothing, as the process of a stopped one does: a statement follows to whoever takes their place."""
+"""Members that accept connections and say nothing, as the process of a stopped one does: a statement follows to whoever
+takes their place.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def closed_address() -> Iterator[MemberAddress]:
 
 def at(topology: Topology, address: MemberAddress) -> Topology:
     """The topology with another address for a member."""
-    return replace(topology, members=tuple(address if member.id == address.id else member for member in topology.members))
+    return replace(
+        topology, members=tuple(address if member.id == address.id else member for member in topology.members)
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,7 +102,9 @@ def test_a_plan_stays_known_while_the_controller_is_gone(cluster: Any, conn: Con
     assert conn.execute("one", ["C2"]).rowcount == 2
     cluster.run(cluster.controller.server.stop())
     for _ in range(3):
-        cluster.failures[primary(cluster, "C2"), "execute"] = [MemberLostError("the connection broke", member=primary(cluster, "C2"))]
+        cluster.failures[primary(cluster, "C2"), "execute"] = [
+            MemberLostError("the connection broke", member=primary(cluster, "C2"))
+        ]
         assert conn.execute("one", ["C2"]).rowcount == 2
     assert cluster.asked("prepare") == ["controller"]
 

@@ -29,7 +29,9 @@ def test_the_least_recently_used_goes_first() -> None:
 
 def test_plans_with_estimates_go_when_tables_have_other_sizes() -> None:
     cache = StatementCache(2)
-    kept, estimated = (SelectStatement("p", (), (), 0, (), None, True, 1, is_estimated=is_estimated) for is_estimated in (False, True))
+    kept, estimated = (
+        SelectStatement("p", (), (), 0, (), None, True, 1, is_estimated=is_estimated) for is_estimated in (False, True)
+    )
     cache.put(("a", Pruning.ON, "", ()), kept)
     cache.put(("b", Pruning.ON, "", ()), estimated)
     cache.forget_estimated()

@@ -9,7 +9,9 @@ from secateur.client.execution.filter_backoff import FilterBackoff
 
 
 def executions(luck: FilterBackoff, outcomes: str) -> str:
-    """What becomes of executions of a statement: ``+`` for keys that are used, ``-`` for keys that are not, ``.`` for one that is not tried."""
+    """What becomes of executions of a statement: ``+`` for keys that are used, ``-`` for keys that are not, ``.`` for
+    one that is not tried.
+    """
     done = ""
     for outcome in outcomes:
         if luck.is_due("p"):

@@ -62,7 +62,11 @@ def test_rows_are_taken_across_parts() -> None:
 
 
 def test_the_rest_in_every_form() -> None:
-    for take in (lambda r: values(r.take_all()), lambda r: values(r.iterate()), lambda r: r.take_table()["a"].to_pylist()):
+    for take in (
+        lambda r: values(r.take_all()),
+        lambda r: values(r.iterate()),
+        lambda r: r.take_table()["a"].to_pylist(),
+    ):
         streamed = rows([1, 2], [3], [4])
         assert values(streamed.take(1)) == [1]
         assert take(streamed) == [2, 3, 4]

@@ -34,7 +34,12 @@ def test_the_partition_of_a_key(cluster: Any, conn: Connection) -> None:
         pytest.param({"customer_id": "a", "colour": 1}, UnknownColumnError, "no column 'colour'", id="unknown"),
         pytest.param({"customer_id": 5}, DataError, r"customer_id.*5 .*VARCHAR", id="type"),
         pytest.param({"customer_id": None}, NullKeyError, "customer_id is NOT NULL; no row has NULL there", id="null"),
-        pytest.param("C2", ParameterError, "takes a mapping of column names to values, such as {'customer_id': ...}, not a str", id="no mapping"),
+        pytest.param(
+            "C2",
+            ParameterError,
+            "takes a mapping of column names to values, such as {'customer_id': ...}, not a str",
+            id="no mapping",
+        ),
     ],
 )
 def test_a_key_that_has_no_partition(conn: Connection, key: Any, error: type[Exception], message: str) -> None:

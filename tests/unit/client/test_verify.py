@@ -11,7 +11,9 @@ NAN = float("nan")
 
 
 def table(*rows: tuple[Any, ...]) -> pa.Table:
-    return pa.table({"k": pa.array([row[0] for row in rows], pa.string()), "x": pa.array([row[1] for row in rows], pa.float64())})
+    return pa.table(
+        {"k": pa.array([row[0] for row in rows], pa.string()), "x": pa.array([row[1] for row in rows], pa.float64())}
+    )
 
 
 @pytest.mark.parametrize(
@@ -24,7 +26,9 @@ def table(*rows: tuple[Any, ...]) -> pa.Table:
         pytest.param([("a", 1.0)], [("a", 1.0001)], False, id="another number"),
         pytest.param([("a", 1.0)], [("b", 1.0)], False, id="another key"),
         pytest.param([("a", 1.0)], [("a", 1.0), ("a", 1.0)], False, id="more rows"),
-        pytest.param([("a", 1.0), ("a", 1.0), ("b", 2.0)], [("a", 1.0), ("b", 2.0), ("b", 2.0)], False, id="other multiplicity"),
+        pytest.param(
+            [("a", 1.0), ("a", 1.0), ("b", 2.0)], [("a", 1.0), ("b", 2.0), ("b", 2.0)], False, id="other multiplicity"
+        ),
         pytest.param([("a", None)], [("a", 0.0)], False, id="null is not zero"),
         pytest.param([("a", NAN), (None, None)], [(None, None), ("a", NAN)], True, id="nan and null"),
         pytest.param([("a", NAN)], [("a", 0.0)], False, id="nan is a value"),

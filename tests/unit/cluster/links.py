@@ -1,4 +1,6 @@
-"""Connections between the parts of a cluster under test, all on one event loop: they can be held up, cut, or end at a process that is dead or silent."""
+"""Connections between the parts of a cluster under test, all on one event loop: they can be held up, cut, or end at a
+process that is dead or silent.
+"""
 
 from __future__ import annotations
 

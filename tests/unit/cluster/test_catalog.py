@@ -39,7 +39,11 @@ def test_an_id_is_never_used_again() -> None:
     [
         ([], "t", "table 't' does not exist; there are no tables yet"),
         (["flights", "planes"], "flihgts", "table 'flihgts' does not exist; did you mean flights?"),
-        (["flights"], "a's.Parquet", "table \"a's.Parquet\" does not exist; a file is read where the client is: COPY table FROM 'a''s.Parquet'"),
+        (
+            ["flights"],
+            "a's.Parquet",
+            "table \"a's.Parquet\" does not exist; a file is read where the client is: COPY table FROM 'a''s.Parquet'",
+        ),
         (["flights", "planes"], "zzz", "table 'zzz' does not exist; there is flights, planes"),
     ],
     ids=["none", "near", "a file", "far"],

@@ -8,7 +8,16 @@ import pytest
 
 from secateur.client.jobs.resolved_plan import EdgeTarget, PlacedVertex, ResolvedPlan
 from secateur.cluster.member.describe_job import describe_job
-from secateur.dag import DAG, JobConfig, OnPartitions, Placement, Processor, ProcessorMetaSupplier, ProcessorSupplier, between
+from secateur.dag import (
+    DAG,
+    JobConfig,
+    OnPartitions,
+    Placement,
+    Processor,
+    ProcessorMetaSupplier,
+    ProcessorSupplier,
+    between,
+)
 from secateur.dag.supplier import FactorySupplier
 from secateur.engine.execution_plan.plan_builder import ExecutionPlanBuilder
 from secateur.errors import UnknownTableError
@@ -33,7 +42,11 @@ def no_table(name: str) -> TableDef:
 
 def described(dag: DAG) -> ResolvedPlan:
     topology = Topology(5, tuple(MemberAddress(member, "h", 1) for member in ("m1", "m2", "m3")), {})
-    return describe_job(ExecutionPlanBuilder(dag.freeze(), JobConfig(), job_id="j", coordinator="m1", topology=topology, params=(), table=no_table).build())
+    return describe_job(
+        ExecutionPlanBuilder(
+            dag.freeze(), JobConfig(), job_id="j", coordinator="m1", topology=topology, params=(), table=no_table
+        ).build()
+    )
 
 
 def test_partitions_and_processors() -> None:
@@ -42,8 +55,16 @@ def test_partitions_and_processors() -> None:
     dag.new_vertex("map", Processor)
     dag.edge(between("read", "map"))
     plan = described(dag)
-    assert (plan.coordinator, plan.topology_version, plan.members, plan.participants) == ("m1", 5, ("m1", "m2", "m3"), ("m1", "m3"))
-    assert plan.vertex("read").placed == (PlacedVertex("m1", 2, 3, (1, 5, 9)), PlacedVertex("m3", 2, 100, tuple(range(64))))
+    assert (plan.coordinator, plan.topology_version, plan.members, plan.participants) == (
+        "m1",
+        5,
+        ("m1", "m2", "m3"),
+        ("m1", "m3"),
+    )
+    assert plan.vertex("read").placed == (
+        PlacedVertex("m1", 2, 3, (1, 5, 9)),
+        PlacedVertex("m3", 2, 100, tuple(range(64))),
+    )
     assert plan.vertex("map").placed == (PlacedVertex("m1", 1), PlacedVertex("m3", 1))
 
 
@@ -54,18 +75,32 @@ def test_what_no_row_can_reach() -> None:
     dag.new_vertex("other", Processor)
     dag.edge(between("read", "map").distributed())
     plan = described(dag)
-    assert [(vertex.name, bool(vertex.placed)) for vertex in plan.vertices] == [("read", False), ("other", True), ("map", False)]
+    assert [(vertex.name, bool(vertex.placed)) for vertex in plan.vertices] == [
+        ("read", False),
+        ("other", True),
+        ("map", False),
+    ]
     assert [(edge.origins, edge.targets) for edge in plan.edges] == [((), ())]
 
 
 @pytest.mark.parametrize(
     ("routed", "words", "targets"),
     [
-        pytest.param(lambda e: e.partitioned("k"), ("partitioned(k)",), (EdgeTarget("m1", 1), EdgeTarget("m2", 1)), id="local"),
         pytest.param(
-            lambda e: e.partitioned("k").distributed(), ("partitioned(k)", "distributed"), (EdgeTarget("m1", 1, 136), EdgeTarget("m2", 1, 135)), id="dealt"
+            lambda e: e.partitioned("k"), ("partitioned(k)",), (EdgeTarget("m1", 1), EdgeTarget("m2", 1)), id="local"
         ),
-        pytest.param(lambda e: e.distribute_to("m2").with_priority(1), ("unicast", "distributed to m2", "priority 1"), (EdgeTarget("m2", 1),), id="to-one"),
+        pytest.param(
+            lambda e: e.partitioned("k").distributed(),
+            ("partitioned(k)", "distributed"),
+            (EdgeTarget("m1", 1, 136), EdgeTarget("m2", 1, 135)),
+            id="dealt",
+        ),
+        pytest.param(
+            lambda e: e.distribute_to("m2").with_priority(1),
+            ("unicast", "distributed to m2", "priority 1"),
+            (EdgeTarget("m2", 1),),
+            id="to-one",
+        ),
     ],
 )
 def test_edges(routed: object, words: tuple[str, ...], targets: tuple[EdgeTarget, ...]) -> None:

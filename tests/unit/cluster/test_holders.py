@@ -13,7 +13,9 @@ from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.partitioning.types.column_type import SqlType, parse_type
 
 BIGINT = parse_type("BIGINT")
-HASHED = TableDef("t", 1, (), ("id",), PartitionScheme(hashes=(HashComponent(("id",), 6),), types=(("id", BIGINT),)), backups=1)
+HASHED = TableDef(
+    "t", 1, (), ("id",), PartitionScheme(hashes=(HashComponent(("id",), 6),), types=(("id", BIGINT),)), backups=1
+)
 REPLICATED = TableDef("r", 2, (), ("id",), PartitionScheme(), backups=0, replicated=True)
 TYPES: dict[str, SqlType] = {"day": BIGINT}
 
@@ -30,7 +32,9 @@ def test_every_partition_has_one_primary_and_one_backup_elsewhere() -> None:
     primaries = {member: primaries_of(topology, HASHED, member) for member in topology.member_ids}
     copies = {member: copies_of(topology, HASHED, member) for member in topology.member_ids}
     assert sorted(partition for partitions in primaries.values() for partition in partitions) == list(range(6))
-    assert sorted(partition for partitions in copies.values() for partition in partitions) == sorted([*range(6), *range(6)])
+    assert sorted(partition for partitions in copies.values() for partition in partitions) == sorted(
+        [*range(6), *range(6)]
+    )
     assert all(set(primaries[member]) < set(copies[member]) for member in topology.member_ids)
     assert served_by(topology, HASHED) == primaries
 

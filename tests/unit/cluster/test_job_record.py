@@ -5,8 +5,23 @@ from __future__ import annotations
 import pytest
 
 from secateur.client.jobs.job_status import JobStatus
-from secateur.cluster.controller.job_record import RESTARTS_MAX, AwaitAttemptEnd, CancelAttempt, Effect, FinishRecord, JobRecord, StartAttempt
-from secateur.errors import DeadlineError, Error, JobCancelledError, JobFailedError, MemberLostError, TopologyChangedError
+from secateur.cluster.controller.job_record import (
+    RESTARTS_MAX,
+    AwaitAttemptEnd,
+    CancelAttempt,
+    Effect,
+    FinishRecord,
+    JobRecord,
+    StartAttempt,
+)
+from secateur.errors import (
+    DeadlineError,
+    Error,
+    JobCancelledError,
+    JobFailedError,
+    MemberLostError,
+    TopologyChangedError,
+)
 
 CANCELLED = JobCancelledError("on request")
 LATE = DeadlineError("too late")
@@ -53,7 +68,11 @@ def test_the_end_may_overtake_the_answer_that_it_runs() -> None:
     assert record.status is JobStatus.COMPLETED
 
 
-@pytest.mark.parametrize("error", [LOST, TopologyChangedError("moved"), JobCancelledError("m2 is shutting down")], ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize(
+    "error",
+    [LOST, TopologyChangedError("moved"), JobCancelledError("m2 is shutting down")],
+    ids=lambda error: type(error).__name__,
+)
 def test_bad_luck_begins_it_again_from_the_beginning(error: Error) -> None:
     record = running()
     assert record.ended(1, error) == [StartAttempt(2, 0.05)]
@@ -119,7 +138,9 @@ def test_a_start_that_was_overtaken_is_not_waited_for() -> None:
     assert record.status is JobStatus.CANCELLED
 
 
-@pytest.mark.parametrize(("cause", "status"), [(CANCELLED, JobStatus.CANCELLED), (LATE, JobStatus.FAILED)], ids=["cancelled", "deadline"])
+@pytest.mark.parametrize(
+    ("cause", "status"), [(CANCELLED, JobStatus.CANCELLED), (LATE, JobStatus.FAILED)], ids=["cancelled", "deadline"]
+)
 def test_a_stop_waits_for_the_coordinator(cause: Error, status: JobStatus) -> None:
     record = running()
     assert record.cancel(cause) == [CancelAttempt("m1", 1, cause), AwaitAttemptEnd()]
@@ -159,7 +180,13 @@ def test_a_stop_that_nobody_asked_for_ends_nothing() -> None:
 def test_after_the_end_nothing_happens() -> None:
     record = running()
     record.ended(1, FAILED)
-    assert [record.ended(1, None), record.member_lost("m1"), record.cancel(CANCELLED), record.cancel_wait_over(), record.unsure(1, LOST)] == [[]] * 5
+    assert [
+        record.ended(1, None),
+        record.member_lost("m1"),
+        record.cancel(CANCELLED),
+        record.cancel_wait_over(),
+        record.unsure(1, LOST),
+    ] == [[]] * 5
     assert record.status is JobStatus.FAILED
 
 

@@ -37,5 +37,7 @@ def test_the_newest_results_are_kept(count_max: int, bytes_max: int, expected: s
 
 
 def test_a_dropped_result_says_what_to_do() -> None:
-    with pytest.raises(LimitExceededError, match=r"the result of job x was dropped: .* fetch it sooner, or write it to a sink"):
+    with pytest.raises(
+        LimitExceededError, match=r"the result of job x was dropped: .* fetch it sooner, or write it to a sink"
+    ):
         KeptResults().tables("x")

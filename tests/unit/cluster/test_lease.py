@@ -1,4 +1,6 @@
-"""Leases under faults, on a virtual clock and network: never two members that answer for one partition, and somebody who does whenever that can be."""
+"""Leases under faults, on a virtual clock and network: never two members that answer for one partition, and somebody
+who does whenever that can be.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,15 @@ from typing import Any
 import pytest
 
 from secateur.cluster.controller.member_watch import MemberWatch
-from secateur.cluster.lease import AskController, AskPeers, LeaseHolder, LeaseOutcome, LeaseTimes, MemberRemoved, Promises
+from secateur.cluster.lease import (
+    AskController,
+    AskPeers,
+    LeaseHolder,
+    LeaseOutcome,
+    LeaseTimes,
+    MemberRemoved,
+    Promises,
+)
 from secateur.errors import ProgrammingError
 
 TIMES = LeaseTimes(5.0)
@@ -55,7 +65,9 @@ class World:
         self.now_s = end_s
         self.check()
 
-    def send(self, source: str, target: str, deliver: Callable[[], None], gone: Callable[[], None] = lambda: None) -> None:
+    def send(
+        self, source: str, target: str, deliver: Callable[[], None], gone: Callable[[], None] = lambda: None
+    ) -> None:
         """A message; ``gone`` happens at the source when the target's address refuses it."""
         if frozenset({source, target}) in self.cut:
             return
@@ -78,7 +90,9 @@ class World:
             assert len(answering) <= 1, f"{answering} answer for partition {partition} at {self.now_s}"
             for name in answering:
                 missing = self.acknowledged[partition] - self.members[name].rows[partition]
-                assert not missing, f"{name} answers for partition {partition} without the writes {missing} at {self.now_s}"
+                assert not missing, (
+                    f"{name} answers for partition {partition} without the writes {missing} at {self.now_s}"
+                )
 
 
 class Process:
@@ -162,7 +176,9 @@ class Controller(Process):
         for member in members:
             if self.heard[member] < version:
                 target = self.world.members[member]
-                self.world.send(self.name, member, partial(target.topology, version, members), partial(self.refused, member))
+                self.world.send(
+                    self.name, member, partial(target.topology, version, members), partial(self.refused, member)
+                )
 
     def acknowledged(self, member: str, version: int) -> None:
         self.heard[member] = max(self.heard[member], version)
@@ -209,10 +225,20 @@ class Member(Process):
         for effect in effects:
             match effect:
                 case AskController(asked_s):
-                    self.ask("c", lambda answer, asked_s=asked_s: self.carry_out(self.holder.controller_answered(asked_s, answer, self.now_s)))  # type: ignore[misc]
+                    self.ask(
+                        "c",
+                        lambda answer, asked_s=asked_s: self.carry_out(
+                            self.holder.controller_answered(asked_s, answer, self.now_s)
+                        ),
+                    )  # type: ignore[misc]
                 case AskPeers(_, peers):
                     for peer in peers:
-                        self.ask(peer, lambda answer, effect=effect, peer=peer: self.carry_out(self.holder.peer_answered(effect, peer, answer, self.now_s)))  # type: ignore[misc]
+                        self.ask(
+                            peer,
+                            lambda answer, effect=effect, peer=peer: self.carry_out(
+                                self.holder.peer_answered(effect, peer, answer, self.now_s)
+                            ),
+                        )  # type: ignore[misc]
                 case MemberRemoved():
                     self.is_out = True
 
@@ -257,7 +283,11 @@ class Member(Process):
                 self.world.later(0.2, lambda: self.do(look_again))
 
         for backup in waits_for:
-            self.world.send(self.name, backup, lambda backup=backup: self.world.members[backup].copy(partition, number, self.name, confirmed))  # type: ignore[misc]
+            self.world.send(
+                self.name,
+                backup,
+                lambda backup=backup: self.world.members[backup].copy(partition, number, self.name, confirmed),
+            )  # type: ignore[misc]
         look_again()
 
     def copy(self, partition: int, number: int, source: str, confirmed: Callable[[str], None]) -> None:

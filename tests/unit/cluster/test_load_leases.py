@@ -1,4 +1,6 @@
-"""Loads whose controller is gone: gates open again, and living members have the same outcome, whatever had arrived where."""
+"""Loads whose controller is gone: gates open again, and living members have the same outcome, whatever had arrived
+where.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ from secateur.wire import PeerInfo, Request, Role, encode_table
 BIGINT = SqlType(TypeKind.BIGINT)
 SCHEME = PartitionScheme(hashes=(HashComponent(("id",), 1),), types=(("id", BIGINT),))
 TABLE = TableDef("t", 1, (Column("id", BIGINT, nullable=False),), ("id",), SCHEME, 2, False)
-ROWS = encode_table(pa.table({"id": pa.array([1], pa.int64())}, schema=pa.schema([pa.field("id", pa.int64(), nullable=False)])))
+ROWS = encode_table(
+    pa.table({"id": pa.array([1], pa.int64())}, schema=pa.schema([pa.field("id", pa.int64(), nullable=False)]))
+)
 NAMES = ("m1", "m2", "m3")
 CONNECTION = PeerInfo(7, "test", "controller", False, Role.CONTROLLER)
 
@@ -44,7 +48,9 @@ class Member:
     def __init__(self, cluster: Cluster, name: str, lease_s: float) -> None:
         self.store, self.places, peers = MemberStore(), TableDirectory(name), cluster.links.of(name)
         replication = Replication(name, self.store, self.places, peers, ChangeRegistry(), cluster.out_of_sync)
-        self.leases = LoadLeases(name, self.store.loads, peers, self.places.member_ids, lease_s=lease_s, reconnect_s=0.0, pause_s=0.001)
+        self.leases = LoadLeases(
+            name, self.store.loads, peers, self.places.member_ids, lease_s=lease_s, reconnect_s=0.0, pause_s=0.001
+        )
         loads = MemberLoads(self.store, self.places, peers, replication, self.leases, cluster.executor)
         self.store.create_table(TABLE, [0])
         self.places.add_table(TABLE)
@@ -77,7 +83,11 @@ class Cluster:
         self.requests = requests
         self.members = {name: Member(self, name, lease_s) for name in NAMES}
         self.links.answers.update({name: member.answers for name, member in self.members.items()})
-        topology = Topology(2, tuple(MemberAddress(name, "127.0.0.1", 1) for name in NAMES), {SCHEME.affinity_group(): assign(1, NAMES, 3)})
+        topology = Topology(
+            2,
+            tuple(MemberAddress(name, "127.0.0.1", 1) for name in NAMES),
+            {SCHEME.affinity_group(): assign(1, NAMES, 3)},
+        )
         for member in self.members.values():
             member.places.update(topology)
         self.controller = self.links.of("controller", peer=CONNECTION, may=self.controller_may)
@@ -144,7 +154,10 @@ LOADED = {((1,), 41)}
 
 
 def test_who_has_published_is_followed() -> None:
-    assert LoadDecision.of([(LoadProgress.PREPARED, 0), (LoadProgress.PUBLISHED, 5), (LoadProgress.UNKNOWN, 0)]) == (True, 5)
+    assert LoadDecision.of([(LoadProgress.PREPARED, 0), (LoadProgress.PUBLISHED, 5), (LoadProgress.UNKNOWN, 0)]) == (
+        True,
+        5,
+    )
     assert LoadDecision.of([(LoadProgress.PREPARED, 0), (LoadProgress.PREPARED, 0)]) == (False, 0)
     assert LoadDecision.of([(LoadProgress.ABORTED, 0), (LoadProgress.PREPARED, 0)]) == (False, 0)
 
@@ -243,7 +256,9 @@ async def test_one_load_cannot_hold_two_tables(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("lost", ["", "m1", "m2", "m3"])
 @pytest.mark.parametrize("requests", range(1, 8))
-def test_law_wherever_the_controller_dies_the_living_have_one_outcome_and_take_writes_again(requests: int, lost: str) -> None:
+def test_law_wherever_the_controller_dies_the_living_have_one_outcome_and_take_writes_again(
+    requests: int, lost: str
+) -> None:
     @on_cluster(requests=requests)
     async def run(cluster: Cluster) -> None:
         load = await cluster.stage()
@@ -292,7 +307,10 @@ def test_law_a_controller_that_was_only_silent_and_members_that_die_meanwhile_le
         prepared = [await ask(name, "load_prepare", table_id=1, mode="append", parts=[[0, [0]]]) for name in NAMES]
         dying = chance.choice(["", "", *NAMES])
         if all(prepared):
-            publishing = [asyncio.create_task(ask(name, "load_publish", number=load.number)) for name in chance.sample(NAMES, chance.randrange(4))]
+            publishing = [
+                asyncio.create_task(ask(name, "load_publish", number=load.number))
+                for name in chance.sample(NAMES, chance.randrange(4))
+            ]
             await pause()
             cluster.dead |= {dying} - {""}
             await asyncio.gather(*publishing)

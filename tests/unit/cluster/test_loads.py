@@ -13,7 +13,9 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
 
 TABLE = TableDef("t", 7, (), (), PartitionScheme())
-LOAD = LoadPublication("load", 1, TABLE, "append", {0: [0], 1: [0], 2: [1, 4]}, {"m1": frozenset({0, 1}), "m2": frozenset({1, 2})})
+LOAD = LoadPublication(
+    "load", 1, TABLE, "append", {0: [0], 1: [0], 2: [1, 4]}, {"m1": frozenset({0, 1}), "m2": frozenset({1, 2})}
+)
 
 
 class Members:
@@ -27,7 +29,9 @@ class Members:
 
     def is_member(self, member_id: str) -> bool:
         """A member that fails otherwise than by an answer is lost."""
-        return not any(name == member_id and isinstance(failure, MemberLostError) for (name, _), failure in self.failures.items())
+        return not any(
+            name == member_id and isinstance(failure, MemberLostError) for (name, _), failure in self.failures.items()
+        )
 
     async def call(self, member_id: str, op: str, args: dict[str, Any]) -> dict[str, Any]:
         self.calls.append((member_id, op))
@@ -61,13 +65,21 @@ def test_a_duplicate_key_on_one_member_publishes_nowhere() -> None:
 def test_rows_of_a_partition_that_is_gone_are_not_lost_quietly() -> None:
     members = Members()
     load = LoadPublication("load", 1, TABLE, "append", {0: [0], 9: [0]}, LOAD.copies)
-    with pytest.raises(TopologyChangedError, match="partition 9 of t, for which load load has rows, is not there any more: nothing was loaded"):
+    with pytest.raises(
+        TopologyChangedError,
+        match="partition 9 of t, for which load load has rows, is not there any more: nothing was loaded",
+    ):
         asyncio.run(LoadPublisher(members, members.is_member).publish(load))
     assert [op for _, op in members.calls] == ["load_abort"] * 2
 
 
 def test_a_member_lost_before_it_prepared_fails_the_load() -> None:
-    members = Members({("m1", "load_prepare"): MemberLostError("gone", member="m1"), ("m1", "load_abort"): MemberLostError("gone", member="m1")})
+    members = Members(
+        {
+            ("m1", "load_prepare"): MemberLostError("gone", member="m1"),
+            ("m1", "load_abort"): MemberLostError("gone", member="m1"),
+        }
+    )
     with pytest.raises(LoadFailedError, match="was not published, the table is as it was: gone"):
         publish(members)
     assert ("m2", "load_abort") in members.calls
@@ -116,7 +128,9 @@ class Workers(Members):
 
 def change_whole(members: Members) -> CoordinatedChangeResult:
     load = LoadPublication("load", 1, TABLE, "mixed", {}, LOAD.copies)
-    return asyncio.run(LoadPublisher(members, members.is_member).change_whole(CoordinatedChange(load, "m2", {"plan": "p"})))
+    return asyncio.run(
+        LoadPublisher(members, members.is_member).change_whole(CoordinatedChange(load, "m2", {"plan": "p"}))
+    )
 
 
 def test_a_change_is_worked_out_once_all_gates_are_closed_and_then_published() -> None:
@@ -130,10 +144,15 @@ def test_a_change_is_worked_out_once_all_gates_are_closed_and_then_published() -
 
 @pytest.mark.parametrize(
     ("found", "expected"),
-    [({"rows": 0, "parts": {}}, CoordinatedChangeResult(0)), ({"missing_cells": [4, 7]}, CoordinatedChangeResult(0, (4, 7)))],
+    [
+        ({"rows": 0, "parts": {}}, CoordinatedChangeResult(0)),
+        ({"missing_cells": [4, 7]}, CoordinatedChangeResult(0, (4, 7))),
+    ],
     ids=["no row", "ranges to be made"],
 )
-def test_a_change_without_rows_to_write_opens_the_gates(found: dict[str, Any], expected: CoordinatedChangeResult) -> None:
+def test_a_change_without_rows_to_write_opens_the_gates(
+    found: dict[str, Any], expected: CoordinatedChangeResult
+) -> None:
     members = Workers(found)
     assert change_whole(members) == expected
     assert [op for _, op in members.calls] == ["change_close"] * 2 + ["change_work_out"] + ["load_abort"] * 2
@@ -141,7 +160,9 @@ def test_a_change_without_rows_to_write_opens_the_gates(found: dict[str, Any], e
 
 @pytest.mark.parametrize("failing", [("m1", "change_close"), ("m2", "change_work_out"), ("m2", "load_prepare")])
 def test_a_change_that_fails_opens_the_gates(failing: tuple[str, str]) -> None:
-    members = Workers({"rows": 1, "parts": {0: [1]}}, {failing: DuplicateKeyError("t: key (id=1) is already there", table="t")})
+    members = Workers(
+        {"rows": 1, "parts": {0: [1]}}, {failing: DuplicateKeyError("t: key (id=1) is already there", table="t")}
+    )
     with pytest.raises(DuplicateKeyError):
         change_whole(members)
     assert [op for _, op in members.calls][-2:] == ["load_abort"] * 2

@@ -28,7 +28,9 @@ from secateur.wire import PeerInfo, Request, Role, encode_table
 BIGINT = SqlType(TypeKind.BIGINT)
 SCHEME = PartitionScheme(hashes=(HashComponent(("id",), 1),), types=(("id", BIGINT),))
 TABLE = TableDef("t", 1, (Column("id", BIGINT, nullable=False),), ("id",), SCHEME, 0, False)
-ROWS = encode_table(pa.table({"id": pa.array([1], pa.int64())}, schema=pa.schema([pa.field("id", pa.int64(), nullable=False)])))
+ROWS = encode_table(
+    pa.table({"id": pa.array([1], pa.int64())}, schema=pa.schema([pa.field("id", pa.int64(), nullable=False)]))
+)
 
 
 def request(op: str, payload: bytes = b"", **args: object) -> Request:
@@ -49,10 +51,15 @@ def test_a_write_behind_a_load_learns_at_once_that_the_table_was_dropped() -> No
         with ThreadPoolExecutor(1) as executor:
             places, peers, book = TableDirectory("m1"), Peers("m1", Role.MEMBER, ClusterSettings()), ChangeRegistry()
             replication = Replication("m1", store, places, peers, book, out_of_sync)
-            writes, loads = MemberWrites(store, places, replication, book), MemberLoads(store, places, peers, replication, leases(store, peers), executor)
+            writes, loads = (
+                MemberWrites(store, places, replication, book),
+                MemberLoads(store, places, peers, replication, leases(store, peers), executor),
+            )
             store.create_table(TABLE, [0])
             places.add_table(TABLE)
-            places.update(Topology(1, (MemberAddress("m1", "127.0.0.1", 1),), {SCHEME.affinity_group(): assign(1, ("m1",), 1)}))
+            places.update(
+                Topology(1, (MemberAddress("m1", "127.0.0.1", 1),), {SCHEME.affinity_group(): assign(1, ("m1",), 1)})
+            )
             await loads.stage(request("stage", ROWS, load_id="l", table_id=1, attempt=0, parts=[[0, 1]]))
             await loads.prepare(request("load_prepare", load_id="l", table_id=1, mode="append", parts=[[0, [0]]]))
             writing = asyncio.create_task(writes.write(request("write", ROWS, table_id=1, partition=0, mode="append")))
@@ -71,7 +78,14 @@ def test_parts_that_name_other_rows_are_refused() -> None:
     async def run() -> None:
         with ThreadPoolExecutor(1) as executor:
             store, places, peers = MemberStore(), TableDirectory("m1"), Peers("m1", Role.MEMBER, ClusterSettings())
-            loads = MemberLoads(store, places, peers, Replication("m1", store, places, peers, ChangeRegistry(), out_of_sync), leases(store, peers), executor)
+            loads = MemberLoads(
+                store,
+                places,
+                peers,
+                Replication("m1", store, places, peers, ChangeRegistry(), out_of_sync),
+                leases(store, peers),
+                executor,
+            )
             with pytest.raises(ProtocolError, match="the parts name 2 rows, the payload has 1"):
                 await loads.stage_copy(request("stage_copy", ROWS, load_id="l", table_id=1, attempt=0, parts=[[0, 2]]))
 

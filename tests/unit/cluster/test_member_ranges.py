@@ -1,4 +1,6 @@
-"""ALTER TABLE on members: where ranges are cut out of the catch-all, writes wait until it is decided, by the controller or, when it is gone, by the members."""
+"""ALTER TABLE on members: where ranges are cut out of the catch-all, writes wait until it is decided, by the controller
+or, when it is gone, by the members.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ from secateur.storage.member_store import MemberStore
 from secateur.wire import PeerInfo, Request, pack
 
 TYPES = {"n": parse_type("BIGINT")}
-SCHEME = build_scheme(range_columns=["n"], ranges=[RangeSpec((0,), (10,)), catch_all()], types=TYPES, primary_key=["n"], table="t")
+SCHEME = build_scheme(
+    range_columns=["n"], ranges=[RangeSpec((0,), (10,)), catch_all()], types=TYPES, primary_key=["n"], table="t"
+)
 TABLE = TableDef("t", 1, (Column("n", TYPES["n"], nullable=False),), ("n",), SCHEME)
 ADDED = AddRange(RangeSpec((20,), (30,)))
 
@@ -39,7 +43,9 @@ CONNECTION = PeerInfo(1, "test", "controller", False)
 class Setting:
     """A member; several of them over the same connections are a cluster."""
 
-    def __init__(self, executor: ThreadPoolExecutor, links: Links | None = None, name: str = "m1", *, lease_s: float = 1000.0) -> None:
+    def __init__(
+        self, executor: ThreadPoolExecutor, links: Links | None = None, name: str = "m1", *, lease_s: float = 1000.0
+    ) -> None:
         self.links = links or Links()
         self.store = MemberStore()
         self.store.create_table(TABLE, [0, 1])
@@ -47,16 +53,32 @@ class Setting:
         self.adopted: list[TableDef] = []
         changes = RangeChanges(self.store, self.adopted.append)
         self.leases = LoadLeases(
-            name, changes, self.links.of(name), lambda: sorted(self.links.answers), kind="alter", lease_s=lease_s, reconnect_s=0.0, pause_s=0.001
+            name,
+            changes,
+            self.links.of(name),
+            lambda: sorted(self.links.answers),
+            kind="alter",
+            lease_s=lease_s,
+            reconnect_s=0.0,
+            pause_s=0.001,
         )
         self.ranges = MemberRanges(self.store, lambda _: self.latch, executor, changes, self.leases)
-        self.links.answers[name] = {"alter_standing": self.leases.standing, "alter_decide": self.leases.decide, "alter_settle": self.leases.settle}
+        self.links.answers[name] = {
+            "alter_standing": self.leases.standing,
+            "alter_decide": self.leases.decide,
+            "alter_settle": self.leases.settle,
+        }
 
     def rows(self, *keys: int) -> pa.Table:
         return pa.table({"n": keys}, schema=TABLE.arrow_schema)
 
     async def ask(self, op: str, table: TableDef, load_id: str = "a") -> None:
-        args = {"table_id": table.table_id, "version": table.version, "load_id": load_id, "partitions": table.scheme.live_partitions().tolist()}
+        args = {
+            "table_id": table.table_id,
+            "version": table.version,
+            "load_id": load_id,
+            "partitions": table.scheme.live_partitions().tolist(),
+        }
         await getattr(self.ranges, op)(Request(op, args, memoryview(pack(table.to_wire())), CONNECTION))
 
     def writes_wait(self) -> bool:

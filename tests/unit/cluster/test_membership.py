@@ -6,7 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from secateur.cluster.controller.membership import MemberJoined, MemberLost, OwnersForgotten, RangesChanged, TableCreated, advance, group_after, group_of_new
+from secateur.cluster.controller.membership import (
+    MemberJoined,
+    MemberLost,
+    OwnersForgotten,
+    RangesChanged,
+    TableCreated,
+    advance,
+    group_after,
+    group_of_new,
+)
 from secateur.errors import NotSupportedError, PartitionLostError, ProgrammingError
 from secateur.partitioning.schemes.build import build_scheme
 from secateur.partitioning.schemes.range_changes import AddRange, DropNamed, RangeChange, alter_ranges
@@ -78,7 +87,14 @@ TYPES = {"day": parse_type("INTEGER"), "id": BIGINT}
 
 
 def days(*ranges: RangeSpec) -> PartitionScheme:
-    return build_scheme(hashes=[HashComponent(("id",), 4)], range_columns=["day"], ranges=ranges, types=TYPES, primary_key=("day", "id"), table="t")
+    return build_scheme(
+        hashes=[HashComponent(("id",), 4)],
+        range_columns=["day"],
+        ranges=ranges,
+        types=TYPES,
+        primary_key=("day", "id"),
+        table="t",
+    )
 
 
 def changed(scheme: PartitionScheme, *changes: RangeChange) -> PartitionScheme:
@@ -94,7 +110,12 @@ DAYS = days(RangeSpec((1,), (2,)), RangeSpec((2,), (3,), "two"))
 
 def test_new_ranges_get_owners_and_old_ones_keep_theirs() -> None:
     before = with_table(cluster_of(3), DAYS)
-    scheme = changed(DAYS, DropNamed("two"), AddRange(RangeSpec((3,), (4,))), AddRange(RangeSpec((4,), (5,), hashes=(HashComponent(("id",), 8),))))
+    scheme = changed(
+        DAYS,
+        DropNamed("two"),
+        AddRange(RangeSpec((3,), (4,))),
+        AddRange(RangeSpec((4,), (5,), hashes=(HashComponent(("id",), 8),))),
+    )
     scheme = scheme.in_group(group_after(before, DAYS, scheme, (), "1.2"))
     after = advance(before, RangesChanged(DAYS, scheme))
     assert after.version == before.version + 1
@@ -124,7 +145,9 @@ def test_a_table_that_comes_to_the_ranges_of_another_by_another_way_is_not_besid
     group = group_after(late, DAYS, scheme, {scheme.structure()}, "2.2")
     assert group == f"{scheme.structure()} #2.2"
     after = advance(late, RangesChanged(DAYS, scheme.in_group(group)))
-    assert [after.ownership(group).holders(p) for p in range(8)] == [early.ownership(DAYS.structure()).holders(p) for p in range(8)]
+    assert [after.ownership(group).holders(p) for p in range(8)] == [
+        early.ownership(DAYS.structure()).holders(p) for p in range(8)
+    ]
     assert {member for p in range(8, 12) for member in after.ownership(group).holders(p)} >= {"m3"}
 
 
@@ -167,7 +190,9 @@ def test_successive_losses_never_choose_a_member_without_the_data() -> None:
     for lost in ("m2", "m3"):
         topology = advance(topology, MemberLost(lost))
         for partition in range(12):
-            assert topology.ownership(group).primary(partition) in holders[partition] - {"m2", "m3"} | ({"m3"} if lost == "m2" else set())
+            assert topology.ownership(group).primary(partition) in holders[partition] - {"m2", "m3"} | (
+                {"m3"} if lost == "m2" else set()
+            )
 
 
 def test_a_partition_without_copies_names_the_member_that_was_lost_last() -> None:

@@ -107,13 +107,18 @@ def test_results_that_are_held_whole_have_a_bound_together() -> None:
     async def scenario() -> None:
         results = opened(ROWS.nbytes)
         await results.open(PEER, TableRows(ROWS), PART, {})
-        with pytest.raises(LimitExceededError, match="results that are being read hold 6,000 bytes already; all of them may take 8,000"):
+        with pytest.raises(
+            LimitExceededError, match="results that are being read hold 6,000 bytes already; all of them may take 8,000"
+        ):
             await results.open(OTHER, TableRows(ROWS), PART, {})
         assert results.count == 1
         results.close_all()
         assert results.count == 0
         assert results.checked(ROWS) is ROWS
-        with pytest.raises(LimitExceededError, match="takes 16,000 bytes; all of them may take 8,000, the result_bytes_max of this member"):
+        with pytest.raises(
+            LimitExceededError,
+            match="takes 16,000 bytes; all of them may take 8,000, the result_bytes_max of this member",
+        ):
             results.checked(pa.concat_tables([ROWS, ROWS]))
 
     asyncio.run(scenario())

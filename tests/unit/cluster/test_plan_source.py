@@ -61,7 +61,10 @@ class Party:
 
 
 async def fetched(controller: Answer | None, *members: Answer | None) -> tuple[SelectPlan, list[int]]:
-    """The plan that a member gets, and how often each party was asked: the controller, then the other members. None is a process that has ended."""
+    """The plan that a member gets, and how often each party was asked: the controller, then the other members.
+
+    None is a process that has ended.
+    """
     settings = ClusterSettings()
     parties = [Party(answer or has_none) for answer in (controller, *members)]
     servers = [FrameServer(party, secret=settings.secret) for party in parties]
@@ -110,9 +113,13 @@ def test_without_a_controller_a_member_that_has_the_plan_gives_it(controller: An
     assert time.monotonic() - began_s < SILENCE_S
 
 
-@pytest.mark.parametrize(("controller", "may_help"), [pytest.param(None, False, id="gone"), pytest.param(is_silent, True, id="silent")])
+@pytest.mark.parametrize(
+    ("controller", "may_help"), [pytest.param(None, False, id="gone"), pytest.param(is_silent, True, id="silent")]
+)
 def test_a_plan_that_nobody_has_needs_the_controller(controller: Any, may_help: bool) -> None:
-    with pytest.raises(UnreachableError, match="the controller does not answer, and no other member that does has run this statement") as caught:
+    with pytest.raises(
+        UnreachableError, match="the controller does not answer, and no other member that does has run this statement"
+    ) as caught:
         asyncio.run(fetched(controller, has_none, has(OTHER)))
     assert caught.value.retry_safe is may_help
 

@@ -1,4 +1,6 @@
-"""The threads in which statements are planned: clients take turns, and nobody waits for somebody else's endless planning."""
+"""The threads in which statements are planned: clients take turns, and nobody waits for somebody else's endless
+planning.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,10 @@ async def test_a_client_has_one_planning_under_way_and_others_take_their_turns()
     threads, release = PlanningThreads(), threading.Event()
     order: list[str] = []
     first = asyncio.create_task(threads.run(1, release.wait))
-    greedy = [asyncio.create_task(threads.run(1, lambda number=number: order.append(f"greedy {number}"))) for number in range(20)]
+    greedy = [
+        asyncio.create_task(threads.run(1, lambda number=number: order.append(f"greedy {number}")))
+        for number in range(20)
+    ]
     await asyncio.sleep(0)
     await threads.run(2, lambda: order.append("modest"))
     assert order == ["modest"]

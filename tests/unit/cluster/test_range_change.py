@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from secateur.cluster.controller.range_change import RangeChanger
-from secateur.errors import DeadlineError, Error, InternalError, LoadFailedError, MemberLostError, SchemeError, UnreachableError
+from secateur.errors import (
+    DeadlineError,
+    Error,
+    InternalError,
+    LoadFailedError,
+    MemberLostError,
+    SchemeError,
+    UnreachableError,
+)
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
 from secateur.wire import Payload
@@ -59,7 +67,9 @@ def test_a_member_that_cannot_prepare_ends_it_for_all(failure: Error) -> None:
 
 def test_a_member_that_is_gone_owns_nothing_new() -> None:
     members = Members({("m2", op): UnreachableError("nobody there") for op in ("alter_prepare", "alter_abort")})
-    with pytest.raises(MemberLostError, match="member m2 left the cluster while the ranges of t were changed; nothing was changed") as raised:
+    with pytest.raises(
+        MemberLostError, match="member m2 left the cluster while the ranges of t were changed; nothing was changed"
+    ) as raised:
         asyncio.run(RangeChanger(members).change(TABLE, HOSTED))
     assert raised.value.details == {"member": "m2"}
     assert [op for _, op in members.calls] == ABORTED
@@ -75,4 +85,6 @@ def test_what_cannot_fail_and_does_is_our_bug() -> None:
 
 def test_what_members_have_given_up_is_not_changed() -> None:
     """They had not heard from the controller for too long: all of them, or those that say so have asked all others."""
-    assert ops({(member, "alter_commit"): LoadFailedError("given up") for member in HOSTED}, LoadFailedError) == COMMITTED
+    assert (
+        ops({(member, "alter_commit"): LoadFailedError("given up") for member in HOSTED}, LoadFailedError) == COMMITTED
+    )

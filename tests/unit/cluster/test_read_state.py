@@ -21,7 +21,9 @@ PLACED, COPIED = 1, 2
 class Store:
     """As much of a member's store as is asked for."""
 
-    versions: dict[int, DataVersion] = field(default_factory=lambda: {PLACED: DataVersion(3, 10), COPIED: DataVersion(5, 20)})
+    versions: dict[int, DataVersion] = field(
+        default_factory=lambda: {PLACED: DataVersion(3, 10), COPIED: DataVersion(5, 20)}
+    )
     marks: ReadVersions = field(default_factory=ReadVersions)
 
     def data_version(self, table_id: int) -> DataVersion:
@@ -31,7 +33,10 @@ class Store:
         return "rows"
 
 
-PLACED_SCAN, COPIED_SCAN = SimpleNamespace(table="t", table_id=PLACED, replicated=False), SimpleNamespace(table="c", table_id=COPIED, replicated=True)
+PLACED_SCAN, COPIED_SCAN = (
+    SimpleNamespace(table="t", table_id=PLACED, replicated=False),
+    SimpleNamespace(table="c", table_id=COPIED, replicated=True),
+)
 
 
 def plan(*scans: Any, read: tuple[int, ...]) -> Any:
@@ -60,7 +65,9 @@ def test_what_is_as_it_was_is_read() -> None:
 
 
 def test_a_scan_whose_rows_stand_for_a_watched_one_is_watched() -> None:
-    merged = plan(PLACED_SCAN, PLACED_SCAN, COPIED_SCAN, read=(0, 2))  # no stage reads scan 1: it has the rows of scan 0
+    merged = plan(
+        PLACED_SCAN, PLACED_SCAN, COPIED_SCAN, read=(0, 2)
+    )  # no stage reads scan 1: it has the rows of scan 0
     assert marks_of(merged, since(scans=[1])) == {0: "m", 1: "m"}
     assert marks_of(plan(PLACED_SCAN, PLACED_SCAN, read=(0, 1)), since(scans=[1])) == {1: "m"}
 

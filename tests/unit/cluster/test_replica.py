@@ -1,4 +1,6 @@
-"""Copies of a partition under every order of messages, losses and retries: what was acknowledged is there, and copies are equal."""
+"""Copies of a partition under every order of messages, losses and retries: what was acknowledged is there, and copies
+are equal.
+"""
 
 from __future__ import annotations
 
@@ -126,8 +128,11 @@ class Node:
 
 @dataclass
 class World:
-    """The state of a simulated cluster with one partition. What the real members do about the machine's answers is done here on a network that can be stopped
-    anywhere: messages between two members keep their order, as on a connection, and those to or from a lost member may arrive before it is lost, or never.
+    """The state of a simulated cluster with one partition.
+
+    What the real members do about the machine's answers is done here on a network that can be stopped
+    anywhere: messages between two members keep their order, as on a connection, and those to or from a lost member may
+    arrive before it is lost, or never.
     """
 
     nodes: dict[str, Node]
@@ -136,7 +141,9 @@ class World:
     term: int = 0
     network: tuple[Message, ...] = ()
     asked: tuple[tuple[str, str], ...] = ()
-    """Changes that were asked for and not acknowledged yet: name, and the member that was asked, or "" when the client has to ask again."""
+    """Changes that were asked for and not acknowledged yet: name, and the member that was asked, or "" when the client
+    has to ask again.
+    """
     acknowledged: frozenset[str] = frozenset()
     to_write: tuple[str, ...] = ()
     losses: int = 0
@@ -150,7 +157,18 @@ class World:
 
     def key(self) -> object:
         nodes = tuple((name, fingerprint(node.replica), tuple(node.rows)) for name, node in sorted(self.nodes.items()))
-        return nodes, self.owners, self.term, self.network, self.asked, self.acknowledged, self.to_write, self.losses, self.resets, self.told_of_loss
+        return (
+            nodes,
+            self.owners,
+            self.term,
+            self.network,
+            self.asked,
+            self.acknowledged,
+            self.to_write,
+            self.losses,
+            self.resets,
+            self.told_of_loss,
+        )
 
     # -- what may happen next
 
@@ -177,10 +195,18 @@ class World:
                 world.arrive(message)
             yield world
         for message in firsts.values():
-            if self.resets and message.kind in ("copy", "copied") and {message.source, message.target} <= self.nodes.keys():
-                world = self.copy()  # a connection breaks between living members: what was on its way is lost, and sent again by who misses the answer
+            if (
+                self.resets
+                and message.kind in ("copy", "copied")
+                and {message.source, message.target} <= self.nodes.keys()
+            ):
+                # a connection breaks between living members: what was on its way is lost, and sent again by who misses
+                # the answer
+                world = self.copy()
                 world.resets -= 1
-                world.network = tuple(other for other in world.network if {other.source, other.target} != {message.source, message.target})
+                world.network = tuple(
+                    other for other in world.network if {other.source, other.target} != {message.source, message.target}
+                )
                 world.catch_up(message.source if message.kind == "copy" else message.target)
                 yield world
         if self.losses and len(self.owners) > 1:
@@ -331,7 +357,9 @@ def without(messages: tuple[Message, ...], message: Message) -> tuple[Message, .
         pytest.param(3, 2, 1, 0, id="BACKUPS 2, two writes, one loss", marks=pytest.mark.slow),
     ],
 )
-def test_law_in_every_interleaving_acknowledged_writes_are_on_all_copies_and_copies_become_equal(copies: int, writes: int, losses: int, resets: int) -> None:
+def test_law_in_every_interleaving_acknowledged_writes_are_on_all_copies_and_copies_become_equal(
+    copies: int, writes: int, losses: int, resets: int
+) -> None:
     seen: set[object] = set()
     waiting, ends = [beginning(copies, writes, losses, resets)], 0
     while waiting:

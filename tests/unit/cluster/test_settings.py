@@ -24,21 +24,34 @@ def parameters() -> dict[str, inspect.Parameter]:
 def test_every_setting_is_a_typed_argument_with_the_same_default() -> None:
     given = parameters()
     assert given.keys() - {"runtime"} == {field.name for field in fields(ClusterSettings)} - MADE_INSIDE
-    assert all(argument.kind is not inspect.Parameter.VAR_KEYWORD and argument.annotation is not inspect.Parameter.empty for argument in given.values())
-    differing = {name for name, argument in given.items() if name != "runtime" and argument.default != getattr(DEFAULTS, name)}
+    assert all(
+        argument.kind is not inspect.Parameter.VAR_KEYWORD and argument.annotation is not inspect.Parameter.empty
+        for argument in given.values()
+    )
+    differing = {
+        name for name, argument in given.items() if name != "runtime" and argument.default != getattr(DEFAULTS, name)
+    }
     assert differing <= {"cluster_id"}, "what is made at random has None for its default"
 
 
 def test_the_documents_have_every_setting_and_its_default() -> None:
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in DOCUMENT.read_text().splitlines() if line.startswith("| `")]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in DOCUMENT.read_text().splitlines()
+        if line.startswith("| `")
+    ]
     documented = {row[0].strip("`"): row[1].strip("`") for row in rows}
     given = parameters()
     assert list(documented) == list(given)
-    assert documented == {name: "Limits()" if name == "limits" else repr(argument.default) for name, argument in given.items()}
+    assert documented == {
+        name: "Limits()" if name == "limits" else repr(argument.default) for name, argument in given.items()
+    }
     assert all(len(row) == 3 and row[2] for row in rows)
 
 
 @pytest.mark.parametrize("name", ["memebrs", "secret", "detach"])
 def test_an_unknown_setting_is_named_with_those_there_are(name: str) -> None:
-    with pytest.raises(ProgrammingError, match=f"there is no setting '{name}'; known settings: members, runtime, ray_address"):
+    with pytest.raises(
+        ProgrammingError, match=f"there is no setting '{name}'; known settings: members, runtime, ray_address"
+    ):
         secateur.start(runtime="embedded", **{name: 1})  # type: ignore[arg-type]

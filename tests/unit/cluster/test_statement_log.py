@@ -26,7 +26,9 @@ def test_an_ended_statement_is_told_with_what_its_answer_says() -> None:
     reply = log.execute(request("p"), lambda _: Reply(dict(ANSWER)))
     assert isinstance(reply, Reply)
     (entry,) = entries(log)
-    assert {key: entry[key] for key in ("number", "plan_id", "state", "execution", "members", "partitions_read", "rows")} == {
+    assert {
+        key: entry[key] for key in ("number", "plan_id", "state", "execution", "members", "partitions_read", "rows")
+    } == {
         "number": 1,
         "plan_id": "p",
         "state": "done",
@@ -91,7 +93,9 @@ PEER = PeerInfo(1, "test", "test", False)
         pytest.param([5], "fail", ("failed", None), id="until it failed"),
     ],
 )
-def test_a_result_that_is_read_in_parts_runs_until_it_was_read(parts: list[int], end: str | None, expected: tuple[str, int | None]) -> None:
+def test_a_result_that_is_read_in_parts_runs_until_it_was_read(
+    parts: list[int], end: str | None, expected: tuple[str, int | None]
+) -> None:
     log = StatementLog("m1")
 
     async def first(_: Request) -> Reply:

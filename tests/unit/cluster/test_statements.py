@@ -15,15 +15,22 @@ from secateur.errors import DataError, LimitExceededError
 SQL = "SELECT k, max(v) OVER (PARTITION BY k) AS m FROM {} WHERE k = ? AND n > ?"
 
 
-def test_keys_that_are_not_there_are_answered_without_a_kernel(lone_cluster: Cluster, table_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_that_are_not_there_are_answered_without_a_kernel(
+    lone_cluster: Cluster, table_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with lone_cluster.connect() as conn:
-        conn.execute(f"CREATE TABLE {table_name} (k VARCHAR, n BIGINT, v BIGINT, PRIMARY KEY (k, n)) PARTITION BY HASH (k) PARTITIONS 4 BACKUPS 0")
+        conn.execute(
+            f"CREATE TABLE {table_name} (k VARCHAR, n BIGINT, v BIGINT, PRIMARY KEY (k, n)) PARTITION BY HASH (k)"
+            " PARTITIONS 4 BACKUPS 0"
+        )
         conn.execute(f"INSERT INTO {table_name} VALUES ('a', 1, 10), ('a', 2, 20)")
         sql = SQL.format(table_name)
         assert conn.execute(sql, ["a", 0]).fetchall() == [("a", 20), ("a", 20)]
         called: list[Any] = []
         real = statements.open_answer
-        monkeypatch.setattr(statements, "open_answer", lambda *args, **options: called.append(args) or real(*args, **options))
+        monkeypatch.setattr(
+            statements, "open_answer", lambda *args, **options: called.append(args) or real(*args, **options)
+        )
         gone = conn.execute(sql, ["a", 2])
         assert gone.fetchall() == []
         assert [column[0] for column in gone.description or ()] == ["k", "m"]
@@ -31,14 +38,20 @@ def test_keys_that_are_not_there_are_answered_without_a_kernel(lone_cluster: Clu
         assert gone.stats.execution == "local"
         assert conn.execute(sql, ["b", 0]).fetch_arrow_table().num_rows == 0
         assert called == []
-        assert conn.execute(f"SELECT count(*), median(v) FROM {table_name} WHERE k = ? AND n > ?", ["a", 9]).fetchall() == [(0, None)]
+        assert conn.execute(
+            f"SELECT count(*), median(v) FROM {table_name} WHERE k = ? AND n > ?", ["a", 9]
+        ).fetchall() == [(0, None)]
         assert called == []
         assert conn.execute(sql, ["a", 1]).fetchall() == [("a", 20)]
         assert len(called) == 1
 
 
-def test_an_error_in_the_data_is_one_of_the_whole_statement(lone_cluster: Cluster, table_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the placed form raises is not raised where the gathered form has an answer; anything else is, and so is what that form raises."""
+def test_an_error_in_the_data_is_one_of_the_whole_statement(
+    lone_cluster: Cluster, table_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the placed form raises is not raised where the gathered form has an answer; anything else is, and so is what
+    that form raises.
+    """
 
     async def some_form(outcomes: dict[str, Any], placed: Any) -> Any:
         async def run(plan: Any) -> Any:
@@ -53,7 +66,11 @@ def test_an_error_in_the_data_is_one_of_the_whole_statement(lone_cluster: Cluste
         conn.execute(f"CREATE TABLE {table_name} (k VARCHAR PRIMARY KEY, v BIGINT) BACKUPS 0")
         plans: list[SelectPlan] = []
         real = statements.StatementRunner._run
-        monkeypatch.setattr(statements.StatementRunner, "_run", lambda self, plan, request: plans.append(plan) or real(self, plan, request))  # type: ignore[func-returns-value]
+        monkeypatch.setattr(
+            statements.StatementRunner,
+            "_run",
+            lambda self, plan, request: plans.append(plan) or real(self, plan, request),
+        )  # type: ignore[func-returns-value]
         assert conn.execute(f"SELECT a.v FROM {table_name} a JOIN {table_name} b ON a.v = b.v").fetchall() == []
     (placed,) = plans
     assert placed.gathered

@@ -17,14 +17,28 @@ from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.lease import LeaseTimes
 from secateur.cluster.peers import Peers
-from secateur.errors import DeadlineError, MemberLostError, ProtocolError, TableExistsError, TopologyChangedError, UnknownTableError
+from secateur.errors import (
+    DeadlineError,
+    MemberLostError,
+    ProtocolError,
+    TableExistsError,
+    TopologyChangedError,
+    UnknownTableError,
+)
 from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.partitioning.types.column_type import parse_type
 from secateur.wire import Payload
 
-TABLE = TableDef("t", 0, (), ("id",), PartitionScheme(hashes=(HashComponent(("id",), 6),), types=(("id", parse_type("BIGINT")),)), backups=0)
+TABLE = TableDef(
+    "t",
+    0,
+    (),
+    ("id",),
+    PartitionScheme(hashes=(HashComponent(("id",), 6),), types=(("id", parse_type("BIGINT")),)),
+    backups=0,
+)
 
 
 class FakePeers(Peers):

@@ -16,7 +16,9 @@ MEMBERS = ("m1", "m2", "m3")
 SCHEME = PartitionScheme(hashes=(HashComponent(("id",), 6),), types=(("id", parse_type("BIGINT")),))
 TABLE = TableDef("t", 1, (), ("id",), SCHEME, backups=1)
 REPLICATED = TableDef("r", 2, (), ("id",), PartitionScheme(), backups=0, replicated=True)
-TOPOLOGY = Topology(5, tuple(MemberAddress(member, "h", 1) for member in MEMBERS), {SCHEME.affinity_group(): assign(6, MEMBERS, 2)})
+TOPOLOGY = Topology(
+    5, tuple(MemberAddress(member, "h", 1) for member in MEMBERS), {SCHEME.affinity_group(): assign(6, MEMBERS, 2)}
+)
 
 
 @pytest.fixture(params=MEMBERS)
@@ -57,7 +59,10 @@ def test_backups_are_those_of_ones_own_primaries(places: TableDirectory, member:
     assert sorted(partition for partitions in backups.values() for partition in partitions) == mine
     assert places.other_copies(1, mine) == backups
     other = next(partition for partition in range(6) if partition not in mine)
-    with pytest.raises(TopologyChangedError, match=f"partition {other} of t belongs to m. at topology version 5, not to {member}; nothing was written"):
+    with pytest.raises(
+        TopologyChangedError,
+        match=f"partition {other} of t belongs to m. at topology version 5, not to {member}; nothing was written",
+    ):
         places.backups(1, [other])
 
 

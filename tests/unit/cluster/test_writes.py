@@ -1,4 +1,6 @@
-"""Direct writes and their copies: the parts of several members on one event loop, over connections that can be held up or cut."""
+"""Direct writes and their copies: the parts of several members on one event loop, over connections that can be held up
+or cut.
+"""
 
 from __future__ import annotations
 
@@ -149,7 +151,9 @@ async def test_a_write_is_acknowledged_when_all_copies_have_it(cluster: Cluster)
 
 
 @with_members("m1", "m2", "m3")
-async def test_a_write_that_is_asked_for_again_at_the_successor_is_on_all_copies_when_it_is_acknowledged(cluster: Cluster) -> None:
+async def test_a_write_that_is_asked_for_again_at_the_successor_is_on_all_copies_when_it_is_acknowledged(
+    cluster: Cluster,
+) -> None:
     cluster.links.hold("m1", "m3")
     writing = start(cluster.write("m1", 1, "c"))
     await turns()
@@ -234,7 +238,9 @@ async def test_a_primary_that_was_left_behind_acknowledges_nothing(cluster: Clus
 @with_members("m1", "m2")
 async def test_a_copy_that_cannot_be_caught_up_leaves_the_ownership(cluster: Cluster) -> None:
     await cluster.write("m1", 1)
-    cluster.members["m2"].store.apply(1, 0, ChangeOperation.UPSERT, rows(7))  # a difference that should not be: the next append fails there
+    cluster.members["m2"].store.apply(
+        1, 0, ChangeOperation.UPSERT, rows(7)
+    )  # a difference that should not be: the next append fails there
     assert await cluster.write("m1", 7) == 1
     holders = cluster.topology.ownership(GROUP).holders(0)
     assert holders == ("m1", "m2 (out of sync)")

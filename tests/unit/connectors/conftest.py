@@ -34,7 +34,9 @@ def run() -> Run:
 def read(run: Run) -> Callable[..., JobResult]:
     """Runs a source into a collecting sink."""
 
-    def run_source(source: ProcessorMetaSupplier | ProcessorSupplier, config: JobConfig | None = None, **options: Any) -> JobResult:
+    def run_source(
+        source: ProcessorMetaSupplier | ProcessorSupplier, config: JobConfig | None = None, **options: Any
+    ) -> JobResult:
         dag = DAG()
         dag.new_vertex("source", source)
         dag.new_vertex("out", collect())
@@ -48,7 +50,9 @@ def read(run: Run) -> Callable[..., JobResult]:
 def write(run: Run) -> Callable[..., JobResult]:
     """Runs rows in hand into a sink, dealt over its processors."""
 
-    def run_sink(rows: Any, sink: ProcessorMetaSupplier | ProcessorSupplier, config: JobConfig | None = None, **options: Any) -> JobResult:
+    def run_sink(
+        rows: Any, sink: ProcessorMetaSupplier | ProcessorSupplier, config: JobConfig | None = None, **options: Any
+    ) -> JobResult:
         dag = DAG()
         dag.new_vertex("source", batch_source(rows))
         dag.new_vertex("sink", sink)

@@ -11,7 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from secateur.connectors import batch_source, file_source, function_sink, generator_source, iterable_source, logger_sink, parquet_sink, table_sink
+from secateur.connectors import (
+    batch_source,
+    file_source,
+    function_sink,
+    generator_source,
+    iterable_source,
+    logger_sink,
+    parquet_sink,
+    table_sink,
+)
 from secateur.engine.kernels.fragment import run
 from secateur.engine.runtime.services import MemberServices
 from secateur.partitioning.schemes.build import build_scheme
@@ -44,7 +53,9 @@ def test_files(tmp_path: Path) -> None:
     verify_processor(file_source(tmp_path / "*.parquet"), (), ROWS, ordered=True)
 
 
-@pytest.mark.parametrize("sink", [pytest.param(function_sink(lambda batch: None), id="function"), pytest.param(logger_sink(), id="logger")])
+@pytest.mark.parametrize(
+    "sink", [pytest.param(function_sink(lambda batch: None), id="function"), pytest.param(logger_sink(), id="logger")]
+)
 def test_sinks(sink: Any) -> None:
     verify_processor(sink, [ROWS], edges=0)
 
@@ -59,10 +70,23 @@ def services() -> Iterator[Mapping[type, Any]]:
     """A member with a table that takes every row."""
     types = {"k": parse_type("BIGINT"), "v": parse_type("VARCHAR")}
     scheme = build_scheme(hashes=[HashComponent(("k",), 4)], types=types, primary_key=("k",), table="kept")
-    table = TableDef("kept", 1, tuple(Column(name, kind, nullable=name == "v") for name, kind in types.items()), ("k",), scheme, backups=0)
+    table = TableDef(
+        "kept",
+        1,
+        tuple(Column(name, kind, nullable=name == "v") for name, kind in types.items()),
+        ("k",),
+        scheme,
+        backups=0,
+    )
     with ThreadPoolExecutor(1) as executor:
         yield {
-            MemberServices: MemberServices(MemberStore(), run, executor, table=lambda name: table, write_rows=lambda table, rows, mode, change: rows.num_rows)
+            MemberServices: MemberServices(
+                MemberStore(),
+                run,
+                executor,
+                table=lambda name: table,
+                write_rows=lambda table, rows, mode, change: rows.num_rows,
+            )
         }
 
 

@@ -25,7 +25,10 @@ def test_what_the_function_raises_fails_the_job(write: Any) -> None:
     def broken(batch: pa.RecordBatch) -> None:
         raise RuntimeError("mail server is down")
 
-    with pytest.raises(JobFailedError, match=r"vertex 'sink' on member m1 failed in process\(ordinal 0, 3 rows\): RuntimeError: mail server is down"):
+    with pytest.raises(
+        JobFailedError,
+        match=r"vertex 'sink' on member m1 failed in process\(ordinal 0, 3 rows\): RuntimeError: mail server is down",
+    ):
         write(BATCHES, function_sink(broken))
 
 

@@ -28,8 +28,15 @@ class Squares:
         pytest.param([], {"schema": pa.schema([("x", pa.float32())])}, {"x": []}, id="nothing-of-a-schema"),
         pytest.param([pa.record_batch({"x": [1]}), pa.table({"x": [2, 3]})], {}, {"x": [1, 2, 3]}, id="arrow"),
         pytest.param([{"x": 1}, pa.record_batch({"x": [2]}), {"x": 3}], {}, {"x": [1, 2, 3]}, id="mixed-keeps-order"),
-        pytest.param([{"x": n} for n in range(7)], {"batch_rows": 3}, {"x": [0, 1, 2, 3, 4, 5, 6]}, id="several-batches"),
-        pytest.param([{"x": 1}], {"schema": pa.schema([("x", pa.float32()), ("y", pa.string())])}, {"x": [1.0], "y": [None]}, id="schema"),
+        pytest.param(
+            [{"x": n} for n in range(7)], {"batch_rows": 3}, {"x": [0, 1, 2, 3, 4, 5, 6]}, id="several-batches"
+        ),
+        pytest.param(
+            [{"x": 1}],
+            {"schema": pa.schema([("x", pa.float32()), ("y", pa.string())])},
+            {"x": [1.0], "y": [None]},
+            id="schema",
+        ),
     ],
 )
 def test_what_it_makes(read: Any, items: Any, options: dict[str, Any], expected: dict[str, list[Any]] | None) -> None:
@@ -59,7 +66,12 @@ def test_what_is_refused_at_once(items: Any, options: dict[str, Any], message: s
         pytest.param([1, 2], DagError, r"made a int; make a dict .*vertex 'source' on member m1", id="no-rows"),
         pytest.param([{"x": 1}, {"x": "a"}], DataError, "rows 0 to 1 do not fit", id="two-types"),
         pytest.param([{"x": 1}] * 2 + [{"y": 1}], DataError, "from number 2 on has the column 'y'", id="new-column"),
-        pytest.param([{"x": 1}] * 2 + [{"x": "a"}], DataError, "rows 2 to 2 do not fit.*expected x int64", id="type-of-later-batch"),
+        pytest.param(
+            [{"x": 1}] * 2 + [{"x": "a"}],
+            DataError,
+            "rows 2 to 2 do not fit.*expected x int64",
+            id="type-of-later-batch",
+        ),
     ],
 )
 def test_what_fails_the_job(read: Any, items: Any, error: type[Exception], message: str) -> None:

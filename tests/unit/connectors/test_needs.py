@@ -42,27 +42,41 @@ def found(name: str) -> TableDef:
     ("stage", "expected"),
     [
         pytest.param(BY_KEY, {"t": {OF_7}}, id="key"),
-        pytest.param(Pipeline().read_table("t", keys=[{"k": 7, "n": 1}, {"k": 8, "n": 1}]), {"t": {OF_7, OF_8}}, id="keys"),
+        pytest.param(
+            Pipeline().read_table("t", keys=[{"k": 7, "n": 1}, {"k": 8, "n": 1}]), {"t": {OF_7, OF_8}}, id="keys"
+        ),
         pytest.param(Pipeline().read_table("t", keys=[{"k": None}]), {"t": set()}, id="null-matches-nothing"),
         pytest.param(Pipeline().read_table("t", where={"k": [7, 8], "n": range(3)}), {"t": {OF_7, OF_8}}, id="where"),
         pytest.param(Pipeline().read_table("t", where={"k": Param(0)}), {"t": {OF_7}}, id="where-parameter"),
         pytest.param(Pipeline().read_table("t", where={"k": []}), {"t": set()}, id="where-nothing"),
         pytest.param(Pipeline().read_table("t", partitions=[3, 1]), {"t": {1, 3}}, id="partitions"),
         pytest.param(Pipeline().read_table("t"), {"t": set(range(8))}, id="whole-table"),
-        pytest.param(BY_KEY.union(Pipeline().read_table("u")), {"t": {OF_7}, "u": set(range(8))}, id="key-and-whole-table"),
+        pytest.param(
+            BY_KEY.union(Pipeline().read_table("u")), {"t": {OF_7}, "u": set(range(8))}, id="key-and-whole-table"
+        ),
         pytest.param(BY_KEY.union(Pipeline().read_table("t", partitions=[0])), {"t": {OF_7, 0}}, id="one-table-twice"),
         pytest.param(BY_KEY.union(Pipeline().read_table("everywhere")), {"t": {OF_7}}, id="replicated"),
-        pytest.param(BY_KEY.union(Pipeline().read_batches(IN_HAND), Pipeline().read_rows([{"k": 1}])), {"t": {OF_7}}, id="rows-in-hand"),
+        pytest.param(
+            BY_KEY.union(Pipeline().read_batches(IN_HAND), Pipeline().read_rows([{"k": 1}])),
+            {"t": {OF_7}},
+            id="rows-in-hand",
+        ),
         pytest.param(BY_KEY.union(Pipeline().read_files("*.csv")), {"t": {OF_7}}, id="shared-files"),
         pytest.param(BY_KEY.union(Pipeline().read_files("*.csv", shared=False)), {}, id="files-of-each-member"),
         pytest.param(BY_KEY.union(Pipeline().read_generator(lambda context: ())), {}, id="generator-everywhere"),
-        pytest.param(BY_KEY.union(Pipeline().read_generator(lambda context: (), everywhere=False)), {"t": {OF_7}}, id="one-generator"),
+        pytest.param(
+            BY_KEY.union(Pipeline().read_generator(lambda context: (), everywhere=False)),
+            {"t": {OF_7}},
+            id="one-generator",
+        ),
         pytest.param(BY_KEY.union(Pipeline().read_from(Processor)), {}, id="source-of-ones-own"),
         pytest.param(Pipeline().read_batches(IN_HAND), {}, id="no-table"),
     ],
 )
 def test_what_a_pipeline_needs(stage: Stage, expected: dict[str, set[int]]) -> None:
-    assert stage.write_to(collect()).to_dag().needs([7], found) == JobRequirements({name: frozenset(ids) for name, ids in expected.items()})
+    assert stage.write_to(collect()).to_dag().needs([7], found) == JobRequirements(
+        {name: frozenset(ids) for name, ids in expected.items()}
+    )
 
 
 def test_what_a_dag_built_by_hand_needs() -> None:
@@ -71,8 +85,12 @@ def test_what_a_dag_built_by_hand_needs() -> None:
     dag.new_vertex("combine", lazy_total_parallelism_one(Processor, "u", {"k": Param("who")}))
     dag.new_vertex("there", force_total_parallelism_one(Processor, "m3"))
     dag.new_vertex("sink", Processor)
-    dag.edge(between("read", "combine").distributed()).edge(between("combine", "there").distributed()).edge(between("there", "sink").distribute_to("m4"))
-    assert dag.freeze().needs({"who": 8}, found) == JobRequirements({"t": frozenset({OF_7}), "u": frozenset({OF_8})}, frozenset({"m3", "m4"}))
+    dag.edge(between("read", "combine").distributed()).edge(between("combine", "there").distributed()).edge(
+        between("there", "sink").distribute_to("m4")
+    )
+    assert dag.freeze().needs({"who": 8}, found) == JobRequirements(
+        {"t": frozenset({OF_7}), "u": frozenset({OF_8})}, frozenset({"m3", "m4"})
+    )
 
 
 def test_a_table_of_many_partitions_names_some() -> None:
@@ -86,7 +104,9 @@ def test_a_table_of_many_partitions_names_some() -> None:
 def test_what_cannot_be_bound_is_refused() -> None:
     with pytest.raises(ParameterError, match="needs the parameter 0"):
         BY_KEY.write_to(collect()).to_dag().needs([], found)
-    with pytest.raises(DagError, match=r"vertex 'read t': the keys name n, but a row's partition in t also depends on k"):
+    with pytest.raises(
+        DagError, match=r"vertex 'read t': the keys name n, but a row's partition in t also depends on k"
+    ):
         Pipeline().read_table("t", keys=[{"n": 1}]).write_to(collect()).to_dag().needs([], found)
     with pytest.raises(UnknownTableError):
         Pipeline().read_table("nobody").write_to(collect()).to_dag().needs([], found)

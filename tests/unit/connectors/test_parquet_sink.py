@@ -70,6 +70,8 @@ def test_rows_of_two_schemas_are_refused(run: Any, tmp_path: Path) -> None:
     dag.new_vertex("stage", map_batches(lambda batch: [batch, batch.select(["x"])]))
     dag.new_vertex("sink", parquet_sink(tmp_path))
     dag.edge(between("source", "stage")).edge(between("stage", "sink"))
-    with pytest.raises(DataError, match=r"the first batch had x int64, y string, this one has x int64 \(vertex 'sink' on member m1\)"):
+    with pytest.raises(
+        DataError, match=r"the first batch had x int64, y string, this one has x int64 \(vertex 'sink' on member m1\)"
+    ):
         run(dag)
     assert names(tmp_path) == []

@@ -24,14 +24,34 @@ from secateur.partitioning.types.column_type import parse_type
 from secateur.testing.local_cluster import LocalCluster
 from secateur.wire.values import pack, unpack
 
-TYPES = {"device": parse_type("UUID"), "day": parse_type("DATE"), "site": parse_type("VARCHAR"), "value": parse_type("DOUBLE")}
-SCHEME = build_scheme(hashes=[HashComponent(("site",), 8)], types=TYPES, primary_key=("device", "day", "site"), table="readings")
-READINGS = TableDef("readings", 1, tuple(Column(n, t, n == "value") for n, t in TYPES.items()), ("device", "day", "site"), SCHEME, backups=0)
+TYPES = {
+    "device": parse_type("UUID"),
+    "day": parse_type("DATE"),
+    "site": parse_type("VARCHAR"),
+    "value": parse_type("DOUBLE"),
+}
+SCHEME = build_scheme(
+    hashes=[HashComponent(("site",), 8)], types=TYPES, primary_key=("device", "day", "site"), table="readings"
+)
+READINGS = TableDef(
+    "readings",
+    1,
+    tuple(Column(n, t, n == "value") for n, t in TYPES.items()),
+    ("device", "day", "site"),
+    SCHEME,
+    backups=0,
+)
 
 RANGE_SCHEME = build_scheme(
-    range_columns=["day"], ranges=[RangeSpec((datetime.date(2024, 1, 1),), (datetime.date(2024, 2, 1),))], types=TYPES, primary_key=("day",), table="days"
+    range_columns=["day"],
+    ranges=[RangeSpec((datetime.date(2024, 1, 1),), (datetime.date(2024, 2, 1),))],
+    types=TYPES,
+    primary_key=("day",),
+    table="days",
 )
-DAYS = TableDef("days", 2, (Column("day", TYPES["day"], False), Column("value", TYPES["value"])), ("day",), RANGE_SCHEME, backups=0)
+DAYS = TableDef(
+    "days", 2, (Column("day", TYPES["day"], False), Column("value", TYPES["value"])), ("day",), RANGE_SCHEME, backups=0
+)
 
 SITES = ["north", "south", "east", "west", "hub", "lab"]
 ROWS = pa.table(
@@ -45,7 +65,13 @@ ROWS = pa.table(
 
 
 def read(
-    source: TableSource, params: Any = (), *, members: int = 3, config: JobConfig | None = None, tdef: TableDef = READINGS, rows: pa.Table = ROWS
+    source: TableSource,
+    params: Any = (),
+    *,
+    members: int = 3,
+    config: JobConfig | None = None,
+    tdef: TableDef = READINGS,
+    rows: pa.Table = ROWS,
 ) -> tuple[pa.Table, tuple[str, ...]]:
     """The rows that a source yields, and the members that took part; the DAG travels as data first."""
     dag = DAG()
@@ -103,14 +129,24 @@ def test_the_rows_of_all_combinations(where: dict[str, Any], wanted: Callable[[i
     ("keys", "wanted"),
     [
         pytest.param([{"site": "lab"}], lambda i: i % 6 == 5, id="one column, compared"),
-        pytest.param([{"site": "lab"}, {"site": "hub"}, {"site": "lab"}], lambda i: i % 6 in (4, 5), id="two keys, one twice"),
-        pytest.param([{"SITE": "lab", "day": datetime.date(2024, 1, 6)}], lambda i: i % 6 == 5 and i % 20 == 5, id="two columns, compared"),
+        pytest.param(
+            [{"site": "lab"}, {"site": "hub"}, {"site": "lab"}], lambda i: i % 6 in (4, 5), id="two keys, one twice"
+        ),
+        pytest.param(
+            [{"SITE": "lab", "day": datetime.date(2024, 1, 6)}],
+            lambda i: i % 6 == 5 and i % 20 == 5,
+            id="two columns, compared",
+        ),
         pytest.param(
             [{"site": "lab", "day": datetime.date(2024, 1, 6), "device": uuid.UUID(int=5)}],
             lambda i: i % 6 == 5 and i % 20 == 5 and i % 7 == 5,
             id="whole key, searched",
         ),
-        pytest.param([{"site": "lab", "device": str(uuid.UUID(int=5))}], lambda i: i % 6 == 5 and i % 7 == 5, id="uuid as text, compared"),
+        pytest.param(
+            [{"site": "lab", "device": str(uuid.UUID(int=5))}],
+            lambda i: i % 6 == 5 and i % 7 == 5,
+            id="uuid as text, compared",
+        ),
         pytest.param([{"site": "nowhere"}], lambda i: False, id="no such key"),
         pytest.param([{"site": None}], lambda i: False, id="a NULL matches nothing"),
         pytest.param([], lambda i: False, id="no key at all"),
@@ -137,12 +173,18 @@ def test_columns_come_in_the_order_asked_for() -> None:
 def test_some_partitions() -> None:
     wanted = {READINGS.scheme.partition_of({"site": "lab"}), READINGS.scheme.partition_of({"site": "hub"})}
     table, _ = read(table_source("readings", partitions=sorted(wanted)))
-    assert values(table) == [float(i) for i in range(120) if READINGS.scheme.partition_of({"site": SITES[i % 6]}) in wanted]
+    assert values(table) == [
+        float(i) for i in range(120) if READINGS.scheme.partition_of({"site": SITES[i % 6]}) in wanted
+    ]
 
 
 def test_a_key_that_no_range_covers_matches_nothing() -> None:
     rows = pa.table({"day": [datetime.date(2024, 1, 5)], "value": [1.0]})
-    table, _ = read(table_source("days", keys=[{"day": datetime.date(2024, 1, 5)}, {"day": datetime.date(2025, 1, 1)}]), tdef=DAYS, rows=rows)
+    table, _ = read(
+        table_source("days", keys=[{"day": datetime.date(2024, 1, 5)}, {"day": datetime.date(2025, 1, 1)}]),
+        tdef=DAYS,
+        rows=rows,
+    )
     assert values(table) == [1.0]
 
 
@@ -158,12 +200,18 @@ def test_a_replicated_table_is_read_once_and_adds_no_member() -> None:
 
 def test_an_empty_answer_has_the_schema_when_a_partition_was_read() -> None:
     table, _ = read(table_source("readings", keys=[{"site": "nowhere"}], columns=["value", "device"]))
-    assert (table.num_rows, table.schema) == (0, pa.schema([READINGS.arrow_schema.field("value"), READINGS.arrow_schema.field("device")]))
+    assert (table.num_rows, table.schema) == (
+        0,
+        pa.schema([READINGS.arrow_schema.field("value"), READINGS.arrow_schema.field("device")]),
+    )
 
 
 def test_required_partitions_that_cover_the_source_are_accepted() -> None:
     partition = READINGS.scheme.partition_of({"site": "lab"})
-    table, members = read(table_source("readings", keys=[{"site": "lab"}]), config=JobConfig(required_partitions={"readings": frozenset({partition})}))
+    table, members = read(
+        table_source("readings", keys=[{"site": "lab"}]),
+        config=JobConfig(required_partitions={"readings": frozenset({partition})}),
+    )
     assert table.num_rows == 20
     assert len(members) <= 2
 
@@ -172,17 +220,45 @@ def test_required_partitions_that_cover_the_source_are_accepted() -> None:
     ("source", "params", "error", "message"),
     [
         pytest.param(table_source("nobody"), (), UnknownTableError, "'nobody' does not exist", id="unknown table"),
-        pytest.param(table_source("readings", columns=["nope"]), (), UnknownColumnError, "no column 'nope'", id="unknown column"),
-        pytest.param(table_source("readings", keys=[{"nope": 1}]), (), UnknownColumnError, "no column 'nope'", id="unknown key column"),
         pytest.param(
-            table_source("readings", keys=[{"device": uuid.UUID(int=1)}]), (), DagError, "also depends on site; name all partitioning columns", id="half a key"
+            table_source("readings", columns=["nope"]), (), UnknownColumnError, "no column 'nope'", id="unknown column"
         ),
-        pytest.param(table_source("readings", keys=[{"site": 5}]), (), DataError, "column site", id="a value of another type"),
-        pytest.param(table_source("readings", keys=[{"site": Param(0)}]), (), ParameterError, "needs the parameter 0", id="no parameter"),
-        pytest.param(table_source("readings", partitions=[8]), (), DagError, "has no partition 8; it has 8", id="no such partition"),
+        pytest.param(
+            table_source("readings", keys=[{"nope": 1}]),
+            (),
+            UnknownColumnError,
+            "no column 'nope'",
+            id="unknown key column",
+        ),
+        pytest.param(
+            table_source("readings", keys=[{"device": uuid.UUID(int=1)}]),
+            (),
+            DagError,
+            "also depends on site; name all partitioning columns",
+            id="half a key",
+        ),
+        pytest.param(
+            table_source("readings", keys=[{"site": 5}]), (), DataError, "column site", id="a value of another type"
+        ),
+        pytest.param(
+            table_source("readings", keys=[{"site": Param(0)}]),
+            (),
+            ParameterError,
+            "needs the parameter 0",
+            id="no parameter",
+        ),
+        pytest.param(
+            table_source("readings", partitions=[8]),
+            (),
+            DagError,
+            "has no partition 8; it has 8",
+            id="no such partition",
+        ),
     ],
 )
-def test_what_cannot_be_read_is_refused_before_anything_starts(source: TableSource, params: Sequence[Any], error: type[Error], message: str) -> None:
+def test_what_cannot_be_read_is_refused_before_anything_starts(
+    source: TableSource, params: Sequence[Any], error: type[Error], message: str
+) -> None:
     with pytest.raises(error, match=message):
         read(source, params)
 
@@ -190,9 +266,17 @@ def test_what_cannot_be_read_is_refused_before_anything_starts(source: TableSour
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param({"keys": [{"a": 1}], "partitions": [1]}, "keys, where or partitions, not several", id="keys and partitions"),
-        pytest.param({"where": {"a": 1}, "keys": [{"a": 1}]}, "keys, where or partitions, not several", id="keys and where"),
-        pytest.param({"where": {"a": range(1000), "b": range(101)}}, "where has 101,000 combinations; at most 100,000", id="too many combinations"),
+        pytest.param(
+            {"keys": [{"a": 1}], "partitions": [1]}, "keys, where or partitions, not several", id="keys and partitions"
+        ),
+        pytest.param(
+            {"where": {"a": 1}, "keys": [{"a": 1}]}, "keys, where or partitions, not several", id="keys and where"
+        ),
+        pytest.param(
+            {"where": {"a": range(1000), "b": range(101)}},
+            "where has 101,000 combinations; at most 100,000",
+            id="too many combinations",
+        ),
         pytest.param({"keys": [{"a": 1}, {"b": 1}]}, "every key must name the same columns", id="different columns"),
     ],
 )

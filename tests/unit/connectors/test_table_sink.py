@@ -10,7 +10,15 @@ import pytest
 
 from secateur.connectors import batch_source, generator_source, table_sink
 from secateur.dag import DAG, JobConfig, between
-from secateur.errors import DagError, DuplicateKeyError, Error, NotSupportedError, NullKeyError, UnknownColumnError, UnknownTableError
+from secateur.errors import (
+    DagError,
+    DuplicateKeyError,
+    Error,
+    NotSupportedError,
+    NullKeyError,
+    UnknownColumnError,
+    UnknownTableError,
+)
 from secateur.partitioning.schemes.build import build_scheme
 from secateur.partitioning.schemes.scheme import HashComponent
 from secateur.partitioning.tables.table import Column, TableDef
@@ -25,10 +33,16 @@ COPIED = TableDef("copied", 2, COLUMNS, ("k",), SCHEME, backups=0, replicated=Tr
 BEFORE = pa.table({"k": [1, 2], "v": ["old", "old"]})
 
 
-def written(rows: Any, mode: str, *, partitioned: bool = True, table: str = "kept", everywhere: bool = False) -> dict[int, str]:
+def written(
+    rows: Any, mode: str, *, partitioned: bool = True, table: str = "kept", everywhere: bool = False
+) -> dict[int, str]:
     """What the table holds after a job has written rows into it."""
     dag = DAG()
-    source = generator_source(lambda context: [rows] if context.global_index == 0 else []) if everywhere else batch_source(rows)
+    source = (
+        generator_source(lambda context: [rows] if context.global_index == 0 else [])
+        if everywhere
+        else batch_source(rows)
+    )
     dag.new_vertex("source", source)
     dag.new_vertex("sink", table_sink(table, mode=mode))
     edge = between("source", "sink")
@@ -39,7 +53,9 @@ def written(rows: Any, mode: str, *, partitioned: bool = True, table: str = "kep
             cluster.create_table(KEPT, BEFORE)
             cluster.create_table(COPIED, BEFORE)
             await asyncio.wait_for(cluster.run(dag, JobConfig(timeout_s=20)), 30)
-            return dict(sorted(zip(*(column.to_pylist() for column in cluster.read_table("kept").columns), strict=True)))
+            return dict(
+                sorted(zip(*(column.to_pylist() for column in cluster.read_table("kept").columns), strict=True))
+            )
 
     return asyncio.run(main())
 
@@ -50,13 +66,22 @@ def written(rows: Any, mode: str, *, partitioned: bool = True, table: str = "kep
     ("rows", "mode", "expected"),
     [
         pytest.param({"k": [2, 3], "v": ["new", "new"]}, "upsert", {1: "old", 2: "new", 3: "new"}, id="upsert"),
-        pytest.param({"k": [3, 4], "v": ["new", "new"]}, "append", {1: "old", 2: "old", 3: "new", 4: "new"}, id="append"),
-        pytest.param({"v": ["new"], "k": pa.array([3], pa.int16())}, "append", {1: "old", 2: "old", 3: "new"}, id="columns-by-name-converted"),
+        pytest.param(
+            {"k": [3, 4], "v": ["new", "new"]}, "append", {1: "old", 2: "old", 3: "new", 4: "new"}, id="append"
+        ),
+        pytest.param(
+            {"v": ["new"], "k": pa.array([3], pa.int16())},
+            "append",
+            {1: "old", 2: "old", 3: "new"},
+            id="columns-by-name-converted",
+        ),
         pytest.param({"k": [3]}, "append", {1: "old", 2: "old", 3: None}, id="missing-column-is-null"),
         pytest.param({"k": pa.array([], pa.int64())}, "append", {1: "old", 2: "old"}, id="no-rows"),
     ],
 )
-def test_rows_reach_the_owners(rows: dict[str, Any], mode: str, expected: dict[int, str], partitioned: bool, everywhere: bool) -> None:
+def test_rows_reach_the_owners(
+    rows: dict[str, Any], mode: str, expected: dict[int, str], partitioned: bool, everywhere: bool
+) -> None:
     assert written(pa.table(rows), mode, partitioned=partitioned, everywhere=everywhere) == expected
 
 

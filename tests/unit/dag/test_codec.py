@@ -19,7 +19,9 @@ from secateur.partitioning.schemes.scheme import HashComponent
 from secateur.partitioning.types.column_type import parse_type
 from secateur.wire.values import pack, unpack
 
-SCHEME = build_scheme(hashes=[HashComponent(("a",), 4)], types={"a": parse_type("BIGINT")}, primary_key=("a",), table="t")
+SCHEME = build_scheme(
+    hashes=[HashComponent(("a",), 4)], types={"a": parse_type("BIGINT")}, primary_key=("a",), table="t"
+)
 
 
 @portable("test-codec-source")
@@ -60,7 +62,9 @@ def test_a_dag_of_data_travels_without_code() -> None:
     dag.edge(from_("e").to("g", 5).fan_out().distributed()).edge(from_("f").to("g", 6))
     decoded = round_trip(dag, allow_code=False)
     assert decoded.edges == dag.freeze().edges
-    assert [(v.name, v.local_parallelism, v.meta_supplier.value) for v in decoded.vertices] == [(v.name, v.local_parallelism, 7) for v in dag.freeze().vertices]
+    assert [(v.name, v.local_parallelism, v.meta_supplier.value) for v in decoded.vertices] == [
+        (v.name, v.local_parallelism, 7) for v in dag.freeze().vertices
+    ]
 
 
 def test_code_travels_only_where_it_is_allowed() -> None:
@@ -92,7 +96,9 @@ def test_code_that_does_not_load_is_named_by_its_vertex() -> None:
     [
         pytest.param({"kind": "nobody", "spec": None}, "unknown kind 'nobody'", id="unknown kind"),
         pytest.param({}, "unknown kind", id="no kind"),
-        pytest.param({"kind": "test-codec-source"}, "specification of its 'test-codec-source' cannot be read", id="no spec"),
+        pytest.param(
+            {"kind": "test-codec-source"}, "specification of its 'test-codec-source' cannot be read", id="no spec"
+        ),
         pytest.param({"kind": "test-codec-source", "spec": [1, 2]}, "cannot be read", id="wrong spec"),
     ],
 )
@@ -107,7 +113,10 @@ def test_a_kind_of_ours_is_found_by_a_process_that_has_not_imported_it() -> None
         "part = {'kind': 'table-source', 'module': 'secateur.connectors.table', 'spec': ['t', None, None, None]};"
         "print(type(decode_part(part, allow_code=False, vertex='v')).__name__)"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "TableSource\n"
+    assert (
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+        == "TableSource\n"
+    )
 
 
 @pytest.mark.parametrize("module", ["this", "secateur.nowhere", "secateur.dag.__init__", "secateur/dag", ""])

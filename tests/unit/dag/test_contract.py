@@ -68,7 +68,9 @@ def test_bind_value(value: object, params: object, bound: object) -> None:
     [
         pytest.param(Param(1), ["a"], "needs the parameter 1, but the job was started with 1 positional", id="too few"),
         pytest.param(Param(-1), ["a"], "needs the parameter -1", id="negative"),
-        pytest.param(Param("c"), {"d": 1}, "needs the parameter 'c', but the job was started with 'd'", id="other name"),
+        pytest.param(
+            Param("c"), {"d": 1}, "needs the parameter 'c', but the job was started with 'd'", id="other name"
+        ),
         pytest.param(Param("c"), ["a"], "needs the parameter 'c'", id="name without names"),
         pytest.param(Param(0), {}, "started with no parameters", id="position without positions"),
     ],
@@ -85,8 +87,14 @@ def test_bind_value_of_a_missing_parameter(value: Param, params: object, message
         pytest.param({"timeout_s": float("nan")}, "timeout_s is nan", id="nan"),
         pytest.param({"result_bytes_max": 0}, "result_bytes_max", id="no result"),
         pytest.param({"kernel_bytes_max": 0}, "kernel_bytes_max", id="no memory"),
-        pytest.param({"on_member_lost": "retry"}, "on_member_lost is 'retry'; it must be one of 'restart', 'fail'", id="no such choice"),
-        pytest.param({"required_partitions": {"t": frozenset({-1})}}, r"required_partitions\['t'\]", id="negative partition"),
+        pytest.param(
+            {"on_member_lost": "retry"},
+            "on_member_lost is 'retry'; it must be one of 'restart', 'fail'",
+            id="no such choice",
+        ),
+        pytest.param(
+            {"required_partitions": {"t": frozenset({-1})}}, r"required_partitions\['t'\]", id="negative partition"
+        ),
         pytest.param({"required_partitions": {"t": frozenset({"1"})}}, "partition ids", id="text partition"),
     ],
 )
@@ -99,7 +107,9 @@ def test_wrong_arguments_are_refused(arguments: dict[str, object], message: str)
     "config",
     [
         pytest.param(JobConfig(), id="default"),
-        pytest.param(JobConfig("n", {"t": frozenset({3, 1}), "g": frozenset()}, False, 2.5, 100, "fail", 200), id="everything"),
+        pytest.param(
+            JobConfig("n", {"t": frozenset({3, 1}), "g": frozenset()}, False, 2.5, 100, "fail", 200), id="everything"
+        ),
     ],
 )
 def test_job_config_round_trip(config: JobConfig) -> None:

@@ -25,7 +25,10 @@ def test_frozen_dag_indexes_edges_by_ordinal() -> None:
     dag = dag_of("a", "b", "c")
     dag.edge(from_("a", 1).to("c", 1)).edge(from_("a", 0).to("b")).edge(from_("b").to("c", 0))
     frozen = dag.freeze()
-    assert [(e.source, e.source_ordinal, e.destination_ordinal) for e in frozen.inbound["c"]] == [("b", 0, 0), ("a", 1, 1)]
+    assert [(e.source, e.source_ordinal, e.destination_ordinal) for e in frozen.inbound["c"]] == [
+        ("b", 0, 0),
+        ("a", 1, 1),
+    ]
     assert [(e.destination, e.source_ordinal) for e in frozen.outbound["a"]] == [("b", 0), ("c", 1)]
     assert [(e.source, e.destination) for e in frozen.edges] == [("a", "b"), ("a", "c"), ("b", "c")]
 
@@ -72,7 +75,11 @@ def test_vertex_names_are_unique() -> None:
     [
         pytest.param([from_("a", 1).to("c", 0)], "vertex 'a' has output ordinals [1]", id="output gap"),
         pytest.param([from_("a").to("c", 1)], "vertex 'c' has input ordinals [1]", id="input gap"),
-        pytest.param([from_("a").to("c", 0), from_("b").to("c", 2)], "vertex 'c' has input ordinals [0, 2]", id="gap in the middle"),
+        pytest.param(
+            [from_("a").to("c", 0), from_("b").to("c", 2)],
+            "vertex 'c' has input ordinals [0, 2]",
+            id="gap in the middle",
+        ),
     ],
 )
 def test_gaps_in_ordinals_are_refused_at_freeze_and_can_be_mended(edges: list[Edge], message: str) -> None:
@@ -100,13 +107,19 @@ def priorities(build: int, probe: int, *, shared: bool) -> DAG:
 
 
 def test_priorities_with_a_shared_upstream_deadlock_and_are_refused() -> None:
-    with pytest.raises(DagError, match=r"'join' reads 'left'\[0\] -> 'join'\[0\] before 'work'\[0\] -> 'join'\[1\], but both come from 'left'"):
+    with pytest.raises(
+        DagError,
+        match=r"'join' reads 'left'\[0\] -> 'join'\[0\] before 'work'\[0\] -> 'join'\[1\], but both come from 'left'",
+    ):
         priorities(0, 1, shared=True).freeze()
 
 
 @pytest.mark.parametrize(
     "dag",
-    [pytest.param(priorities(0, 1, shared=False), id="no shared upstream"), pytest.param(priorities(1, 1, shared=True), id="same priority")],
+    [
+        pytest.param(priorities(0, 1, shared=False), id="no shared upstream"),
+        pytest.param(priorities(1, 1, shared=True), id="same priority"),
+    ],
 )
 def test_priorities_that_cannot_deadlock_are_accepted(dag: DAG) -> None:
     dag.freeze()

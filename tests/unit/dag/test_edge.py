@@ -7,13 +7,28 @@ from collections.abc import Callable
 import pytest
 
 from secateur.dag import Edge, EdgeConfig, between, from_
-from secateur.dag.edge import AllToOne, Broadcast, Distributed, DistributedTo, FanOut, Isolated, Local, Partitioned, Unicast
+from secateur.dag.edge import (
+    AllToOne,
+    Broadcast,
+    Distributed,
+    DistributedTo,
+    FanOut,
+    Isolated,
+    Local,
+    Partitioned,
+    Unicast,
+)
 from secateur.errors import DagError
 from secateur.partitioning.schemes.build import build_scheme
 from secateur.partitioning.schemes.scheme import HashComponent
 from secateur.partitioning.types.column_type import parse_type
 
-SCHEME = build_scheme(hashes=[HashComponent(("a", "b"), 4)], types={"a": parse_type("BIGINT"), "b": parse_type("VARCHAR")}, primary_key=("a", "b"), table="t")
+SCHEME = build_scheme(
+    hashes=[HashComponent(("a", "b"), 4)],
+    types={"a": parse_type("BIGINT"), "b": parse_type("VARCHAR")},
+    primary_key=("a", "b"),
+    table="t",
+)
 
 
 def test_the_default_is_a_local_unicast_edge_of_priority_0() -> None:
@@ -30,9 +45,24 @@ def test_from_to_sets_ordinals() -> None:
     ("build", "attribute", "value"),
     [
         pytest.param(lambda e: e.partitioned("k", "n"), "routing", Partitioned(("k", "n")), id="partitioned"),
-        pytest.param(lambda e: e.partitioned("x", "y", scheme=SCHEME), "routing", Partitioned(("x", "y"), SCHEME), id="partitioned like a table"),
-        pytest.param(lambda e: e.partitioned("x", "x", scheme=SCHEME), "routing", Partitioned(("x", "x"), SCHEME), id="one column for two of a table"),
-        pytest.param(lambda e: e.partitioned(table="t"), "routing", Partitioned((), None, "t"), id="partitioned like a table by name"),
+        pytest.param(
+            lambda e: e.partitioned("x", "y", scheme=SCHEME),
+            "routing",
+            Partitioned(("x", "y"), SCHEME),
+            id="partitioned like a table",
+        ),
+        pytest.param(
+            lambda e: e.partitioned("x", "x", scheme=SCHEME),
+            "routing",
+            Partitioned(("x", "x"), SCHEME),
+            id="one column for two of a table",
+        ),
+        pytest.param(
+            lambda e: e.partitioned(table="t"),
+            "routing",
+            Partitioned((), None, "t"),
+            id="partitioned like a table by name",
+        ),
         pytest.param(lambda e: e.broadcast(), "routing", Broadcast(), id="broadcast"),
         pytest.param(lambda e: e.isolated(), "routing", Isolated(), id="isolated"),
         pytest.param(lambda e: e.all_to_one("x"), "routing", AllToOne("x"), id="all to one"),
@@ -41,7 +71,12 @@ def test_from_to_sets_ordinals() -> None:
         pytest.param(lambda e: e.distributed(), "reach", Distributed(), id="distributed"),
         pytest.param(lambda e: e.distribute_to("m2"), "reach", DistributedTo("m2"), id="distributed to"),
         pytest.param(lambda e: e.with_priority(-1), "priority", -1, id="priority"),
-        pytest.param(lambda e: e.with_config(EdgeConfig(queue_batches_max=1)), "config", EdgeConfig(queue_batches_max=1), id="config"),
+        pytest.param(
+            lambda e: e.with_config(EdgeConfig(queue_batches_max=1)),
+            "config",
+            EdgeConfig(queue_batches_max=1),
+            id="config",
+        ),
     ],
 )
 def test_each_method_changes_one_attribute(build: Callable[[Edge], Edge], attribute: str, value: object) -> None:
@@ -57,12 +92,26 @@ def test_each_method_changes_one_attribute(build: Callable[[Edge], Edge], attrib
     [
         pytest.param(lambda: between("a", "a"), "starts and ends at the same vertex", id="self loop"),
         pytest.param(lambda: from_("a", -1).to("b"), "negative ordinal", id="negative ordinal"),
-        pytest.param(lambda: between("a", "b").isolated().distributed(), "isolated and distributed", id="isolated then distributed"),
-        pytest.param(lambda: between("a", "b").distribute_to("m1").isolated(), "isolated and distributed", id="distributed then isolated"),
+        pytest.param(
+            lambda: between("a", "b").isolated().distributed(),
+            "isolated and distributed",
+            id="isolated then distributed",
+        ),
+        pytest.param(
+            lambda: between("a", "b").distribute_to("m1").isolated(),
+            "isolated and distributed",
+            id="distributed then isolated",
+        ),
         pytest.param(lambda: between("a", "b").partitioned(), "at least one column", id="no key"),
         pytest.param(lambda: between("a", "b").partitioned("k", "k"), "each once", id="key twice"),
-        pytest.param(lambda: between("a", "b").partitioned("k", scheme=SCHEME), "the scheme hashes", id="key unlike the scheme"),
-        pytest.param(lambda: between("a", "b").partitioned("x", "y", scheme=SCHEME, table="t"), "give one of them", id="scheme and table"),
+        pytest.param(
+            lambda: between("a", "b").partitioned("k", scheme=SCHEME), "the scheme hashes", id="key unlike the scheme"
+        ),
+        pytest.param(
+            lambda: between("a", "b").partitioned("x", "y", scheme=SCHEME, table="t"),
+            "give one of them",
+            id="scheme and table",
+        ),
         pytest.param(lambda: EdgeConfig(window_bytes_max=0), "window_bytes_max is 0", id="no window"),
     ],
 )

@@ -37,8 +37,20 @@ def test_diagram() -> None:
     assert sample().diagram() == Diagram(
         (DiagramNode("scan", ("x2",)), DiagramNode("small"), DiagramNode('the "join"')),
         (
-            DiagramEdge("scan", 'the "join"', ("partitioned(k)", "distributed to m2"), "'scan'[0] -> 'the \"join\"'[1]", is_bold=True),
-            DiagramEdge("small", 'the "join"', ("broadcast", "distributed", "priority -1"), "'small'[0] -> 'the \"join\"'[0]", is_bold=True),
+            DiagramEdge(
+                "scan",
+                'the "join"',
+                ("partitioned(k)", "distributed to m2"),
+                "'scan'[0] -> 'the \"join\"'[1]",
+                is_bold=True,
+            ),
+            DiagramEdge(
+                "small",
+                'the "join"',
+                ("broadcast", "distributed", "priority -1"),
+                "'small'[0] -> 'the \"join\"'[0]",
+                is_bold=True,
+            ),
         ),
     )
 
@@ -60,9 +72,19 @@ def test_edges_that_are_read_late_are_dashed() -> None:
         pytest.param(between("a", "b").fan_out().distributed(), ["fan-out", "distributed"], id="fan-out"),
         pytest.param(between("a", "b").all_to_one().distributed(), ["all-to-one", "distributed"], id="all-to-one"),
         pytest.param(between("a", "b").all_to_one("total"), ["all-to-one(total)"], id="all-to-one-by-key"),
-        pytest.param(between("a", "b").partitioned("k", "j").with_priority(2), ["partitioned(k, j)", "priority 2"], id="partitioned"),
-        pytest.param(between("a", "b").partitioned(table="t").distributed(), ["partitioned like t", "distributed"], id="partitioned like a table"),
-        pytest.param(between("a", "b").broadcast().distribute_to("m2"), ["broadcast", "distributed to m2"], id="to-one-member"),
+        pytest.param(
+            between("a", "b").partitioned("k", "j").with_priority(2),
+            ["partitioned(k, j)", "priority 2"],
+            id="partitioned",
+        ),
+        pytest.param(
+            between("a", "b").partitioned(table="t").distributed(),
+            ["partitioned like t", "distributed"],
+            id="partitioned like a table",
+        ),
+        pytest.param(
+            between("a", "b").broadcast().distribute_to("m2"), ["broadcast", "distributed to m2"], id="to-one-member"
+        ),
     ],
 )
 def test_edge_words(edge: Edge, words: list[str]) -> None:

@@ -19,7 +19,10 @@ def test_dot() -> None:
         "digraph dag {",
         '  graph [labelloc="t", labeljust="l", label="on 1 of 2 members\\lleft out: m2\\l"];',
         '  "scan" [label="scan\\nm1 x2", tooltip="scan"];',
-        '  "the \\"join\\"\\\\" [label="the \\"join\\"\\\\", tooltip="the \\"join\\"\\\\", style="rounded,dashed", color="#b4bac0", fontcolor="#808890"];',
+        (
+            '  "the \\"join\\"\\\\" [label="the \\"join\\"\\\\", tooltip="the \\"join\\"\\\\", style="rounded,dashed",'
+            ' color="#b4bac0", fontcolor="#808890"];'
+        ),
         '  "two lines" [label="two lines", tooltip="two\\nlines"];',
         '  "scan" -> "the \\"join\\"\\\\" [label="partitioned(k)\\ndistributed", style="bold,dashed"];',
         '  "the \\"join\\"\\\\" -> "two lines" [label="", style="solid", color="#b4bac0", fontcolor="#808890"];',

@@ -27,7 +27,9 @@ class Sample(Drawable):
         )
 
 
-def test_without_graphviz_a_picture_is_refused_with_the_way_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_graphviz_a_picture_is_refused_with_the_way_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NotSupportedError, match=r"install it .* or use to_mermaid"):
         Sample().to_svg()
@@ -39,7 +41,12 @@ def test_graphviz_draws_every_text_and_tooltip() -> None:
     statistics_snapshot = ElementTree.fromstring(Sample().to_svg())
     texts = {element.text for element in statistics_snapshot.iter("{http://www.w3.org/2000/svg}text")}
     assert texts == {"on 1 of 2", "scan", "m1 x2", "sum <&>", "partitioned(k)"}
-    tooltips = {value for element in statistics_snapshot.iter() for name, value in element.attrib.items() if name.endswith("title")}
+    tooltips = {
+        value
+        for element in statistics_snapshot.iter()
+        for name, value in element.attrib.items()
+        if name.endswith("title")
+    }
     assert {"scan\nall\nof it", "route"} <= tooltips
     assert Sample()._repr_mimebundle_()["image/svg+xml"] == Sample().to_svg()
 

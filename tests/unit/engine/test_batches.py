@@ -20,7 +20,9 @@ SMALL = pa.record_batch({"x": np.arange(100), "y": np.arange(100)})
         pytest.param(LARGE, 800_000, id="large"),
         pytest.param(LARGE.slice(10, 1_000), 8_000, id="a slice of a large one weighs its rows"),
         pytest.param(pa.record_batch({"x": pa.array([1, None] * 50_000)}), 800_000, id="NULL weighs what a value does"),
-        pytest.param(pa.record_batch({"x": ["ab"] * 100_000}), 600_000, id="texts weigh their bytes and where they begin"),
+        pytest.param(
+            pa.record_batch({"x": ["ab"] * 100_000}), 600_000, id="texts weigh their bytes and where they begin"
+        ),
     ],
 )
 def test_weights(batch: pa.RecordBatch, weight: int) -> None:

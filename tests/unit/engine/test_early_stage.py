@@ -14,7 +14,9 @@ from secateur.engine.execution_plan.partial_aggregation import with_partial_aggr
 from secateur.processors import count_rows, sum_of
 
 COUNTS = {"n": count_rows(), "s": sum_of("v")}
-OWN = {"n": processors.AggregateOperation(lambda: 0, lambda state, rows: state + rows.num_rows, int.__add__, pa.int64())}
+OWN = {
+    "n": processors.AggregateOperation(lambda: 0, lambda state, rows: state + rows.num_rows, int.__add__, pa.int64())
+}
 
 
 def job(aggregation: object, *edges: Callable[[Edge], Edge], parallelism: int | None = None) -> DAG:
@@ -43,12 +45,20 @@ def to_one(edge: Edge) -> Edge:
     [
         pytest.param(
             job(processors.aggregate(["k"], COUNTS), by_key),
-            ["rows0 -> total, first stage: Unicast, Local", "total, first stage -> total: Partitioned, Distributed", "total -> out: Unicast, Distributed"],
+            [
+                "rows0 -> total, first stage: Unicast, Local",
+                "total, first stage -> total: Partitioned, Distributed",
+                "total -> out: Unicast, Distributed",
+            ],
             id="by a key",
         ),
         pytest.param(
             job(processors.aggregate([], COUNTS), to_one),
-            ["rows0 -> total, first stage: Unicast, Local", "total, first stage -> total: AllToOne, Distributed", "total -> out: Unicast, Distributed"],
+            [
+                "rows0 -> total, first stage: Unicast, Local",
+                "total, first stage -> total: AllToOne, Distributed",
+                "total -> out: Unicast, Distributed",
+            ],
             id="without a key",
         ),
         pytest.param(
@@ -66,17 +76,31 @@ def to_one(edge: Edge) -> Edge:
 )
 def test_taken_apart(dag: DAG, expected: list[str]) -> None:
     made = with_partial_aggregation(dag.freeze())
-    found = [f"{edge.source} -> {edge.destination}: {type(edge.routing).__name__}, {type(edge.reach).__name__}" for edge in made.edges]
+    found = [
+        f"{edge.source} -> {edge.destination}: {type(edge.routing).__name__}, {type(edge.reach).__name__}"
+        for edge in made.edges
+    ]
     assert sorted(found) == sorted(expected)
 
 
 @pytest.mark.parametrize(
     "dag",
     [
-        pytest.param(job(processors.aggregate(["k"], COUNTS), lambda edge: edge.partitioned("k")), id="rows stay on the member"),
-        pytest.param(job(processors.aggregate(["k"], COUNTS), lambda edge: edge.partitioned("v").distributed()), id="rows meet by what is no key"),
-        pytest.param(job(processors.aggregate(["k"], COUNTS), lambda edge: edge.partitioned("k", table="t").distributed()), id="rows follow a table"),
-        pytest.param(job(processors.aggregate(["k"], COUNTS), by_key, lambda edge: edge.distributed()), id="one of two inputs brings nothing together"),
+        pytest.param(
+            job(processors.aggregate(["k"], COUNTS), lambda edge: edge.partitioned("k")), id="rows stay on the member"
+        ),
+        pytest.param(
+            job(processors.aggregate(["k"], COUNTS), lambda edge: edge.partitioned("v").distributed()),
+            id="rows meet by what is no key",
+        ),
+        pytest.param(
+            job(processors.aggregate(["k"], COUNTS), lambda edge: edge.partitioned("k", table="t").distributed()),
+            id="rows follow a table",
+        ),
+        pytest.param(
+            job(processors.aggregate(["k"], COUNTS), by_key, lambda edge: edge.distributed()),
+            id="one of two inputs brings nothing together",
+        ),
         pytest.param(job(processors.aggregate(["k"], OWN), by_key), id="operations of one's own"),
         pytest.param(job(processors.combine(["k"], COUNTS), by_key), id="a second stage"),
         pytest.param(job(processors.distinct(["k"]), by_key), id="no aggregation"),
@@ -90,7 +114,10 @@ def test_left_in_one_piece(dag: DAG) -> None:
 
 def test_both_stages_are_as_parallel_as_the_vertex() -> None:
     made = with_partial_aggregation(job(processors.aggregate(["k"], COUNTS), by_key, parallelism=3).freeze())
-    assert {vertex.name: vertex.local_parallelism for vertex in made.vertices if "total" in vertex.name} == {"total, first stage": 3, "total": 3}
+    assert {vertex.name: vertex.local_parallelism for vertex in made.vertices if "total" in vertex.name} == {
+        "total, first stage": 3,
+        "total": 3,
+    }
 
 
 def test_a_name_that_is_taken() -> None:
@@ -98,4 +125,8 @@ def test_a_name_that_is_taken() -> None:
     dag.new_vertex("total, first stage", iterable_source([{"k": 1, "v": 2}]))
     dag.new_vertex("total", processors.aggregate(["k"], COUNTS))
     dag.edge(by_key(between("total, first stage", "total")))
-    assert [vertex.name for vertex in with_partial_aggregation(dag.freeze()).vertices] == ["total, first stage", "total, first stage 2", "total"]
+    assert [vertex.name for vertex in with_partial_aggregation(dag.freeze()).vertices] == [
+        "total, first stage",
+        "total, first stage 2",
+        "total",
+    ]

@@ -87,9 +87,15 @@ def test_finish_ends_every_lane_also_those_that_got_nothing() -> None:
         pytest.param([1, 3, 1, 3, 1], [[], [[10, 11, 12, 13, 14]]], id="all rows to one lane"),
     ],
 )
-def test_partitioned_rows_go_to_the_lane_of_their_partition(partitions: list[int], expected: list[list[list[int]]]) -> None:
+def test_partitioned_rows_go_to_the_lane_of_their_partition(
+    partitions: list[int], expected: list[list[list[int]]]
+) -> None:
     inboxes = lanes(2)
-    route = partitioned_route([LaneGroup([inbox]) for inbox in inboxes], np.array([0, 1, 0, 1], dtype=np.uint16), lambda b: np.array(partitions))
+    route = partitioned_route(
+        [LaneGroup([inbox]) for inbox in inboxes],
+        np.array([0, 1, 0, 1], dtype=np.uint16),
+        lambda b: np.array(partitions),
+    )
     writer = EdgeWriter(route, inboxes)
     writer.write(batch(10, 11, 12, 13, 14))
     assert [values(inbox) for inbox in inboxes] == expected
@@ -105,9 +111,15 @@ def test_partitioned_rows_go_to_the_lane_of_their_partition(partitions: list[int
         pytest.param(9, [0, 8, 9, 9], [1, 2, -1, 0, 1], [[[13]], *[[]] * 7, [[10, 14]]], id="many lanes"),
     ],
 )
-def test_rows_of_no_lane_are_dropped(lane_count: int, of_partition: list[int], partitions: list[int], expected: list[list[list[int]]]) -> None:
+def test_rows_of_no_lane_are_dropped(
+    lane_count: int, of_partition: list[int], partitions: list[int], expected: list[list[list[int]]]
+) -> None:
     inboxes = lanes(lane_count)
-    route = partitioned_route([LaneGroup([inbox]) for inbox in inboxes], np.array(of_partition, dtype=np.uint16), lambda b: np.array(partitions))
+    route = partitioned_route(
+        [LaneGroup([inbox]) for inbox in inboxes],
+        np.array(of_partition, dtype=np.uint16),
+        lambda b: np.array(partitions),
+    )
     EdgeWriter(route, inboxes).write(batch(10, 11, 12, 13, 14))
     assert [values(inbox) for inbox in inboxes] == expected
 
@@ -115,7 +127,9 @@ def test_rows_of_no_lane_are_dropped(lane_count: int, of_partition: list[int], p
 @pytest.mark.parametrize("lane_count", [1, 2])
 def test_a_batch_that_is_not_split_is_passed_by_reference(lane_count: int) -> None:
     inboxes = lanes(lane_count)
-    route = partitioned_route([LaneGroup([inbox]) for inbox in inboxes], np.zeros(4, dtype=np.uint16), lambda b: np.array([2, 3]))
+    route = partitioned_route(
+        [LaneGroup([inbox]) for inbox in inboxes], np.zeros(4, dtype=np.uint16), lambda b: np.array([2, 3])
+    )
     sent = batch(1, 2)
     EdgeWriter(route, inboxes).write(sent)
     assert inboxes[0].take() is sent
@@ -129,10 +143,14 @@ def test_a_batch_that_is_not_split_is_passed_by_reference(lane_count: int) -> No
         pytest.param([[], [1]], [[[1]], [[]]], id="before the first rows"),
     ],
 )
-def test_a_batch_without_rows_has_no_partition_but_tells_its_columns_once(written: list[list[int]], expected: list[list[list[int]]]) -> None:
+def test_a_batch_without_rows_has_no_partition_but_tells_its_columns_once(
+    written: list[list[int]], expected: list[list[list[int]]]
+) -> None:
     inboxes = lanes(2)
     groups = [LaneGroup([inbox]) for inbox in inboxes]
-    route = partitioned_route(groups, np.array([0, 1], dtype=np.uint16), lambda b: np.zeros(b.num_rows, dtype=np.int64), lane_without_rows=1)
+    route = partitioned_route(
+        groups, np.array([0, 1], dtype=np.uint16), lambda b: np.zeros(b.num_rows, dtype=np.int64), lane_without_rows=1
+    )
     writer = EdgeWriter(route, inboxes)
     for rows in written:
         writer.write(batch(*rows))

@@ -10,7 +10,13 @@ import pyarrow as pa
 import pytest
 
 from secateur.dag import EdgeConfig
-from secateur.engine.exchange.exchange import ExchangeReceiver, ExchangeSender, RemoteLane, SharedEncoder, encode_batches
+from secateur.engine.exchange.exchange import (
+    ExchangeReceiver,
+    ExchangeSender,
+    RemoteLane,
+    SharedEncoder,
+    encode_batches,
+)
 from secateur.engine.exchange.inbox import Inbox
 from secateur.engine.exchange.messages import Credit, ExchangeData, ExchangeSlice, Message
 from secateur.engine.scheduler import Scheduler
@@ -27,7 +33,9 @@ def batch(*xs: int) -> pa.RecordBatch:
 class Ends:
     """A sender on m1 and a receiver on m2, with the messages between them in hand."""
 
-    def __init__(self, config: EdgeConfig, *, producers: int = 1, consumers: int = 1, frame_bytes_max: int = 1 << 20) -> None:
+    def __init__(
+        self, config: EdgeConfig, *, producers: int = 1, consumers: int = 1, frame_bytes_max: int = 1 << 20
+    ) -> None:
         self.to_receiver: list[ExchangeData] = []
         self.to_sender: list[Credit] = []
         self.failures: list[Error] = []
@@ -37,7 +45,9 @@ class Ends:
             job="j", member="m1", edge=3, destination="m2", config=config, producer_count=producers, frame_bytes_max=frame_bytes_max, post=self._posted,
             scheduler=Scheduler(asyncio.get_running_loop(), 1.0), fail=self.failures.append, ended=self._sender_ended,
         )  # fmt: skip
-        self.receiver = ExchangeReceiver(job="j", member="m2", edge=3, origin="m1", config=config, inboxes=self.inboxes, post=self._posted)
+        self.receiver = ExchangeReceiver(
+            job="j", member="m2", edge=3, origin="m1", config=config, inboxes=self.inboxes, post=self._posted
+        )
 
     def _posted(self, member: str, message: Message) -> None:
         if isinstance(message, ExchangeData):
@@ -233,9 +243,19 @@ def exchange(**changes: Any) -> ExchangeData:
     [
         pytest.param([exchange(sequence=1)], "message 1 arrived where message 0 was expected", id="lost"),
         pytest.param([exchange(), exchange()], "message 0 arrived where message 1 was expected", id="repeated"),
-        pytest.param([exchange(last=True), exchange(sequence=1)], "where nothing more was expected", id="after the end"),
-        pytest.param([exchange(pieces=(ExchangeSlice((0,), 3, 24),))], "the header names 3 rows, the payload has 2", id="wrong rows"),
-        pytest.param([exchange(pieces=(ExchangeSlice((1,), 2, 16),))], r"for the consumers \(1,\), but 1 are here", id="wrong consumer"),
+        pytest.param(
+            [exchange(last=True), exchange(sequence=1)], "where nothing more was expected", id="after the end"
+        ),
+        pytest.param(
+            [exchange(pieces=(ExchangeSlice((0,), 3, 24),))],
+            "the header names 3 rows, the payload has 2",
+            id="wrong rows",
+        ),
+        pytest.param(
+            [exchange(pieces=(ExchangeSlice((1,), 2, 16),))],
+            r"for the consumers \(1,\), but 1 are here",
+            id="wrong consumer",
+        ),
         pytest.param([exchange(payload=b"garbage")], "Arrow IPC", id="garbage"),
     ],
 )

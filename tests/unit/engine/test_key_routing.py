@@ -12,7 +12,13 @@ import pyarrow as pa
 import pytest
 
 from secateur.dag.edge import UnmatchedRows
-from secateur.engine.exchange.key_routing import ROUTING_PARTITIONS, can_route, routing_partition_of_name, routing_partitions, scheme_partitions
+from secateur.engine.exchange.key_routing import (
+    ROUTING_PARTITIONS,
+    can_route,
+    routing_partition_of_name,
+    routing_partitions,
+    scheme_partitions,
+)
 from secateur.engine.kernels.duckdb.result_types import arrow_type
 from secateur.errors import DagError, NoRangeError, NullKeyError
 from secateur.partitioning.schemes.build import build_scheme
@@ -30,7 +36,9 @@ def partitions(values: Any, arrow: pa.DataType) -> list[int]:
 
 
 def test_every_member_computes_the_same() -> None:
-    """Literal, as members of two machines and two processes have to agree: nothing may depend on Python's or numpy's own hashes."""
+    """Literal, as members of two machines and two processes have to agree: nothing may depend on Python's or numpy's
+    own hashes.
+    """
     assert partitions([1, -1, None], pa.int64()) == [167, 136, 0]
     assert partitions(["a", "ä", None], pa.string()) == [178, 179, 0]
     assert partitions([1.0, 2.0, 3.0], pa.float64()) == [70, 169, 82]
@@ -97,26 +105,41 @@ def test_every_type_that_compares_can_be_a_key(values: list[Any], arrow: pa.Data
 
 def test_several_columns_are_chained_in_order() -> None:
     batch = pa.record_batch({"a": [1, 2], "b": [2, 1]})
-    assert routing_partitions(batch, ["a", "b"], "e").tolist() == routing_partitions(batch, ["b", "a"], "e").tolist()[::-1]
+    assert (
+        routing_partitions(batch, ["a", "b"], "e").tolist() == routing_partitions(batch, ["b", "a"], "e").tolist()[::-1]
+    )
     assert len(set(routing_partitions(batch, ["a", "b"], "e").tolist())) == 2
 
 
 def test_slices_hash_as_their_rows() -> None:
     whole = pa.record_batch({"k": pa.array(["x", "y", None, "z"])})
-    assert routing_partitions(whole.slice(1, 2), ["k"], "e").tolist() == routing_partitions(whole, ["k"], "e").tolist()[1:3]
+    assert (
+        routing_partitions(whole.slice(1, 2), ["k"], "e").tolist()
+        == routing_partitions(whole, ["k"], "e").tolist()[1:3]
+    )
 
 
 def test_a_scheme_routes_as_it_stores() -> None:
-    scheme = build_scheme(hashes=[HashComponent(("c",), 8)], types={"c": parse_type("VARCHAR")}, primary_key=("c",), table="t")
+    scheme = build_scheme(
+        hashes=[HashComponent(("c",), 8)], types={"c": parse_type("VARCHAR")}, primary_key=("c",), table="t"
+    )
     batch = pa.record_batch({"customer": ["C1", "C2", "C3"]})
-    assert scheme_partitions(batch, ["customer"], scheme, UnmatchedRows.REFUSE, "e").tolist() == [scheme.partition_of({"c": c}) for c in ("C1", "C2", "C3")]
+    assert scheme_partitions(batch, ["customer"], scheme, UnmatchedRows.REFUSE, "e").tolist() == [
+        scheme.partition_of({"c": c}) for c in ("C1", "C2", "C3")
+    ]
 
 
-@pytest.mark.parametrize("hashes", [pytest.param((), id="ranges"), pytest.param((HashComponent(("h",), 2),), id="hash and ranges")])
+@pytest.mark.parametrize(
+    "hashes", [pytest.param((), id="ranges"), pytest.param((HashComponent(("h",), 2),), id="hash and ranges")]
+)
 def test_strays_are_told_apart(hashes: tuple[HashComponent, ...]) -> None:
     types = (*((("h", parse_type("BIGINT")),) if hashes else ()), ("r", parse_type("BIGINT")))
-    scheme = PartitionScheme(hashes, RangeComponent(("r",), (RangePartition(0, (0,), (10,)), RangePartition(1, (20,), (30,)))), types)
-    rows = pa.record_batch({"a": pa.array([1, 2, 3, 4, 5], pa.int64()), "b": pa.array([5, 25, 15, None, 9], pa.int64())})
+    scheme = PartitionScheme(
+        hashes, RangeComponent(("r",), (RangePartition(0, (0,), (10,)), RangePartition(1, (20,), (30,)))), types
+    )
+    rows = pa.record_batch(
+        {"a": pa.array([1, 2, 3, 4, 5], pa.int64()), "b": pa.array([5, 25, 15, None, 9], pa.int64())}
+    )
     columns = ["a", "b"] if hashes else ["b"]
     known = [scheme.partition_of({"h": h, "r": r}) for h, r in ((1, 5), (2, 25), (5, 9))]
     for unmatched in (UnmatchedRows.KEEP, UnmatchedRows.DROP):
@@ -133,7 +156,9 @@ def test_strays_are_told_apart(hashes: tuple[HashComponent, ...]) -> None:
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        pytest.param("missing", "edge e is partitioned by 'missing', but the batch has the columns 'l'", id="missing column"),
+        pytest.param(
+            "missing", "edge e is partitioned by 'missing', but the batch has the columns 'l'", id="missing column"
+        ),
         pytest.param("l", r"partitioned by 'l' of type list<.*>, which cannot be a key", id="list"),
     ],
 )

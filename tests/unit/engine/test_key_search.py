@@ -37,13 +37,19 @@ def key(operand: Operand, column_type: SqlType = BIGINT) -> KeyOperand:
 
 
 C2 = Constraint((Choice(points(["C2"])),))
-ONE = KeySearch(bounds(customer=C2, id=compared(Comparison.IN, Parameter(0))), DirectSearch((key(Constant("C2"), VARCHAR), key(Parameter(0))), decides=True))
+ONE = KeySearch(
+    bounds(customer=C2, id=compared(Comparison.IN, Parameter(0))),
+    DirectSearch((key(Constant("C2"), VARCHAR), key(Parameter(0))), decides=True),
+)
 SPAN = KeySearch(
     bounds(customer=C2, id=compared(Comparison.BETWEEN, Parameter(0), Constant(9))),
-    DirectSearch((key(Constant("C2"), VARCHAR),), KeyEnd(key(Parameter(0)), closed=True), KeyEnd(key(Constant(9)), closed=False)),
+    DirectSearch(
+        (key(Constant("C2"), VARCHAR),), KeyEnd(key(Parameter(0)), closed=True), KeyEnd(key(Constant(9)), closed=False)
+    ),
 )
 ABOVE = KeySearch(
-    bounds(customer=compared(Comparison.GREATER, Parameter(0))), DirectSearch((), lower=KeyEnd(key(Parameter(0), VARCHAR), closed=False), decides=True)
+    bounds(customer=compared(Comparison.GREATER, Parameter(0))),
+    DirectSearch((), lower=KeyEnd(key(Parameter(0), VARCHAR), closed=False), decides=True),
 )
 BELOW = KeySearch(
     bounds(customer=C2, id=compared(Comparison.LESS_EQUAL, Parameter(0))),

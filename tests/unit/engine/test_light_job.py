@@ -79,12 +79,19 @@ def test_those_who_do_not_answer_a_cancel_are_given_up() -> None:
 def test_nothing_follows_the_end() -> None:
     job = started("m1")
     job.member_ended("m1", None)
-    assert [job.cancel(BAD), job.member_ended("m1", BAD), job.member_lost("m1", lost_member("m1", None)), job.cancel_wait_over()] == [[], [], [], []]
+    assert [
+        job.cancel(BAD),
+        job.member_ended("m1", BAD),
+        job.member_lost("m1", lost_member("m1", None)),
+        job.cancel_wait_over(),
+    ] == [[], [], [], []]
 
 
 @pytest.mark.parametrize("seed", range(200))
 def test_every_order_of_events_ends_exactly_once(seed: int) -> None:
-    """Invariants under random events: one Finish, last; nobody is told to stop twice or after it has ended; the first cause is the outcome."""
+    """Invariants under random events: one Finish, last; nobody is told to stop twice or after it has ended; the first
+    cause is the outcome.
+    """
     chance = random.Random(seed)
     members = ["m1", "m2", "m3"]
     job = JobStateMachine(members)

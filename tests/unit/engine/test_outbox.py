@@ -64,7 +64,11 @@ def test_an_outbox_without_edges_takes_everything() -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [pytest.param(lambda w: DirectOutbox(w, "v"), id="direct"), pytest.param(lambda w: WaitingOutbox(w, "v", lambda: None), id="waiting")]
+    "make",
+    [
+        pytest.param(lambda w: DirectOutbox(w, "v"), id="direct"),
+        pytest.param(lambda w: WaitingOutbox(w, "v", lambda: None), id="waiting"),
+    ],
 )
 def test_what_is_no_batch_or_no_edge_is_refused(make: Callable[[list[EdgeWriter]], DirectOutbox]) -> None:
     writers, _ = edges(1)
@@ -121,4 +125,6 @@ def test_the_end_of_the_job_frees_a_thread_that_waits() -> None:
     assert full.wait(10)
     outbox.clear()
     thread.join(10)
-    assert [str(error) for error in raised] == ["vertex 'v': the job has ended while the processor was offering a batch"]
+    assert [str(error) for error in raised] == [
+        "vertex 'v': the job has ended while the processor was offering a batch"
+    ]

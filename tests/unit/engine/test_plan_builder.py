@@ -33,7 +33,15 @@ from secateur.dag.edge import Partitioned, UnmatchedRows
 from secateur.dag.supplier import FactorySupplier
 from secateur.engine.exchange.key_routing import ROUTING_PARTITIONS, routing_partition_of_name
 from secateur.engine.execution_plan.plan_builder import ExecutionPlan, ExecutionPlanBuilder
-from secateur.errors import DagError, DataError, Error, JobFailedError, ParameterError, PartitionLostError, UnknownTableError
+from secateur.errors import (
+    DagError,
+    DataError,
+    Error,
+    JobFailedError,
+    ParameterError,
+    PartitionLostError,
+    UnknownTableError,
+)
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.affinity import assign
 from secateur.partitioning.topology.topology import MemberAddress, Topology
@@ -46,7 +54,11 @@ class Vertexlike(ProcessorMetaSupplier):
     """A meta-supplier that is placed as told and writes down what happens to it."""
 
     def __init__(
-        self, placement: Placement | Callable[[MetaContext], Placement] = UNRESTRICTED, *, log: list[str] | None = None, without_input: bool = False
+        self,
+        placement: Placement | Callable[[MetaContext], Placement] = UNRESTRICTED,
+        *,
+        log: list[str] | None = None,
+        without_input: bool = False,
     ) -> None:
         self._placement = placement
         self._context: MetaContext | None = None
@@ -71,7 +83,9 @@ class Vertexlike(ProcessorMetaSupplier):
 
 @pytest.fixture
 def topology(orders: TableDef) -> Topology:
-    return Topology(5, tuple(MemberAddress(m, "h", 1) for m in MEMBERS), {orders.scheme.affinity_group(): assign(16, MEMBERS, 1)})
+    return Topology(
+        5, tuple(MemberAddress(m, "h", 1) for m in MEMBERS), {orders.scheme.affinity_group(): assign(16, MEMBERS, 1)}
+    )
 
 
 @pytest.fixture
@@ -82,7 +96,15 @@ def build(topology: Topology, orders: TableDef) -> Callable[..., ExecutionPlan]:
         return orders
 
     def build(dag: DAG, config: JobConfig | None = None, coordinator: str = "m1", params: Any = ()) -> ExecutionPlan:
-        builder = ExecutionPlanBuilder(dag.freeze(), config or JobConfig(), job_id="j", coordinator=coordinator, topology=topology, params=params, table=table)
+        builder = ExecutionPlanBuilder(
+            dag.freeze(),
+            config or JobConfig(),
+            job_id="j",
+            coordinator=coordinator,
+            topology=topology,
+            params=params,
+            table=table,
+        )
         try:
             return builder.build()
         finally:
@@ -127,7 +149,9 @@ def test_only_owners_take_part(build: Any, reads: Any, mine: Any) -> None:
 
 
 @pytest.mark.parametrize("key", ["orders", "group"])
-def test_required_partitions_choose_the_participants(build: Any, reads: Any, mine: Any, orders: TableDef, key: str) -> None:
+def test_required_partitions_choose_the_participants(
+    build: Any, reads: Any, mine: Any, orders: TableDef, key: str
+) -> None:
     required = frozenset({mine("m2")[0], mine("m3")[1]})
     config = JobConfig(required_partitions={orders.scheme.affinity_group() if key == "group" else key: required})
     plan = build(chain(("scan", reads(mine("m2")[0])), ("work", Vertexlike()), edge=lambda e: e.distributed()), config)
@@ -162,7 +186,9 @@ def test_without_member_pruning_everybody_takes_part(build: Any, reads: Any, min
         pytest.param(Anywhere(), "m3", ["m1"], id="anywhere, the coordinator does not"),
     ],
 )
-def test_placements(build: Any, reads: Any, mine: Any, placement: Placement, coordinator: str, members: list[str]) -> None:
+def test_placements(
+    build: Any, reads: Any, mine: Any, placement: Placement, coordinator: str, members: list[str]
+) -> None:
     dag = DAG()
     dag.new_vertex("scan", reads(mine("m1")[0], mine("m2")[0]))
     dag.new_vertex("other", Vertexlike(placement))
@@ -177,14 +203,20 @@ def test_placements(build: Any, reads: Any, mine: Any, placement: Placement, coo
         pytest.param(9, "m1", {"m1": 3, "m2": 2, "m3": 2, "m4": 2}, id="many parts over everybody"),
     ],
 )
-def test_parts_are_spread_where_no_source_says_who_takes_part(build: Any, parts: int, coordinator: str, members: dict[str, int]) -> None:
+def test_parts_are_spread_where_no_source_says_who_takes_part(
+    build: Any, parts: int, coordinator: str, members: dict[str, int]
+) -> None:
     dag = DAG()
     dag.new_vertex("files", Vertexlike(Spread(parts)), local_parallelism=5)
     plan = build(dag, coordinator=coordinator)
     assert {member: p.vertices[0].local_parallelism for member, p in plan.members.items()} == members
 
 
-@pytest.mark.parametrize("config", [JobConfig(), JobConfig(required_partitions={"orders": frozenset(range(16))})], ids=["declared", "required"])
+@pytest.mark.parametrize(
+    "config",
+    [JobConfig(), JobConfig(required_partitions={"orders": frozenset(range(16))})],
+    ids=["declared", "required"],
+)
 def test_parts_that_are_spread_add_no_member(build: Any, reads: Any, mine: Any, config: JobConfig) -> None:
     dag = DAG()
     dag.new_vertex("scan", reads(mine("m2")[0]))
@@ -196,7 +228,9 @@ def test_parts_that_are_spread_add_no_member(build: Any, reads: Any, mine: Any, 
 def test_a_source_of_a_lost_partition_is_refused(reads: Any, mine: Any, topology: Topology) -> None:
     left = replace(topology, members=topology.members[:3])
     dag = chain(("scan", reads(mine("m4")[0]))).freeze()
-    builder = ExecutionPlanBuilder(dag, JobConfig(), job_id="j", coordinator="m1", topology=left, params=(), table=lambda name: None)  # type: ignore[arg-type,return-value]
+    builder = ExecutionPlanBuilder(
+        dag, JobConfig(), job_id="j", coordinator="m1", topology=left, params=(), table=lambda name: None
+    )  # type: ignore[arg-type,return-value]
     with pytest.raises(PartitionLostError, match="last copy on m4"):
         builder.build()
 
@@ -209,12 +243,17 @@ def test_distribute_to_makes_a_participant(build: Any, reads: Any, mine: Any) ->
 
 def test_all_to_one_runs_on_the_owner_of_its_routing_partition(build: Any, reads: Any, mine: Any) -> None:
     partitions = [mine(member)[0] for member in ("m1", "m3", "m4")]
-    plan = build(chain(("scan", reads(*partitions)), ("sum", Vertexlike()), edge=lambda e: e.all_to_one("x").distributed()))
+    plan = build(
+        chain(("scan", reads(*partitions)), ("sum", Vertexlike()), edge=lambda e: e.all_to_one("x").distributed())
+    )
     assert placed(plan)["sum"] == [("m1", "m3", "m4")[routing_partition_of_name("x") % 3]]
 
 
 def test_the_coordinator_takes_no_part_unless_something_runs_there(build: Any, reads: Any, mine: Any) -> None:
-    plan = build(chain(("scan", reads(mine("m2")[0])), ("sum", Vertexlike()), edge=lambda e: e.all_to_one().distributed()), coordinator="m4")
+    plan = build(
+        chain(("scan", reads(mine("m2")[0])), ("sum", Vertexlike()), edge=lambda e: e.all_to_one().distributed()),
+        coordinator="m4",
+    )
     assert plan.job.participants == ("m2",)
 
 
@@ -224,7 +263,12 @@ def test_a_source_without_partitions_runs_nowhere_and_takes_what_follows_with_it
 
 
 def test_a_vertex_that_works_without_input_stays(build: Any, reads: Any) -> None:
-    dag = chain(("scan", reads()), ("count", Vertexlike(without_input=True)), ("out", Vertexlike(OnCoordinator())), edge=lambda e: e.all_to_one().distributed())
+    dag = chain(
+        ("scan", reads()),
+        ("count", Vertexlike(without_input=True)),
+        ("out", Vertexlike(OnCoordinator())),
+        edge=lambda e: e.all_to_one().distributed(),
+    )
     plan = build(dag, coordinator="m3")
     assert placed(plan) == {"scan": [], "count": ["m3"], "out": ["m3"]}
     assert plan.job.edges[0].origins == ()
@@ -234,20 +278,31 @@ def test_no_more_processors_than_partitions(build: Any, reads: Any, mine: Any) -
     dag = DAG()
     dag.new_vertex("scan", reads(*mine("m1")[:3], mine("m2")[0]), local_parallelism=2)
     plan = build(dag)
-    found = {member: (p.vertices[0].local_parallelism, p.vertices[0].first_global_index, p.vertices[0].total_parallelism) for member, p in plan.members.items()}
+    found = {
+        member: (p.vertices[0].local_parallelism, p.vertices[0].first_global_index, p.vertices[0].total_parallelism)
+        for member, p in plan.members.items()
+    }
     assert found == {"m1": (2, 0, 3), "m2": (1, 2, 3)}
 
 
 def test_all_routing_partitions_are_dealt_over_the_participants(build: Any, reads: Any, mine: Any) -> None:
     partitions = [mine(member)[0] for member in ("m1", "m3", "m4")]
-    plan = build(chain(("scan", reads(*partitions)), ("sum", Vertexlike()), edge=lambda e: e.partitioned("k").distributed()))
+    plan = build(
+        chain(("scan", reads(*partitions)), ("sum", Vertexlike()), edge=lambda e: e.partitioned("k").distributed())
+    )
     (edge,) = plan.job.edges
     assert len(edge.owners) == ROUTING_PARTITIONS
     assert {index: int((edge.owners == index).sum()) for index in range(3)} == {0: 91, 1: 90, 2: 90}
 
 
-def test_an_edge_like_a_table_keeps_rows_with_their_owner_and_deals_the_orphans(build: Any, reads: Any, mine: Any, orders: TableDef) -> None:
-    dag = chain(("scan", reads(mine("m2")[0], mine("m3")[0])), ("sum", Vertexlike()), edge=lambda e: e.partitioned("c", scheme=orders.scheme).distributed())
+def test_an_edge_like_a_table_keeps_rows_with_their_owner_and_deals_the_orphans(
+    build: Any, reads: Any, mine: Any, orders: TableDef
+) -> None:
+    dag = chain(
+        ("scan", reads(mine("m2")[0], mine("m3")[0])),
+        ("sum", Vertexlike()),
+        edge=lambda e: e.partitioned("c", scheme=orders.scheme).distributed(),
+    )
     (edge,) = build(dag).job.edges
     assert [target.member for target in edge.targets] == ["m2", "m3"]
     assert set(edge.owners[mine("m2")].tolist()) == {0}
@@ -256,19 +311,31 @@ def test_an_edge_like_a_table_keeps_rows_with_their_owner_and_deals_the_orphans(
     assert (orphans.count(0), orphans.count(1)) == (4, 4)
 
 
-def test_an_edge_like_a_table_by_name_has_its_scheme_when_the_job_starts(build: Any, reads: Any, mine: Any, orders: TableDef) -> None:
-    dag = chain(("scan", reads(mine("m2")[0], mine("m3")[0])), ("write", Vertexlike()), edge=lambda e: e.partitioned(table="orders").distributed())
+def test_an_edge_like_a_table_by_name_has_its_scheme_when_the_job_starts(
+    build: Any, reads: Any, mine: Any, orders: TableDef
+) -> None:
+    dag = chain(
+        ("scan", reads(mine("m2")[0], mine("m3")[0])),
+        ("write", Vertexlike()),
+        edge=lambda e: e.partitioned(table="orders").distributed(),
+    )
     (edge,) = build(dag).job.edges
     assert edge.routing == Partitioned(("customer",), orders.scheme, "orders")
     assert set(edge.owners[mine("m2")].tolist()) == {0}
-    renamed = chain(("scan", reads(0)), ("write", Vertexlike()), edge=lambda e: e.partitioned("who", table="orders").distributed())
+    renamed = chain(
+        ("scan", reads(0)), ("write", Vertexlike()), edge=lambda e: e.partitioned("who", table="orders").distributed()
+    )
     assert build(renamed).job.edges[0].routing == Partitioned(("who",), orders.scheme, "orders")
 
 
 @pytest.mark.parametrize("unmatched", [UnmatchedRows.KEEP, UnmatchedRows.DROP])
-def test_an_edge_like_a_table_drops_what_its_destination_does_not_read(build: Any, reads: Any, mine: Any, orders: TableDef, unmatched: UnmatchedRows) -> None:
+def test_an_edge_like_a_table_drops_what_its_destination_does_not_read(
+    build: Any, reads: Any, mine: Any, orders: TableDef, unmatched: UnmatchedRows
+) -> None:
     read = {"m2": mine("m2")[:1], "m3": mine("m3")[:2]}
-    placement = OnPartitions(orders.scheme.affinity_group(), {member: tuple(partitions) for member, partitions in read.items()})
+    placement = OnPartitions(
+        orders.scheme.affinity_group(), {member: tuple(partitions) for member, partitions in read.items()}
+    )
     dag = chain(
         ("scan", reads(*read["m2"], *read["m3"])),
         ("join", Vertexlike(placement)),
@@ -281,17 +348,29 @@ def test_an_edge_like_a_table_drops_what_its_destination_does_not_read(build: An
 
 
 def test_total_parallelism_one(build: Any, reads: Any, mine: Any) -> None:
-    dag = chain(("scan", reads(mine("m2")[0])), ("one", force_total_parallelism_one(Vertexlike(), "m4")), edge=lambda e: e.distributed())
+    dag = chain(
+        ("scan", reads(mine("m2")[0])),
+        ("one", force_total_parallelism_one(Vertexlike(), "m4")),
+        edge=lambda e: e.distributed(),
+    )
     plan = build(dag)
     assert placed(plan)["one"] == ["m4"]
     assert plan.members["m4"].vertices[0].total_parallelism == 1
 
 
-def test_lazy_total_parallelism_one_follows_its_key_at_each_start(build: Any, reads: Any, mine: Any, orders: TableDef, topology: Topology) -> None:
+def test_lazy_total_parallelism_one_follows_its_key_at_each_start(
+    build: Any, reads: Any, mine: Any, orders: TableDef, topology: Topology
+) -> None:
     inner = Vertexlike()
-    dag = chain(("scan", reads(mine("m2")[0])), ("one", lazy_total_parallelism_one(inner, "orders", {"customer": Param(0)})), edge=lambda e: e.distributed())
+    dag = chain(
+        ("scan", reads(mine("m2")[0])),
+        ("one", lazy_total_parallelism_one(inner, "orders", {"customer": Param(0)})),
+        edge=lambda e: e.distributed(),
+    )
     ownership = topology.ownership(orders.scheme.affinity_group())
-    expected = {c: [ownership.primary(orders.scheme.partition_of({"customer": c}))] for c in ("C1", "C2", "C3", "C4", "C5")}
+    expected = {
+        c: [ownership.primary(orders.scheme.partition_of({"customer": c}))] for c in ("C1", "C2", "C3", "C4", "C5")
+    }
     assert {c: placed(build(dag, params=[c]))["one"] for c in expected} == expected
     assert len({tuple(members) for members in expected.values()}) > 1
     assert not hasattr(inner, "_member")
@@ -317,7 +396,13 @@ def test_meta_suppliers_whose_init_was_begun_are_closed_and_no_other(build: Any)
         raise DataError("no")
 
     with pytest.raises(DataError, match=r"no \(vertex 'b' on member m1\)"):
-        build(chain(("a", Vertexlike(OnCoordinator(), log=log)), ("b", Vertexlike(broken, log=log)), ("c", Vertexlike(log=log))))
+        build(
+            chain(
+                ("a", Vertexlike(OnCoordinator(), log=log)),
+                ("b", Vertexlike(broken, log=log)),
+                ("c", Vertexlike(log=log)),
+            )
+        )
     assert log == ["init a", "init b", "close None", "close None"]
 
 
@@ -325,7 +410,9 @@ def test_a_bug_in_a_meta_supplier_names_the_vertex(build: Any) -> None:
     def broken(context: MetaContext) -> Placement:
         raise ZeroDivisionError("oh")
 
-    with pytest.raises(JobFailedError, match=r"vertex 'a' on member m1 failed in its meta-supplier's init\(\): ZeroDivisionError: oh") as caught:
+    with pytest.raises(
+        JobFailedError, match=r"vertex 'a' on member m1 failed in its meta-supplier's init\(\): ZeroDivisionError: oh"
+    ) as caught:
         build(chain(("a", Vertexlike(broken))))
     assert "ZeroDivisionError" in caught.value.details["traceback"]
 
@@ -360,7 +447,11 @@ def refusals() -> list[Any]:
             id="no such partition",
         ),
         pytest.param(
-            lambda reads: chain(("scan", reads(0))), JobConfig(required_partitions={"nobody": frozenset()}), UnknownTableError, "nobody", id="no such table"
+            lambda reads: chain(("scan", reads(0))),
+            JobConfig(required_partitions={"nobody": frozenset()}),
+            UnknownTableError,
+            "nobody",
+            id="no such table",
         ),
         pytest.param(
             lambda reads: chain(("scan", reads(*range(16))), ("out", Vertexlike(OnCoordinator()))),
@@ -370,7 +461,9 @@ def refusals() -> list[Any]:
             id="stranded by a local edge",
         ),
         pytest.param(
-            lambda reads: chain(("scan", reads(0)), ("out", Vertexlike(OnMembers(("m1",), 1))), edge=lambda e: e.distribute_to("m2")),
+            lambda reads: chain(
+                ("scan", reads(0)), ("out", Vertexlike(OnMembers(("m1",), 1))), edge=lambda e: e.distribute_to("m2")
+            ),
             JobConfig(),
             DagError,
             "goes to member m2, but 'out' does not run there",
@@ -391,21 +484,31 @@ def refusals() -> list[Any]:
             id="nowhere to go",
         ),
         pytest.param(
-            lambda reads: chain(("scan", reads(0)), ("write", Vertexlike()), edge=lambda e: e.partitioned(table="nobody").distributed()),
+            lambda reads: chain(
+                ("scan", reads(0)), ("write", Vertexlike()), edge=lambda e: e.partitioned(table="nobody").distributed()
+            ),
             JobConfig(),
             UnknownTableError,
             "nobody",
             id="an edge like a table that is not there",
         ),
         pytest.param(
-            lambda reads: chain(("scan", reads(0)), ("write", Vertexlike()), edge=lambda e: e.partitioned("a", "b", table="orders").distributed()),
+            lambda reads: chain(
+                ("scan", reads(0)),
+                ("write", Vertexlike()),
+                edge=lambda e: e.partitioned("a", "b", table="orders").distributed(),
+            ),
             JobConfig(),
             DagError,
             r"is partitioned by \('a', 'b'\) like orders, whose partitions depend on \('customer',\)",
             id="other columns than the table's",
         ),
         pytest.param(
-            lambda reads: chain(("a", NoSuppliers(OnCoordinator()))), JobConfig(), DagError, "returned no ProcessorSupplier for member m1", id="no supplier"
+            lambda reads: chain(("a", NoSuppliers(OnCoordinator()))),
+            JobConfig(),
+            DagError,
+            "returned no ProcessorSupplier for member m1",
+            id="no supplier",
         ),
         pytest.param(
             lambda reads: chain(("a", force_total_parallelism_one(Vertexlike(), "m9"))),
@@ -425,12 +528,16 @@ def refusals() -> list[Any]:
 
 
 @pytest.mark.parametrize(("make", "config", "error", "message"), refusals())
-def test_what_cannot_run_is_refused(build: Any, reads: Any, make: Any, config: JobConfig, error: type[Error], message: str) -> None:
+def test_what_cannot_run_is_refused(
+    build: Any, reads: Any, make: Any, config: JobConfig, error: type[Error], message: str
+) -> None:
     with pytest.raises(error, match=message):
         build(make(reads), config)
 
 
-@pytest.mark.parametrize("placement", [pytest.param(OnCoordinator(), id="coordinator"), pytest.param(OnMembers(("m1",), 1), id="member")])
+@pytest.mark.parametrize(
+    "placement", [pytest.param(OnCoordinator(), id="coordinator"), pytest.param(OnMembers(("m1",), 1), id="member")]
+)
 def test_parallelism_that_the_supplier_does_not_allow_is_refused(build: Any, placement: Placement) -> None:
     dag = DAG()
     dag.new_vertex("a", Vertexlike(placement), local_parallelism=2)
@@ -443,7 +550,9 @@ def test_two_scans_keep_their_own_partitions(build: Any, reads: Any, mine: Any) 
     dag.new_vertex("left", reads(mine("m1")[0]))
     dag.new_vertex("right", reads(mine("m2")[0]))
     dag.new_vertex("join", Vertexlike())
-    dag.edge(from_("left").to("join", 0).partitioned("k").distributed()).edge(from_("right").to("join", 1).partitioned("k").distributed())
+    dag.edge(from_("left").to("join", 0).partitioned("k").distributed()).edge(
+        from_("right").to("join", 1).partitioned("k").distributed()
+    )
     plan = build(dag)
     assert placed(plan) == {"left": ["m1"], "right": ["m2"], "join": ["m1", "m2"]}
     assert [edge.origins for edge in plan.job.edges] == [("m1",), ("m2",)]

@@ -14,7 +14,11 @@ from secateur.partitioning.types.column_type import parse_type
 TABLE = TableDef(
     "t",
     1,
-    (Column("v", parse_type("INTEGER")), Column("k", parse_type("BIGINT"), nullable=False), Column("j", parse_type("VARCHAR"), nullable=False)),
+    (
+        Column("v", parse_type("INTEGER")),
+        Column("k", parse_type("BIGINT"), nullable=False),
+        Column("j", parse_type("VARCHAR"), nullable=False),
+    ),
     ("k", "j"),
     PartitionScheme(),
 )
@@ -24,7 +28,10 @@ def effects(*lines: tuple[Any, ...]) -> pa.Table:
     """Lines of action, old k, old j, v, k, j."""
     columns = list(zip(*lines, strict=True)) or [[]] * 6
     types = [pa.string(), pa.int64(), pa.string(), pa.int32(), pa.int64(), pa.string()]
-    return pa.table([pa.array(column, kind) for column, kind in zip(columns, types, strict=True)], names=["action", "o0", "o1", "v", "k", "j"])
+    return pa.table(
+        [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)],
+        names=["action", "o0", "o1", "v", "k", "j"],
+    )
 
 
 def tuples(table: pa.Table) -> list[tuple[Any, ...]]:
@@ -36,13 +43,22 @@ def tuples(table: pa.Table) -> list[tuple[Any, ...]]:
     [
         pytest.param([("UPDATE", 1, "a", 5, 1, "a")], [], [], [(5, 1, "a")], id="an update"),
         pytest.param([("UPDATE", 1, "a", 5, 2, "a")], [(1, "a")], [(5, 2, "a")], [], id="to another key"),
-        pytest.param([("UPDATE", 1, "a", 5, 1, "b")], [(1, "a")], [(5, 1, "b")], [], id="to another second column of the key"),
-        pytest.param([("DELETE", 1, "a", None, None, None)], [(1, "a")], [], [], id="a deletion, whose row was not read"),
+        pytest.param(
+            [("UPDATE", 1, "a", 5, 1, "b")], [(1, "a")], [(5, 1, "b")], [], id="to another second column of the key"
+        ),
+        pytest.param(
+            [("DELETE", 1, "a", None, None, None)], [(1, "a")], [], [], id="a deletion, whose row was not read"
+        ),
         pytest.param([("INSERT", None, None, 5, 1, "a")], [], [(5, 1, "a")], [], id="an insertion"),
         pytest.param([(None, 1, "a", 5, 1, "a")], [], [], [], id="no action"),
         pytest.param([], [], [], [], id="nothing"),
         pytest.param(
-            [("INSERT", None, None, 0, 1, "a"), ("DELETE", 1, "a", 9, 1, "a"), ("INSERT", None, None, 0, 1, "a"), ("UPDATE", 3, "c", 1, 3, "c")],
+            [
+                ("INSERT", None, None, 0, 1, "a"),
+                ("DELETE", 1, "a", 9, 1, "a"),
+                ("INSERT", None, None, 0, 1, "a"),
+                ("UPDATE", 3, "c", 1, 3, "c"),
+            ],
             [(1, "a")],
             [(0, 1, "a"), (0, 1, "a")],
             [(1, 3, "c")],
@@ -57,7 +73,12 @@ def test_effects_are_sorted_out(lines: list[Any], removed: list[Any], added: lis
 
 
 def test_of_several_effects_on_a_row_the_first_counts() -> None:
-    lines = [("UPDATE", 2, "b", 1, 2, "b"), ("UPDATE", 1, "a", 1, 1, "a"), ("UPDATE", 1, "a", 2, 1, "a"), ("UPDATE", 1, "b", 3, 1, "b")]
+    lines = [
+        ("UPDATE", 2, "b", 1, 2, "b"),
+        ("UPDATE", 1, "a", 1, 1, "a"),
+        ("UPDATE", 1, "a", 2, 1, "a"),
+        ("UPDATE", 1, "b", 3, 1, "b"),
+    ]
     found = RowChanges.of(effects(*lines), TABLE, DuplicateMatchPolicy.FIRST)
     assert tuples(found.replaced) == [(1, 2, "b"), (1, 1, "a"), (3, 1, "b")]
     assert found.actions.to_pylist() == ["UPDATE"] * 3
@@ -65,7 +86,11 @@ def test_of_several_effects_on_a_row_the_first_counts() -> None:
 
 def test_several_effects_on_a_row_may_be_refused() -> None:
     with pytest.raises(ProgrammingError, match="change a row more than once"):
-        RowChanges.of(effects(("UPDATE", 1, "a", 1, 1, "a"), ("DELETE", 1, "a", None, None, None)), TABLE, DuplicateMatchPolicy.REFUSED)
+        RowChanges.of(
+            effects(("UPDATE", 1, "a", 1, 1, "a"), ("DELETE", 1, "a", None, None, None)),
+            TABLE,
+            DuplicateMatchPolicy.REFUSED,
+        )
 
 
 def test_rows_that_the_table_cannot_hold() -> None:
@@ -75,6 +100,9 @@ def test_rows_that_the_table_cannot_hold() -> None:
 
 def test_the_rows_of_a_change_in_one_partition() -> None:
     lines = [("INSERT", None, None, 5, 1, "a"), ("UPDATE", 2, "b", 7, 2, "b"), ("INSERT", None, None, 6, 1, "a")]
-    assert tuples(RowChanges.of(effects(*lines), TABLE, DuplicateMatchPolicy.FIRST).resulting(TABLE)) == [(7, 2, "b"), (5, 1, "a")]
+    assert tuples(RowChanges.of(effects(*lines), TABLE, DuplicateMatchPolicy.FIRST).resulting(TABLE)) == [
+        (7, 2, "b"),
+        (5, 1, "a"),
+    ]
     with pytest.raises(ProgrammingError, match="rows go away"):
         RowChanges.of(effects(("DELETE", 2, "b", 7, 2, "b")), TABLE, DuplicateMatchPolicy.FIRST).resulting(TABLE)

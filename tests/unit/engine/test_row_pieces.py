@@ -15,7 +15,12 @@ def taken(pieces: RowPieces) -> list[pa.Table]:
 
 
 def test_pieces_together_are_the_relation_and_none_is_large() -> None:
-    relation = pa.concat_tables([pa.table({"a": list(range(start, start + 40_000)), "b": ["x" * 100] * 40_000}) for start in range(0, 200_000, 40_000)])
+    relation = pa.concat_tables(
+        [
+            pa.table({"a": list(range(start, start + 40_000)), "b": ["x" * 100] * 40_000})
+            for start in range(0, 200_000, 40_000)
+        ]
+    )
     pieces = taken(RowPieces(relation))
     assert len(pieces) > 3
     assert pa.concat_tables(pieces).equals(relation)

@@ -32,7 +32,9 @@ def check(ownership: Ownership, partitions: int, ids: list[str], replicas: int) 
 
 
 def fewest_moves(before: Ownership, ids: list[str], partitions: int) -> int:
-    """Primaries that must move: all but those that members may keep, when the larger shares go to those that have most."""
+    """Primaries that must move: all but those that members may keep, when the larger shares go to those that have
+    most.
+    """
     has = sorted((len(before.partitions_of(member)) for member in ids), reverse=True)
     low, larger = divmod(partitions, len(ids))
     return partitions - sum(min(owned, low + (position < larger)) for position, owned in enumerate(has))
@@ -124,7 +126,10 @@ def test_more_replicas_later() -> None:
     partitions=st.integers(1, 60),
     start=st.integers(1, 6),
     replicas=st.integers(1, 4),
-    steps=st.lists(st.one_of(st.just("join"), st.integers(0, 5), st.tuples(st.integers(1, 3), st.integers(1, 3)), st.just("grow")), max_size=8),
+    steps=st.lists(
+        st.one_of(st.just("join"), st.integers(0, 5), st.tuples(st.integers(1, 3), st.integers(1, 3)), st.just("grow")),
+        max_size=8,
+    ),
 )
 def test_laws_hold_over_any_history(partitions: int, start: int, replicas: int, steps: list[object]) -> None:
     """Joins, leaves of any member, several of both at once, and ranges added."""

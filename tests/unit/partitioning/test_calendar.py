@@ -26,7 +26,9 @@ def test_units_start_where_date_trunc_says(unit: str) -> None:
         start, behind = start_of(instant, unit), following(start_of(instant, unit), unit)
         last = behind - timedelta(microseconds=1)
         answer = default_kernel().run(
-            f"SELECT date_trunc('{unit}', $1) AS a, date_trunc('{unit}', $2) AS b, date_trunc('{unit}', $3) AS c", {}, [instant, last, behind]
+            f"SELECT date_trunc('{unit}', $1) AS a, date_trunc('{unit}', $2) AS b, date_trunc('{unit}', $3) AS c",
+            {},
+            [instant, last, behind],
         )
         assert answer.to_pylist() == [{"a": start, "b": start, "c": behind}]
 

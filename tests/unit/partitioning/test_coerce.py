@@ -151,5 +151,7 @@ def test_refuses(type_: str, given: Any, reason: str) -> None:
 
 
 def test_without_a_column_the_message_still_reads() -> None:
-    with pytest.raises(DataError, match=r"^the value 'x' \(str\) does not fit INTEGER: the text is not a whole number$"):
+    with pytest.raises(
+        DataError, match=r"^the value 'x' \(str\) does not fit INTEGER: the text is not a whole number$"
+    ):
         coerce("x", parse_type("INTEGER"))

@@ -67,19 +67,31 @@ PAIRED = [
     NOON,
     SOME_UUID,
 ]
-OPERATORS = [Comparison.NOT_IN, Comparison.DISTINCT, Comparison.IN, Comparison.LESS, Comparison.LESS_EQUAL, Comparison.GREATER, Comparison.GREATER_EQUAL]
+OPERATORS = [
+    Comparison.NOT_IN,
+    Comparison.DISTINCT,
+    Comparison.IN,
+    Comparison.LESS,
+    Comparison.LESS_EQUAL,
+    Comparison.GREATER,
+    Comparison.GREATER_EQUAL,
+]
 
 
 def _table(column_type: SqlType, values: list[Any]) -> pa.Table:
     if column_type.arrow == pa.uuid():
-        return pa.table({"k": pa.ExtensionArray.from_storage(pa.uuid(), pa.array([value.bytes for value in values], pa.binary(16)))})
+        return pa.table(
+            {"k": pa.ExtensionArray.from_storage(pa.uuid(), pa.array([value.bytes for value in values], pa.binary(16)))}
+        )
     return pa.table({"k": pa.array(values, column_type.arrow)})
 
 
 def _found(column_type: SqlType, values: list[Any], condition: str, params: list[Any]) -> list[Any] | None:
     """What DuckDB finds among the values, or None when it refuses."""
     try:
-        answer = default_kernel().run(f"SELECT k FROM s0 WHERE {condition}", {"s0": _table(column_type, values)}, params)
+        answer = default_kernel().run(
+            f"SELECT k FROM s0 WHERE {condition}", {"s0": _table(column_type, values)}, params
+        )
     except DatabaseError:
         return None
     return answer.column("k").to_pylist()
@@ -116,15 +128,25 @@ def test_lists_and_betweens_find_what_duckdb_finds(type_text: str) -> None:
             if domain is not None:
                 found = _found(column_type, values, condition, list(pair))
                 assert found is not None, f"{type_text} {condition} {pair!r}: DuckDB refuses, so nothing may be said"
-                assert sorted(found) == sorted(v for v in values if v in domain), f"{type_text} {condition} {pair!r}: {domain}"
+                assert sorted(found) == sorted(v for v in values if v in domain), (
+                    f"{type_text} {condition} {pair!r}: {domain}"
+                )
 
 
 @pytest.mark.parametrize(
     ("comparison", "values", "type_text", "expected"),
     [
         pytest.param(Comparison.IN, [1.5], "INTEGER", NOTHING, id="a fraction equals no integer"),
-        pytest.param(Comparison.LESS, [1.5], "INTEGER", Domain(spans=(Span(upper=1),)), id="below a fraction is up to its floor"),
-        pytest.param(Comparison.GREATER_EQUAL, [-1.5], "INTEGER", Domain(spans=(Span(lower=-2, lower_closed=False),)), id="from a negative fraction"),
+        pytest.param(
+            Comparison.LESS, [1.5], "INTEGER", Domain(spans=(Span(upper=1),)), id="below a fraction is up to its floor"
+        ),
+        pytest.param(
+            Comparison.GREATER_EQUAL,
+            [-1.5],
+            "INTEGER",
+            Domain(spans=(Span(lower=-2, lower_closed=False),)),
+            id="from a negative fraction",
+        ),
         pytest.param(Comparison.IN, ["1"], "INTEGER", points([1]), id="text is cast to the integer column"),
         pytest.param(Comparison.IN, [1], "VARCHAR", None, id="a text column would be cast: 01 equals 1"),
         pytest.param(Comparison.IN, ["1", 1], "VARCHAR", None, id="one number in the list casts the column"),
@@ -135,9 +157,17 @@ def test_lists_and_betweens_find_what_duckdb_finds(type_text: str) -> None:
         pytest.param(Comparison.BETWEEN, [None, 3], "INTEGER", NOTHING, id="BETWEEN with NULL is never TRUE"),
         pytest.param(Comparison.BETWEEN, [3, 1], "INTEGER", NOTHING, id="BETWEEN the wrong way round"),
         pytest.param(Comparison.IN, [300], "TINYINT", NOTHING, id="a value that the type cannot hold"),
-        pytest.param(Comparison.IN, ["300"], "TINYINT", None, id="a text that the type cannot hold is DuckDB's error to raise"),
+        pytest.param(
+            Comparison.IN, ["300"], "TINYINT", None, id="a text that the type cannot hold is DuckDB's error to raise"
+        ),
         pytest.param(Comparison.IN, [NOON], "DATE", NOTHING, id="noon is no date"),
-        pytest.param(Comparison.LESS, [NOON], "DATE", Domain(spans=(Span(upper=date(2024, 1, 2)),)), id="a day begins before its noon"),
+        pytest.param(
+            Comparison.LESS,
+            [NOON],
+            "DATE",
+            Domain(spans=(Span(upper=date(2024, 1, 2)),)),
+            id="a day begins before its noon",
+        ),
         pytest.param(Comparison.IN, [Decimal("1.505")], "DECIMAL(10,2)", NOTHING, id="more digits than the scale"),
         pytest.param(Comparison.IN, [0.5], "DECIMAL(10,2)", None, id="decimals and doubles compare as doubles"),
         pytest.param(Comparison.IN, ["\ud800"], "VARCHAR", None, id="a lone surrogate is no text"),
@@ -147,12 +177,36 @@ def test_lists_and_betweens_find_what_duckdb_finds(type_text: str) -> None:
         pytest.param(Comparison.NOT_IN, [1.5], "INTEGER", EVERYTHING, id="every integer differs from a fraction"),
         pytest.param(Comparison.NOT_IN, [1], "VARCHAR", None, id="not equal to a number casts the text column"),
         pytest.param(Comparison.DISTINCT, [None], "INTEGER", EVERYTHING, id="every value is distinct from NULL"),
-        pytest.param(Comparison.NOT_BETWEEN, [None, 3], "INTEGER", Domain(spans=(Span(lower=3, lower_closed=False),)), id="NOT BETWEEN is decided by one side"),
+        pytest.param(
+            Comparison.NOT_BETWEEN,
+            [None, 3],
+            "INTEGER",
+            Domain(spans=(Span(lower=3, lower_closed=False),)),
+            id="NOT BETWEEN is decided by one side",
+        ),
         pytest.param(Comparison.NOT_BETWEEN, [3, 1], "INTEGER", EVERYTHING, id="NOT BETWEEN the wrong way round"),
-        pytest.param(Comparison.LIKE, ["a%"], "VARCHAR", Domain(spans=(Span("a", "b", upper_closed=False),)), id="a prefix is a span"),
-        pytest.param(Comparison.LIKE, ["a%b"], "VARCHAR", Domain(spans=(Span("a", "b", upper_closed=False),)), id="a pattern is bounded by its prefix"),
+        pytest.param(
+            Comparison.LIKE,
+            ["a%"],
+            "VARCHAR",
+            Domain(spans=(Span("a", "b", upper_closed=False),)),
+            id="a prefix is a span",
+        ),
+        pytest.param(
+            Comparison.LIKE,
+            ["a%b"],
+            "VARCHAR",
+            Domain(spans=(Span("a", "b", upper_closed=False),)),
+            id="a pattern is bounded by its prefix",
+        ),
         pytest.param(Comparison.NOT_LIKE, ["a%b"], "VARCHAR", None, id="and what does not match it is not"),
-        pytest.param(Comparison.NOT_LIKE, ["ab"], "VARCHAR", points(["ab"]).complement(), id="a pattern without wildcards is a value"),
+        pytest.param(
+            Comparison.NOT_LIKE,
+            ["ab"],
+            "VARCHAR",
+            points(["ab"]).complement(),
+            id="a pattern without wildcards is a value",
+        ),
         pytest.param(Comparison.LIKE, ["a!%", "!"], "VARCHAR", points(["a%"]), id="an escaped wildcard is a character"),
         pytest.param(Comparison.LIKE, [None], "VARCHAR", NOTHING, id="LIKE NULL is never TRUE"),
         pytest.param(Comparison.LIKE, ["1%"], "INTEGER", None, id="a pattern for a number"),

@@ -56,7 +56,10 @@ def test_what_is_unknown_says_so() -> None:
 
 
 def test_boxes_survive_msgpack() -> None:
-    tests = (ParameterComparison(Comparison.IN, (ParameterList(2),)), ParameterComparison(Comparison.BETWEEN, (Parameter(0), Constant(DAY))))
+    tests = (
+        ParameterComparison(Comparison.IN, (ParameterList(2),)),
+        ParameterComparison(Comparison.BETWEEN, (Parameter(0), Constant(DAY))),
+    )
     box = Box.of({"a": Constraint((Choice(points([DAY]), tests),))})
     assert Box.from_wire(unpack(pack(box.to_wire()))) == box
 

@@ -20,7 +20,10 @@ FLIGHTS = TableDef(
     primary_key=("tailnum",),
     scheme=PartitionScheme(),
 )
-EXACT = pa.table({"tailnum": ["N1", "N2"], "Day": pa.array([0, None], pa.date32()), "delay": pa.array([1, 2], pa.int16())}, schema=FLIGHTS.arrow_schema)
+EXACT = pa.table(
+    {"tailnum": ["N1", "N2"], "Day": pa.array([0, None], pa.date32()), "delay": pa.array([1, 2], pa.int16())},
+    schema=FLIGHTS.arrow_schema,
+)
 
 
 def test_what_fits_is_handed_back_as_it_is() -> None:
@@ -56,7 +59,10 @@ def test_no_rows() -> None:
 
 
 def test_an_unknown_column() -> None:
-    with pytest.raises(UnknownColumnError, match="table flights has no column 'origin', which the data have; it has tailnum, Day, delay"):
+    with pytest.raises(
+        UnknownColumnError,
+        match="table flights has no column 'origin', which the data have; it has tailnum, Day, delay",
+    ):
         conform(pa.table({"tailnum": ["N1"], "origin": ["JFK"]}), FLIGHTS)
 
 
@@ -73,11 +79,19 @@ def test_a_missing_not_null_column() -> None:
 
 def test_a_null_in_a_not_null_column() -> None:
     chunks = pa.chunked_array([pa.array(["N1"]), pa.array(["N2", None, None])])
-    with pytest.raises(NullKeyError, match="column tailnum is NOT NULL, but 2 of 4 rows are NULL there, the first is row 2") as raised:
+    with pytest.raises(
+        NullKeyError, match="column tailnum is NOT NULL, but 2 of 4 rows are NULL there, the first is row 2"
+    ) as raised:
         conform(pa.table({"tailnum": chunks}), FLIGHTS)
     assert raised.value.details == {"table": "flights", "column": "tailnum"}
 
 
 def test_a_value_that_does_not_fit() -> None:
-    with pytest.raises(DataError, match=r"column delay, row 1: 40000 \(int64\) does not fit SMALLINT, which holds whole numbers from -32768 to 32767"):
+    with pytest.raises(
+        DataError,
+        match=(
+            r"column delay, row 1: 40000 \(int64\) does not fit SMALLINT, which holds whole numbers from -32768 to"
+            r" 32767"
+        ),
+    ):
         conform(pa.table({"tailnum": ["N1", "N2"], "delay": [1, 40_000]}), FLIGHTS)

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secateur.partitioning.types.decimals import below_power_of_ten, fits, floored, from_unscaled, negated, rescaled, unscaled
+from secateur.partitioning.types.decimals import (
+    below_power_of_ten,
+    fits,
+    floored,
+    from_unscaled,
+    negated,
+    rescaled,
+    unscaled,
+)
 
 NINES = Decimal("9" * 38)
 WIDE = Decimal("-123456789012345678901234567890.12")
@@ -51,7 +59,15 @@ def test_what_fits_is_what_is_below_the_power_and_has_no_more_digits(count: int,
 
 @pytest.mark.parametrize(
     ("value", "power", "expected"),
-    [(NINES, 38, True), (NINES, 37, False), (Decimal(10), 1, False), (Decimal(0), 0, True), (Decimal("0.99"), 0, True), (-10, 1, False), (9, 1, True)],
+    [
+        (NINES, 38, True),
+        (NINES, 37, False),
+        (Decimal(10), 1, False),
+        (Decimal(0), 0, True),
+        (Decimal("0.99"), 0, True),
+        (-10, 1, False),
+        (9, 1, True),
+    ],
 )
 def test_below_power_of_ten(value: Decimal | int, power: int, expected: bool) -> None:
     assert below_power_of_ten(value, power) is expected

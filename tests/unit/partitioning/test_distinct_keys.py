@@ -15,7 +15,9 @@ from secateur.partitioning.types.column_type import parse_type
 
 def table(*types: str) -> TableDef:
     keys = tuple(Column(f"k{number}", parse_type(text), nullable=False) for number, text in enumerate(types))
-    return TableDef("t", 1, (*keys, Column("v", parse_type("INTEGER"))), tuple(key.name for key in keys), PartitionScheme())
+    return TableDef(
+        "t", 1, (*keys, Column("v", parse_type("INTEGER"))), tuple(key.name for key in keys), PartitionScheme()
+    )
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,9 @@ GOLDEN = [
     pytest.param([("UTINYINT", 1), ("VARCHAR", "a")], -8527884376001292090, id="utinyint hashes as bigint"),
     pytest.param([("DATE", date(2024, 1, 1))], 3242891694566951137, id="date"),
     pytest.param([("TIMESTAMP", datetime(2024, 1, 1))], 3859582417520161651, id="timestamp"),
-    pytest.param([("TIMESTAMP WITH TIME ZONE", datetime(2024, 1, 1, tzinfo=UTC))], 3859582417520161651, id="timestamptz"),
+    pytest.param(
+        [("TIMESTAMP WITH TIME ZONE", datetime(2024, 1, 1, tzinfo=UTC))], 3859582417520161651, id="timestamptz"
+    ),
     pytest.param([("DECIMAL(10,2)", Decimal("1.50"))], -6873856301616164681, id="narrow decimal"),
     pytest.param([("DECIMAL(30,2)", Decimal("-1.50"))], -6659465364316328129, id="wide decimal"),
     pytest.param([("BOOLEAN", True)], -6698625589789238999, id="boolean"),
@@ -59,7 +61,12 @@ def test_null_leaves_the_state_as_it_is() -> None:
     assert hash_values(encoders, [None, None]) == 42
     encoded = [encode_array(pa.array([1, None, 1, None]), number), encode_array(pa.array(["a", "a", None, None]), text)]
     only_one = hash_values(encoders, [1, None])
-    assert hash_columns(encoded, SPARK_SEED, 4).tolist() == [-8527884376001292090 % 2**64, -8582455328737087284 % 2**64, only_one, 42]
+    assert hash_columns(encoded, SPARK_SEED, 4).tolist() == [
+        -8527884376001292090 % 2**64,
+        -8582455328737087284 % 2**64,
+        only_one,
+        42,
+    ]
 
 
 @pytest.mark.parametrize("length", [*range(70), 95, 96, 97, 127, 128, 129, 160, 1000])
@@ -76,10 +83,15 @@ def test_rows_of_mixed_lengths_keep_their_own_seed_over_blocks() -> None:
     count = 40_000
     numbers = rng.integers(-(2**63), 2**63 - 1, count)
     texts = [b"x" * int(length) for length in rng.integers(0, 150, count)]
-    encoded = [encode_array(pa.array(numbers), parse_type("BIGINT")), encode_array(pa.array(texts, pa.binary()), parse_type("BLOB"))]
+    encoded = [
+        encode_array(pa.array(numbers), parse_type("BIGINT")),
+        encode_array(pa.array(texts, pa.binary()), parse_type("BLOB")),
+    ]
     states = hash_columns(encoded, SPARK_SEED, count).tolist()
     for row in (0, 1, 16_383, 16_384, 16_385, 32_768, count - 1):
-        assert states[row] == xxhash.xxh64_intdigest(texts[row], xxhash.xxh64_intdigest(struct.pack("<q", numbers[row]), 42))
+        assert states[row] == xxhash.xxh64_intdigest(
+            texts[row], xxhash.xxh64_intdigest(struct.pack("<q", numbers[row]), 42)
+        )
 
 
 def test_slices_of_arrays_hash_as_their_rows() -> None:
@@ -107,7 +119,17 @@ def test_no_rows() -> None:
 
 @pytest.mark.parametrize(
     ("state", "partitions", "expected"),
-    [(0, 7, 0), (8, 7, 1), (2**64 - 1, 7, 6), (2**63, 7, 6), (2**63 - 1, 7, 0), (2**64 - 1, 16, 15), (2**63, 16, 0), (5, 1, 0), (2**64 - 1, 1, 0)],
+    [
+        (0, 7, 0),
+        (8, 7, 1),
+        (2**64 - 1, 7, 6),
+        (2**63, 7, 6),
+        (2**63 - 1, 7, 0),
+        (2**64 - 1, 16, 15),
+        (2**63, 16, 0),
+        (5, 1, 0),
+        (2**64 - 1, 1, 0),
+    ],
 )
 def test_pmod_reads_the_hash_as_signed(state: int, partitions: int, expected: int) -> None:
     assert pmod(state, partitions) == expected

@@ -1,4 +1,6 @@
-"""Values that no column can hold, wherever they are in an Arrow column; the conditions about long intervals are DuckDB's to answer."""
+"""Values that no column can hold, wherever they are in an Arrow column; the conditions about long intervals are
+DuckDB's to answer.
+"""
 
 from __future__ import annotations
 
@@ -71,8 +73,14 @@ def test_long_intervals(value: str, is_long: bool) -> None:
     for type_, wrapped in (("INTERVAL", "{}"), ("INTERVAL[]", "[NULL, {}]"), ("INTERVAL[][]", "[NULL, [], [{}]]")):
         condition = long_intervals_sql("c", parse_type(type_))
         with duckdb.connect() as duck:
-            assert duck.execute(f"SELECT {condition} FROM (SELECT {wrapped.format(value)}) t(c)").fetchall() == [(is_long,)]
+            assert duck.execute(f"SELECT {condition} FROM (SELECT {wrapped.format(value)}) t(c)").fetchall() == [
+                (is_long,)
+            ]
 
 
 def test_other_types_have_no_condition() -> None:
-    assert [long_intervals_sql("c", parse_type(text)) for text in ("INTEGER", "TIME[]", "VARCHAR")] == [None, None, None]
+    assert [long_intervals_sql("c", parse_type(text)) for text in ("INTEGER", "TIME[]", "VARCHAR")] == [
+        None,
+        None,
+        None,
+    ]

@@ -44,7 +44,8 @@ def compared(comparison: Comparison, *indexes: int) -> Constraint:
 def shown(found: KeyRanges | None) -> list[str]:
     assert found is not None
     return [
-        f"{span.lower.values} {'<' if span.lower.after else '<='} key {'<=' if span.upper.after else '<'} {span.upper.values}".replace(",)", ")")
+        f"{span.lower.values} {'<' if span.lower.after else '<='} key {'<=' if span.upper.after else '<'}"
+        f" {span.upper.values}".replace(",)", ")")
         for span in found.ranges
     ]
 
@@ -67,29 +68,65 @@ OPEN = {"lower_closed": False, "upper_closed": False}
             id="seed: bounds lifted and pushed again",
         ),
         pytest.param(
-            [box(a=spans(Span(500, 1000, **OPEN))), box(a=points([500]), b=spans(Span(0))), box(a=points([1000]), b=below(500))],
+            [
+                box(a=spans(Span(500, 1000, **OPEN))),
+                box(a=points([500]), b=spans(Span(0))),
+                box(a=points([1000]), b=below(500)),
+            ],
             ["(500, 0) <= key < (1000, 500)"],
             id="seed: the boxes of two row values are one range",
         ),
         pytest.param([box(a=points([5]))], ["(5) <= key <= (5)"], id="prefix"),
         pytest.param([box(a=spans(Span(lower=5)))], ["(5) <= key <= ()"], id="from"),
         pytest.param([box(a=spans(Span(5, lower_closed=False)))], ["(5) < key <= ()"], id="above"),
-        pytest.param([box(a=spans(Span(upper=5)))], ["() <= key <= (5)"], id="KUDU-2173: up to a prefix takes in what extends it"),
+        pytest.param(
+            [box(a=spans(Span(upper=5)))], ["() <= key <= (5)"], id="KUDU-2173: up to a prefix takes in what extends it"
+        ),
         pytest.param([box(a=below(5))], ["() <= key < (5)"], id="below"),
-        pytest.param([box(a=points([2**63 - 1]))], [f"({2**63 - 1}) <= key <= ({2**63 - 1})"], id="KUDU-1766: the largest value has no next"),
+        pytest.param(
+            [box(a=points([2**63 - 1]))],
+            [f"({2**63 - 1}) <= key <= ({2**63 - 1})"],
+            id="KUDU-1766: the largest value has no next",
+        ),
         pytest.param([box(a=points([1, 3]))], ["(1) <= key <= (1)", "(3) <= key <= (3)"], id="IN"),
         pytest.param(
             [box(a=points([1, 2]), b=points([7, 8]), c=points(["x"]))],
             [f"({a}, {b}, 'x') <= key <= ({a}, {b}, 'x')" for a in (1, 2) for b in (7, 8)],
             id="whole keys",
         ),
-        pytest.param([box(a=spans(Span(1, 3)), b=points([7]))], [f"({a}, 7) <= key <= ({a}, 7)" for a in (1, 2, 3)], id="few values that can be counted"),
-        pytest.param([box(a=spans(Span(1, 3000)), b=points([7]))], ["(1, 7) <= key <= (3000, 7)"], id="many values narrow the ends only"),
-        pytest.param([box(a=spans(Span(1, 3000)), b=spans(Span(7, 9, **OPEN)))], ["(1, 7) < key < (3000, 9)"], id="ends of open spans"),
-        pytest.param([box(a=spans(Span(1, 3000, **OPEN)), b=points([7]))], ["(1) < key < (3000)"], id="open ends hide the columns behind"),
-        pytest.param([box(a=spans(Span(1, 3000)), c=points(["x"]))], ["(1) <= key <= (3000)"], id="a gap in the columns"),
-        pytest.param([box(a=spans(*below(5).spans, Span(5, lower_closed=False)))], ["() <= key < (5)", "(5) < key <= ()"], id="not equal"),
-        pytest.param([box(a=spans(*below(5).spans, Span(5, lower_closed=False))), box(a=points([5]))], ["() <= key <= ()"], id="all after all"),
+        pytest.param(
+            [box(a=spans(Span(1, 3)), b=points([7]))],
+            [f"({a}, 7) <= key <= ({a}, 7)" for a in (1, 2, 3)],
+            id="few values that can be counted",
+        ),
+        pytest.param(
+            [box(a=spans(Span(1, 3000)), b=points([7]))],
+            ["(1, 7) <= key <= (3000, 7)"],
+            id="many values narrow the ends only",
+        ),
+        pytest.param(
+            [box(a=spans(Span(1, 3000)), b=spans(Span(7, 9, **OPEN)))],
+            ["(1, 7) < key < (3000, 9)"],
+            id="ends of open spans",
+        ),
+        pytest.param(
+            [box(a=spans(Span(1, 3000, **OPEN)), b=points([7]))],
+            ["(1) < key < (3000)"],
+            id="open ends hide the columns behind",
+        ),
+        pytest.param(
+            [box(a=spans(Span(1, 3000)), c=points(["x"]))], ["(1) <= key <= (3000)"], id="a gap in the columns"
+        ),
+        pytest.param(
+            [box(a=spans(*below(5).spans, Span(5, lower_closed=False)))],
+            ["() <= key < (5)", "(5) < key <= ()"],
+            id="not equal",
+        ),
+        pytest.param(
+            [box(a=spans(*below(5).spans, Span(5, lower_closed=False))), box(a=points([5]))],
+            ["() <= key <= ()"],
+            id="all after all",
+        ),
         pytest.param([], [], id="never"),
         pytest.param([box(a=points([1]), b=Domain())], [], id="nothing"),
     ],
@@ -98,7 +135,9 @@ def test_boxes(boxes: list[Box], expected: list[str]) -> None:
     assert bound(*boxes) == expected
 
 
-@pytest.mark.parametrize("boxes", [[box(b=points([1]))], [box(a=points([1])), box(b=points([1]))]], ids=["behind", "one branch"])
+@pytest.mark.parametrize(
+    "boxes", [[box(b=points([1]))], [box(a=points([1])), box(b=points([1]))]], ids=["behind", "one branch"]
+)
 def test_no_bounds_without_the_first_column(boxes: list[Box]) -> None:
     assert KeyBounds.of(ABC, [boxes]) is None
 
@@ -115,10 +154,14 @@ class TestMany:
         bounds = KeyBounds.of(ABC, [[box(a=points(values), b=points([1]))]])
         assert bounds is not None
         assert shown(bounds.bind(())) == [f"(0, 1) <= key <= ({RANGES_MAX}, 1)"]
-        assert len(bounds.factors[0][0]["a"].choices[0].domain.points) == 0, "a long list must not travel with the plan a second time"
+        assert len(bounds.factors[0][0]["a"].choices[0].domain.points) == 0, (
+            "a long list must not travel with the plan a second time"
+        )
 
     def test_boxes_count_with_the_hull_of_each_column(self) -> None:
-        assert bound(*(box(a=points([n]), b=points([-n])) for n in range(1, 2001))) == ["(1, -2000) <= key <= (2000, -1)"]
+        assert bound(*(box(a=points([n]), b=points([-n])) for n in range(1, 2001))) == [
+            "(1, -2000) <= key <= (2000, -1)"
+        ]
 
     def test_a_product_is_cut_down_column_by_column(self) -> None:
         found = bound(box(a=points(range(10)), b=points(range(10))))
@@ -128,7 +171,10 @@ class TestMany:
         assert KeyBounds.of(ABC, [[Box.of({"a": compared(Comparison.IN, *range(RANGES_MAX + 1))})]]) is None
 
     def test_a_long_list_in_a_parameter_says_nothing(self) -> None:
-        bounds = KeyBounds.of(ABC, [[Box.of({"a": Constraint((Choice(tests=(ParameterComparison(Comparison.IN, (ParameterList(0),)),)),))})]])
+        bounds = KeyBounds.of(
+            ABC,
+            [[Box.of({"a": Constraint((Choice(tests=(ParameterComparison(Comparison.IN, (ParameterList(0),)),)),))})]],
+        )
         assert bounds is not None
         assert shown(bounds.bind([[3, 1]])) == ["(1) <= key <= (1)", "(3) <= key <= (3)"]
         assert bounds.bind([list(range(RANGES_MAX + 1))]) == KeyRanges((EVERY_KEY,))

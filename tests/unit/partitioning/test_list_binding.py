@@ -31,14 +31,31 @@ VALUES: dict[str, Any] = {
     "DATE": lambda rng: date(1, 1, 1) + timedelta(days=rng.randint(0, 3_000_000)),
     "UUID": lambda rng: uuid.UUID(int=rng.getrandbits(128)),
 }
-STRANGERS: list[Any] = [None, 1.0, 2.5, "x", "\ud800", True, 7, 2**63, -(2**63) - 1, b"b", datetime(2024, 1, 1), object()]
+STRANGERS: list[Any] = [
+    None,
+    1.0,
+    2.5,
+    "x",
+    "\ud800",
+    True,
+    7,
+    2**63,
+    -(2**63) - 1,
+    b"b",
+    datetime(2024, 1, 1),
+    object(),
+]
 
 
 def scheme_of(column_type: str, partitions: int = 1000) -> PartitionScheme:
-    return build_scheme(hashes=[HashComponent(("k",), partitions)], types={"k": parse_type(column_type)}, primary_key=("k",), table="t")
+    return build_scheme(
+        hashes=[HashComponent(("k",), partitions)], types={"k": parse_type(column_type)}, primary_key=("k",), table="t"
+    )
 
 
-def tree_of(scheme: PartitionScheme, *tests: tuple[Operand | ParameterList, ...], constants: tuple[Any, ...] = ()) -> PartitionTree:
+def tree_of(
+    scheme: PartitionScheme, *tests: tuple[Operand | ParameterList, ...], constants: tuple[Any, ...] = ()
+) -> PartitionTree:
     choice = Choice(points(constants), tuple(ParameterComparison(Comparison.IN, operands) for operands in tests))
     limit = combination_limit(scheme)
     return PartitionTree("t", scheme, Keys(Box.of({"k": Constraint((choice,))})), scheme.partition_count, limit)

@@ -7,7 +7,20 @@ import pytest
 from secateur.errors import InternalError
 from secateur.partitioning.pruning.comparison import Comparison
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
-from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions, intersect, node_from_wire, node_to_wire, unite
+from secateur.partitioning.pruning.nodes import (
+    All,
+    AllOf,
+    AnyOf,
+    Everywhere,
+    Keys,
+    Node,
+    Nothing,
+    Partitions,
+    intersect,
+    node_from_wire,
+    node_to_wire,
+    unite,
+)
 from secateur.partitioning.pruning.operand import Parameter
 
 
@@ -15,7 +28,13 @@ def parameter(index: int) -> Keys:
     return Keys(Box.of({"k": Constraint((Choice(tests=(ParameterComparison(Comparison.IN, (Parameter(index),)),)),))}))
 
 
-P1, P2, P12, P23, P123 = Partitions((1,)), Partitions((2,)), Partitions((1, 2)), Partitions((2, 3)), Partitions((1, 2, 3))
+P1, P2, P12, P23, P123 = (
+    Partitions((1,)),
+    Partitions((2,)),
+    Partitions((1, 2)),
+    Partitions((2, 3)),
+    Partitions((1, 2, 3)),
+)
 A1, A2 = parameter(1), parameter(2)
 
 
@@ -27,7 +46,9 @@ A1, A2 = parameter(1), parameter(2)
         pytest.param(P1, Nothing(), P1, id="(P1) OR () => (P1)"),
         pytest.param(P12, P23, P123, id="(P1, P2) OR (P2, P3) => (P1, P2, P3)"),
         pytest.param(A1, A2, AnyOf((A1, A2)), id="(:1) OR (:2) => (:1, :2)"),
-        pytest.param(AnyOf((P1, A1)), AnyOf((P2, A2)), AnyOf((P12, A1, A2)), id="(P1, :1) OR (P2, :2) => (P1, P2, :1, :2)"),
+        pytest.param(
+            AnyOf((P1, A1)), AnyOf((P2, A2)), AnyOf((P12, A1, A2)), id="(P1, :1) OR (P2, :2) => (P1, P2, :1, :2)"
+        ),
         pytest.param(A1, A1, A1, id="the same parameter twice"),
         pytest.param(P1, Everywhere(), All(), id="(P1) OR (ANY) is ALL: the text's (P1) loses rows"),
         pytest.param(Nothing(), Nothing(), Nothing(), id="() OR () => ()"),
@@ -55,7 +76,9 @@ def test_and(left: Node, right: Node, expected: Node) -> None:
     assert intersect([left, right]) == expected
 
 
-@pytest.mark.parametrize("node", [All(), Nothing(), Everywhere(), P123, A1, AnyOf((P1, A1)), AllOf((AnyOf((P1, A1)), A2))], ids=repr)
+@pytest.mark.parametrize(
+    "node", [All(), Nothing(), Everywhere(), P123, A1, AnyOf((P1, A1)), AllOf((AnyOf((P1, A1)), A2))], ids=repr
+)
 def test_nodes_survive_the_wire(node: Node) -> None:
     assert node_from_wire(node_to_wire(node)) == node
 

@@ -13,7 +13,13 @@ from secateur.partitioning.pruning.domain import EVERYTHING, Domain, Span
 from secateur.partitioning.pruning.patterns import starting_with, texts_like
 
 CHARACTERS = ["a", "b", "%", "_", "!", "é", "\ud7ff", "\ue000", "\U0010ffff", "\x7f", "\x80"]
-TEXTS = ["", *("".join(text) for length in (1, 2) for text in itertools.product(CHARACTERS, repeat=length)), "aab", "a%b", "\U0010ffff\U0010ffff\U0010ffff"]
+TEXTS = [
+    "",
+    *("".join(text) for length in (1, 2) for text in itertools.product(CHARACTERS, repeat=length)),
+    "aab",
+    "a%b",
+    "\U0010ffff\U0010ffff\U0010ffff",
+]
 
 
 def _found(condition: str, params: list[str]) -> set[str] | None:

@@ -16,13 +16,19 @@ KEY = list(TYPES)
 
 
 def build(*hashes: HashComponent, columns: tuple[str, ...] = (), ranges: Any = ()) -> PartitionScheme:
-    return build_scheme(hashes=hashes, range_columns=columns, ranges=ranges, types=TYPES, primary_key=KEY, table="metrics")
+    return build_scheme(
+        hashes=hashes, range_columns=columns, ranges=ranges, types=TYPES, primary_key=KEY, table="metrics"
+    )
 
 
 MONTHS = build(
     HashComponent(("Host",), 4),
     columns=("n",),
-    ranges=[RangeSpec((0,), (10,), "a"), RangeSpec((10,), (20,), "b", (HashComponent(("Host",), 8),)), RangeSpec((20,), (30,))],
+    ranges=[
+        RangeSpec((0,), (10,), "a"),
+        RangeSpec((10,), (20,), "b", (HashComponent(("Host",), 8),)),
+        RangeSpec((20,), (30,)),
+    ],
 )
 
 
@@ -36,7 +42,9 @@ def ids(scheme: PartitionScheme) -> dict[int, int]:
 
 def test_adding_and_dropping_moves_no_other_partition() -> None:
     before = ids(MONTHS)
-    changed = alter(MONTHS, DropNamed("B"), AddRange(RangeSpec((30,), (40,))), AddRange(RangeSpec((12,), (15,), "b", ())))
+    changed = alter(
+        MONTHS, DropNamed("B"), AddRange(RangeSpec((30,), (40,))), AddRange(RangeSpec((12,), (15,), "b", ()))
+    )
     after = ids(changed)
     assert {n: after[n] for n in (0, 5, 20, 25)} == {n: before[n] for n in (0, 5, 20, 25)}
     assert changed.range is not None
@@ -74,22 +82,46 @@ def test_types_of_new_own_columns_are_kept() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        pytest.param([DropNamed("zzz")], r"no range named zzz; it has a: \(0\) <= VALUES < \(10\), b: .*, \(20\) <=", id="unknown name"),
-        pytest.param([DropRange(RangeSpec((0,), (9,)))], r"no range with exactly the bounds \(0\) <= VALUES < \(9\)", id="upper differs"),
+        pytest.param(
+            [DropNamed("zzz")],
+            r"no range named zzz; it has a: \(0\) <= VALUES < \(10\), b: .*, \(20\) <=",
+            id="unknown name",
+        ),
+        pytest.param(
+            [DropRange(RangeSpec((0,), (9,)))],
+            r"no range with exactly the bounds \(0\) <= VALUES < \(9\)",
+            id="upper differs",
+        ),
         pytest.param([DropRange(RangeSpec((1,), (10,)))], "no range with exactly the bounds", id="lower differs"),
         pytest.param([DropRange(RangeSpec((0,), None))], "no range with exactly the bounds", id="only one bound"),
         pytest.param([DropRange(RangeSpec((0,), (20,)))], "no range with exactly the bounds", id="two ranges at once"),
-        pytest.param([DropRange(RangeSpec((0,), (10,), "b"))], "is named a, not b; nothing was dropped", id="bounds of one and name of another"),
-        pytest.param([DropRange(RangeSpec(None, None, "a"))], "no range with exactly the bounds VALUES", id="name of a range with other bounds"),
-        pytest.param([DropRange(RangeSpec((10,), (20,), hashes=()))], "has other hash components", id="other hash components"),
+        pytest.param(
+            [DropRange(RangeSpec((0,), (10,), "b"))],
+            "is named a, not b; nothing was dropped",
+            id="bounds of one and name of another",
+        ),
+        pytest.param(
+            [DropRange(RangeSpec(None, None, "a"))],
+            "no range with exactly the bounds VALUES",
+            id="name of a range with other bounds",
+        ),
+        pytest.param(
+            [DropRange(RangeSpec((10,), (20,), hashes=()))], "has other hash components", id="other hash components"
+        ),
         pytest.param([DropRange(catch_all())], "no DEFAULT PARTITION", id="no catch-all"),
-        pytest.param([AddRange(catch_all()), AddRange(catch_all())], "has a DEFAULT PARTITION already", id="two catch-alls"),
+        pytest.param(
+            [AddRange(catch_all()), AddRange(catch_all())], "has a DEFAULT PARTITION already", id="two catch-alls"
+        ),
         pytest.param([AddRange(catch_all("A"))], "two ranges are named a", id="catch-all with a taken name"),
         pytest.param([AddRange(RangeSpec((25,), (35,)))], "overlap", id="overlap"),
         pytest.param([AddRange(RangeSpec((40,), (50,), "A"))], "two ranges are named a", id="name taken"),
         pytest.param([AddRange(RangeSpec((50,), (40,)))], "is empty", id="empty"),
         pytest.param([DropNamed("a"), DropNamed("a")], "no range named a", id="the same twice"),
-        pytest.param([AddRange(RangeSpec((30,), None, hashes=(HashComponent(("n",), 999_999),)))], "the most is 1000000", id="too many"),
+        pytest.param(
+            [AddRange(RangeSpec((30,), None, hashes=(HashComponent(("n",), 999_999),)))],
+            "the most is 1000000",
+            id="too many",
+        ),
     ],
 )
 def test_refused(changes: list[RangeChange], message: str) -> None:
@@ -104,7 +136,9 @@ def test_a_table_without_a_range_component() -> None:
 
 def test_a_catch_all_comes_and_goes_and_moves_nothing() -> None:
     with_rest = alter(MONTHS, AddRange(catch_all("rest")))
-    assert {n: with_rest.partition_of({"Host": "h", "n": n}) for n in (0, 15, 25)} == {n: MONTHS.partition_of({"Host": "h", "n": n}) for n in (0, 15, 25)}
+    assert {n: with_rest.partition_of({"Host": "h", "n": n}) for n in (0, 15, 25)} == {
+        n: MONTHS.partition_of({"Host": "h", "n": n}) for n in (0, 15, 25)
+    }
     assert with_rest.block(3) == range(16, 20)
     assert with_rest.partition_of({"Host": "h", "n": 99}) in with_rest.block(3)
     more = alter(with_rest, AddRange(RangeSpec((30,), (40,))), DropNamed("a"))

@@ -24,14 +24,26 @@ ASCENDING: dict[str, list[Any]] = {
     "VARCHAR": ["", "\0", "a", "a\0", "ab", "b", "é", "日", "🌍"],
     "BLOB": [b"", b"\x00", b"\x00\x00", b"\x01", b"\x7f", b"\x80", b"\xff", b"\xff\x00", b"\xff\xff"],
     "DATE": [date(1, 1, 1), date(1969, 12, 31), date(1970, 1, 1), date(2024, 2, 29), date(9999, 12, 31)],
-    "TIMESTAMP": [datetime(1, 1, 1), datetime(1969, 12, 31, 23, 59, 59, 999_999), datetime(1970, 1, 1), datetime(1970, 1, 1, 0, 0, 0, 1), datetime(9999, 1, 1)],
+    "TIMESTAMP": [
+        datetime(1, 1, 1),
+        datetime(1969, 12, 31, 23, 59, 59, 999_999),
+        datetime(1970, 1, 1),
+        datetime(1970, 1, 1, 0, 0, 0, 1),
+        datetime(9999, 1, 1),
+    ],
     "TIMESTAMP WITH TIME ZONE": [
         datetime(1, 1, 1, tzinfo=UTC),
         datetime(1969, 1, 1, tzinfo=UTC),
         datetime(1970, 1, 1, tzinfo=UTC),
         datetime(9999, 1, 1, tzinfo=UTC),
     ],
-    "DECIMAL(10,2)": [Decimal("-99999999.99"), Decimal("-0.01"), Decimal("0.00"), Decimal("0.01"), Decimal("99999999.99")],
+    "DECIMAL(10,2)": [
+        Decimal("-99999999.99"),
+        Decimal("-0.01"),
+        Decimal("0.00"),
+        Decimal("0.01"),
+        Decimal("99999999.99"),
+    ],
     "DECIMAL(38,2)": [
         Decimal(f"-{'9' * 36}.99"),
         Decimal("-184467440737095516.16"),
@@ -44,12 +56,24 @@ ASCENDING: dict[str, list[Any]] = {
         Decimal("184467440737095516.16"),
         Decimal(f"{'9' * 36}.99"),
     ],
-    "UUID": [UUID(int=0), UUID(int=1), UUID(int=2**64 - 1), UUID(int=2**64), UUID(int=2**127 - 1), UUID(int=2**127), UUID(int=2**128 - 1)],
+    "UUID": [
+        UUID(int=0),
+        UUID(int=1),
+        UUID(int=2**64 - 1),
+        UUID(int=2**64),
+        UUID(int=2**127 - 1),
+        UUID(int=2**127),
+        UUID(int=2**128 - 1),
+    ],
 }
 
 
-def component(columns: tuple[str, ...], bounds: list[tuple[tuple[Any, ...] | None, tuple[Any, ...] | None]]) -> RangeComponent:
-    return RangeComponent(columns, tuple(RangePartition(ordinal, lower, upper) for ordinal, (lower, upper) in enumerate(bounds)))
+def component(
+    columns: tuple[str, ...], bounds: list[tuple[tuple[Any, ...] | None, tuple[Any, ...] | None]]
+) -> RangeComponent:
+    return RangeComponent(
+        columns, tuple(RangePartition(ordinal, lower, upper) for ordinal, (lower, upper) in enumerate(bounds))
+    )
 
 
 def brute_force(ranges: RangeComponent, key: tuple[Any, ...]) -> int:
@@ -99,7 +123,12 @@ def test_one_unbounded_range_holds_everything() -> None:
 def test_no_rows() -> None:
     for text in ASCENDING:
         type_ = parse_type(text)
-        assert RangeIndex((RangePartition(0, None, (ASCENDING[text][1],)),), [type_]).locate_rows([pa.array([], type_.arrow)]).tolist() == []
+        assert (
+            RangeIndex((RangePartition(0, None, (ASCENDING[text][1],)),), [type_])
+            .locate_rows([pa.array([], type_.arrow)])
+            .tolist()
+            == []
+        )
 
 
 def test_several_columns_compare_lexicographically() -> None:
@@ -108,7 +137,14 @@ def test_several_columns_compare_lexicographically() -> None:
     index = RangeIndex(ranges.ranges, [parse_type("BIGINT")] * 2)
     keys = [(999, 2000), (1000, 999), (1000, 1000), (1000, 1001), (1001, 0), (-1, -1)]
     assert [index.locate(key) for key in keys] == [0, 0, 1, 1, 1, 0]
-    assert index.locate_rows([pa.array([k[0] for k in keys]), pa.array([k[1] for k in keys])]).tolist() == [0, 0, 1, 1, 1, 0]
+    assert index.locate_rows([pa.array([k[0] for k in keys]), pa.array([k[1] for k in keys])]).tolist() == [
+        0,
+        0,
+        1,
+        1,
+        1,
+        0,
+    ]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -129,4 +165,7 @@ def test_random_ranges_over_three_columns(seed: int) -> None:
     keys = [key() for _ in range(300)]
     expected = [brute_force(ranges, k) for k in keys]
     assert [index.locate(k) for k in keys] == expected
-    assert index.locate_rows([pa.array([k[i] for k in keys], type_.arrow) for i, type_ in enumerate(types)]).tolist() == expected
+    assert (
+        index.locate_rows([pa.array([k[i] for k in keys], type_.arrow) for i, type_ in enumerate(types)]).tolist()
+        == expected
+    )

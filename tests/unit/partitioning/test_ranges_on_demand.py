@@ -16,12 +16,25 @@ from secateur.partitioning.schemes.ranges_on_demand import with_cells
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.types.column_type import parse_type
 
-TYPES = {name: parse_type(text) for name, text in {"n": "INTEGER", "day": "DATE", "at": "TIMESTAMP", "name": "VARCHAR"}.items()}
+TYPES = {
+    name: parse_type(text)
+    for name, text in {"n": "INTEGER", "day": "DATE", "at": "TIMESTAMP", "name": "VARCHAR"}.items()
+}
 TENS = IntervalPartitioning(10, IntervalUnit.NUMBER)
 
 
-def build(every: IntervalPartitioning | None, *ranges: RangeSpec, column: str = "n", hashes: tuple[HashComponent, ...] = ()) -> PartitionScheme:
-    return build_scheme(hashes=hashes, range_columns=[column], ranges=ranges, every=every, types=TYPES, primary_key=list(TYPES), table="t")
+def build(
+    every: IntervalPartitioning | None, *ranges: RangeSpec, column: str = "n", hashes: tuple[HashComponent, ...] = ()
+) -> PartitionScheme:
+    return build_scheme(
+        hashes=hashes,
+        range_columns=[column],
+        ranges=ranges,
+        every=every,
+        types=TYPES,
+        primary_key=list(TYPES),
+        table="t",
+    )
 
 
 def bounds(scheme: PartitionScheme) -> list[tuple[int, Any, Any]]:
@@ -119,15 +132,51 @@ def test_a_grid_survives_the_wire_and_tells_structures_apart_where_it_counts() -
 @pytest.mark.parametrize(
     ("every", "column", "ranges", "message"),
     [
-        pytest.param(IntervalPartitioning(1, IntervalUnit.DAY), "n", [], "does not fit column n of type INTEGER: write a number", id="days of a number"),
         pytest.param(
-            IntervalPartitioning(1, IntervalUnit.NUMBER), "day", [], "does not fit column day of type DATE: write days or months", id="a number of days"
+            IntervalPartitioning(1, IntervalUnit.DAY),
+            "n",
+            [],
+            "does not fit column n of type INTEGER: write a number",
+            id="days of a number",
         ),
-        pytest.param(IntervalPartitioning(1, IntervalUnit.MICROSECOND), "day", [], "does not fit column day", id="hours of a date"),
-        pytest.param(IntervalPartitioning(1, IntervalUnit.NUMBER), "at", [], "of type TIMESTAMP: write an interval", id="a number of a timestamp"),
-        pytest.param(IntervalPartitioning(1, IntervalUnit.NUMBER), "name", [], "ranges are made of integers, dates and timestamps", id="text"),
-        pytest.param(IntervalPartitioning(0, IntervalUnit.NUMBER), "n", [], "a range has to have a width of 1 to", id="no width"),
-        pytest.param(IntervalPartitioning(10**9, IntervalUnit.DAY), "at", [], "a range has to have a width of 1 to 53375995", id="too wide"),
+        pytest.param(
+            IntervalPartitioning(1, IntervalUnit.NUMBER),
+            "day",
+            [],
+            "does not fit column day of type DATE: write days or months",
+            id="a number of days",
+        ),
+        pytest.param(
+            IntervalPartitioning(1, IntervalUnit.MICROSECOND),
+            "day",
+            [],
+            "does not fit column day",
+            id="hours of a date",
+        ),
+        pytest.param(
+            IntervalPartitioning(1, IntervalUnit.NUMBER),
+            "at",
+            [],
+            "of type TIMESTAMP: write an interval",
+            id="a number of a timestamp",
+        ),
+        pytest.param(
+            IntervalPartitioning(1, IntervalUnit.NUMBER),
+            "name",
+            [],
+            "ranges are made of integers, dates and timestamps",
+            id="text",
+        ),
+        pytest.param(
+            IntervalPartitioning(0, IntervalUnit.NUMBER), "n", [], "a range has to have a width of 1 to", id="no width"
+        ),
+        pytest.param(
+            IntervalPartitioning(10**9, IntervalUnit.DAY),
+            "at",
+            [],
+            "a range has to have a width of 1 to 53375995",
+            id="too wide",
+        ),
         pytest.param(
             IntervalPartitioning(1, IntervalUnit.MONTH, date(2024, 1, 31)),
             "day",
@@ -135,10 +184,26 @@ def test_a_grid_survives_the_wire_and_tells_structures_apart_where_it_counts() -
             "STARTING has to be the beginning of a month, not 2024-01-31",
             id="31 January",
         ),
-        pytest.param(IntervalPartitioning(1, IntervalUnit.MONTH, "2024-01-01 01:00"), "at", [], "the beginning of a month", id="an hour into January"),
-        pytest.param(IntervalPartitioning(1, IntervalUnit.NUMBER, "x"), "n", [], "'x' .* does not fit INTEGER", id="start of another type"),
         pytest.param(
-            IntervalPartitioning(1, IntervalUnit.NUMBER), "n", [catch_all()], "nothing is left for a DEFAULT PARTITION; say STARTING", id="nothing left"
+            IntervalPartitioning(1, IntervalUnit.MONTH, "2024-01-01 01:00"),
+            "at",
+            [],
+            "the beginning of a month",
+            id="an hour into January",
+        ),
+        pytest.param(
+            IntervalPartitioning(1, IntervalUnit.NUMBER, "x"),
+            "n",
+            [],
+            "'x' .* does not fit INTEGER",
+            id="start of another type",
+        ),
+        pytest.param(
+            IntervalPartitioning(1, IntervalUnit.NUMBER),
+            "n",
+            [catch_all()],
+            "nothing is left for a DEFAULT PARTITION; say STARTING",
+            id="nothing left",
         ),
     ],
 )

@@ -17,8 +17,12 @@ from secateur.partitioning.types.column_type import parse_type
 TYPES = {"a": parse_type("INTEGER"), "b": parse_type("INTEGER"), "c": parse_type("INTEGER")}
 
 
-def scheme(hashes: list[HashComponent] | None = None, columns: tuple[str, ...] = (), ranges: tuple[RangeSpec, ...] = ()) -> PartitionScheme:
-    return build_scheme(hashes=hashes or [], range_columns=columns, ranges=ranges, types=TYPES, primary_key=("a", "b", "c"), table="t")
+def scheme(
+    hashes: list[HashComponent] | None = None, columns: tuple[str, ...] = (), ranges: tuple[RangeSpec, ...] = ()
+) -> PartitionScheme:
+    return build_scheme(
+        hashes=hashes or [], range_columns=columns, ranges=ranges, types=TYPES, primary_key=("a", "b", "c"), table="t"
+    )
 
 
 def ids(of: PartitionScheme, **domains: Domain) -> list[int]:
@@ -121,17 +125,23 @@ def test_too_many_combinations_keep_everything_and_say_so() -> None:
     limit = combination_limit(HASHED)
     reached = select_partitions(HASHED, {"c": points(range(limit + 1))}, limit)
     assert list(reached.ids) == list(range(15))
-    assert [(overflow.component.columns, overflow.combinations, overflow.limit) for overflow in reached.overflows] == [(("c",), limit + 1, limit)]
+    assert [(overflow.component.columns, overflow.combinations, overflow.limit) for overflow in reached.overflows] == [
+        (("c",), limit + 1, limit)
+    ]
 
 
 def test_kudu_3455_a_product_is_not_built_beyond_its_limit() -> None:
     many = points(range(100_000))
-    assert list(select_partitions(HASHED, {"a": many, "b": many, "c": many}, combination_limit(HASHED)).ids) == list(range(15))
+    assert list(select_partitions(HASHED, {"a": many, "b": many, "c": many}, combination_limit(HASHED)).ids) == list(
+        range(15)
+    )
 
 
 def test_texts_of_a_range_column_compare_by_bytes() -> None:
     types: dict[str, Any] = {"k": parse_type("VARCHAR")}
-    table = build_scheme(range_columns=("k",), ranges=split_at([("b",), ("é",)]), types=types, primary_key=("k",), table="t")
+    table = build_scheme(
+        range_columns=("k",), ranges=split_at([("b",), ("é",)]), types=types, primary_key=("k",), table="t"
+    )
     assert list(select_partitions(table, {"k": points(["B"])}, 10).ids) == [0]
     assert list(select_partitions(table, {"k": Domain(spans=(Span(lower="c", upper="z"),))}, 10).ids) == [1]
     assert list(select_partitions(table, {"k": points(["日本"])}, 10).ids) == [2]
@@ -141,11 +151,22 @@ def test_dates_of_a_hash_column_are_enumerated() -> None:
     types: dict[str, Any] = {"d": parse_type("DATE")}
     table = build_scheme(hashes=[HashComponent(("d",), 50)], types=types, primary_key=("d",), table="t")
     days = [date(2024, 1, 1), date(2024, 1, 2)]
-    assert list(select_partitions(table, {"d": Domain(spans=(Span(*days),))}, 400).ids) == sorted({table.partition_of({"d": day}) for day in days})
+    assert list(select_partitions(table, {"d": Domain(spans=(Span(*days),))}, 400).ids) == sorted(
+        {table.partition_of({"d": day}) for day in days}
+    )
 
 
 def test_a_catch_all_is_reached_through_any_gap_and_only_there() -> None:
-    of = scheme([], ("a",), (RangeSpec((0,), (10,)), RangeSpec((10,), (20,)), RangeSpec((30,), (40,)), catch_all(hashes=(HashComponent(("b",), 2),))))
+    of = scheme(
+        [],
+        ("a",),
+        (
+            RangeSpec((0,), (10,)),
+            RangeSpec((10,), (20,)),
+            RangeSpec((30,), (40,)),
+            catch_all(hashes=(HashComponent(("b",), 2),)),
+        ),
+    )
     assert ids(of, a=points([5, 35])) == [0, 2]
     assert ids(of, a=points([25, 99, -1])) == [3, 4]
     assert ids(of, a=Domain(spans=(Span(5, 19),))) == [0, 1]

@@ -22,7 +22,9 @@ WITHOUT_M3 = Topology(2, ALL.members[:2], OWNERS)
         pytest.param(JobRequirements({"t": frozenset()}), ["m1", "m2", "m3"], id="no partition"),
         pytest.param(JobRequirements({"replicated": frozenset({0})}), ["m1", "m2", "m3"], id="a table without owners"),
         pytest.param(JobRequirements(members=frozenset({"m3", "m9"})), ["m3"], id="members by name"),
-        pytest.param(JobRequirements({"t": frozenset({0})}, frozenset({"m3"})), ["m1", "m3"], id="partitions and members"),
+        pytest.param(
+            JobRequirements({"t": frozenset({0})}, frozenset({"m3"})), ["m1", "m3"], id="partitions and members"
+        ),
     ],
 )
 def test_who_takes_part_coordinates(needs: JobRequirements, expected: list[str]) -> None:

@@ -13,7 +13,13 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DataError, NoRangeError, NotSupportedError, NullKeyError, ParameterError, UnknownColumnError
-from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme, RangeComponent, RangePartition, RetiredRange
+from secateur.partitioning.schemes.scheme import (
+    HashComponent,
+    PartitionScheme,
+    RangeComponent,
+    RangePartition,
+    RetiredRange,
+)
 from secateur.partitioning.types.column_type import SqlType, parse_type
 from secateur.wire import pack, unpack
 
@@ -24,9 +30,12 @@ def types(**columns: str) -> tuple[tuple[str, SqlType], ...]:
     return tuple((name, parse_type(text)) for name, text in columns.items())
 
 
-TWO_HASHES = PartitionScheme((HashComponent(("a", "b"), 4), HashComponent(("c",), 3, 7)), types=types(a="BIGINT", b="VARCHAR", c="BIGINT"))
+TWO_HASHES = PartitionScheme(
+    (HashComponent(("a", "b"), 4), HashComponent(("c",), 3, 7)), types=types(a="BIGINT", b="VARCHAR", c="BIGINT")
+)
 
-# Three ranges over c, in an order of ordinals that is not the order of the bounds; the first has twice the buckets, the last none; ordinal 1 was dropped.
+# Three ranges over c, in an order of ordinals that is not the order of the bounds; the first has twice the buckets, the
+# last none; ordinal 1 was dropped.
 VARIED = PartitionScheme(
     (HashComponent(("a",), 4),),
     RangeComponent(
@@ -79,7 +88,12 @@ class TestIds:
 
     def test_columns_are_named_once_own_hashes_included(self) -> None:
         own = RangePartition(0, None, None, hashes=(HashComponent(("d", "a"), 2),))
-        assert PartitionScheme((HashComponent(("b",), 2),), RangeComponent(("c", "b"), (own,))).columns == ("b", "c", "d", "a")
+        assert PartitionScheme((HashComponent(("b",), 2),), RangeComponent(("c", "b"), (own,))).columns == (
+            "b",
+            "c",
+            "d",
+            "a",
+        )
 
     def test_without_a_range_component_there_is_one_range(self) -> None:
         assert TWO_HASHES.ranges() == (RangePartition(0, None, None),)
@@ -90,7 +104,13 @@ class TestIds:
 class TestRows:
     def test_vectorised_equals_scalar(self) -> None:
         rng = np.random.default_rng(3)
-        rows = pa.table({"a": rng.integers(-100, 100, 5000), "c": pa.array(rng.integers(-30, 10, 5000), pa.int32()), "b": [str(n) for n in range(5000)]})
+        rows = pa.table(
+            {
+                "a": rng.integers(-100, 100, 5000),
+                "c": pa.array(rng.integers(-30, 10, 5000), pa.int32()),
+                "b": [str(n) for n in range(5000)],
+            }
+        )
         for scheme in (TWO_HASHES, VARIED):
             ids = scheme.partitions_of(rows)
             assert ids.dtype == np.int32
@@ -110,17 +130,27 @@ class TestRows:
 
     def test_other_arrow_forms_are_converted(self) -> None:
         plain = pa.table({"a": [1, 2], "b": ["x", "y"], "c": [3, 4]})
-        other = pa.table({"C": pa.array([3.0, 4.0]), "a": pa.array([1, 2], pa.int8()), "b": pa.array(["x", "y"]).dictionary_encode()})
+        other = pa.table(
+            {"C": pa.array([3.0, 4.0]), "a": pa.array([1, 2], pa.int8()), "b": pa.array(["x", "y"]).dictionary_encode()}
+        )
         assert TWO_HASHES.partitions_of(other).tolist() == TWO_HASHES.partitions_of(plain).tolist()
 
     def test_no_rows(self) -> None:
-        assert TWO_HASHES.partitions_of(pa.table({"a": pa.array([], pa.int64()), "b": pa.array([], pa.string()), "c": pa.array([], pa.int64())})).tolist() == []
+        assert (
+            TWO_HASHES.partitions_of(
+                pa.table({"a": pa.array([], pa.int64()), "b": pa.array([], pa.string()), "c": pa.array([], pa.int64())})
+            ).tolist()
+            == []
+        )
 
     def test_null_in_a_hash_column_leaves_the_hash(self) -> None:
         scheme = PartitionScheme((HashComponent(("a", "b"), 1000),), types=types(a="BIGINT", b="VARCHAR"))
         assert scheme.partition_of({"a": None, "b": "a"}) == -8582455328737087284 % 1000
         assert scheme.partition_of({"a": None, "b": None}) == 42
-        assert scheme.partitions_of(pa.table({"a": pa.array([None, None], pa.int64()), "b": ["a", None]})).tolist() == [-8582455328737087284 % 1000, 42]
+        assert scheme.partitions_of(pa.table({"a": pa.array([None, None], pa.int64()), "b": ["a", None]})).tolist() == [
+            -8582455328737087284 % 1000,
+            42,
+        ]
 
     def test_null_in_a_range_column(self) -> None:
         with pytest.raises(NullKeyError, match="column c "):
@@ -136,7 +166,9 @@ class TestRows:
             VARIED.partitions_of(pa.table({"a": [1, 1, 1], "c": pa.array([1, 15, 99], pa.int32())}))
 
     def test_a_gap_at_a_value_beyond_python(self) -> None:
-        scheme = PartitionScheme((), RangeComponent(("d",), (RangePartition(0, None, (date(2024, 1, 1),)),)), types(d="DATE"))
+        scheme = PartitionScheme(
+            (), RangeComponent(("d",), (RangePartition(0, None, (date(2024, 1, 1),)),)), types(d="DATE")
+        )
         with pytest.raises(NoRangeError, match="beyond the range of Python"):
             scheme.partitions_of(pa.table({"d": pa.array([2**31 - 1], pa.int32()).cast(pa.date32())}))
 
@@ -160,7 +192,9 @@ class TestRows:
             ("BLOB", b"ab", bytearray(b"ab")),
         ],
     )
-    def test_values_that_convert_exactly_route_as_the_canonical_one(self, type_: str, canonical: Any, given: Any) -> None:
+    def test_values_that_convert_exactly_route_as_the_canonical_one(
+        self, type_: str, canonical: Any, given: Any
+    ) -> None:
         scheme = PartitionScheme((HashComponent(("k",), 999_983),), types=types(k=type_))
         assert scheme.partition_of({"k": given}) == scheme.partition_of({"k": canonical})
         assert scheme.partition_of({"K": given}) == scheme.partition_of({"k": canonical})
@@ -197,12 +231,22 @@ class TestRows:
         ],
     )
     def test_range_keys_convert_exactly_too(self, type_: str, bound: Any, given: Any, expected: int) -> None:
-        scheme = PartitionScheme((), RangeComponent(("k",), (RangePartition(0, None, (bound,)), RangePartition(1, (bound,), None))), types(k=type_))
+        scheme = PartitionScheme(
+            (),
+            RangeComponent(("k",), (RangePartition(0, None, (bound,)), RangePartition(1, (bound,), None))),
+            types(k=type_),
+        )
         assert scheme.partition_of({"k": given}) == expected
 
-    @pytest.mark.parametrize(("type_", "bound", "given"), [("INTEGER", 5, 5.5), ("DATE", date(2024, 1, 1), 5), ("VARCHAR", "5", 5)])
+    @pytest.mark.parametrize(
+        ("type_", "bound", "given"), [("INTEGER", 5, 5.5), ("DATE", date(2024, 1, 1), 5), ("VARCHAR", "5", 5)]
+    )
     def test_range_keys_that_the_column_cannot_hold(self, type_: str, bound: Any, given: Any) -> None:
-        scheme = PartitionScheme((), RangeComponent(("k",), (RangePartition(0, None, (bound,)), RangePartition(1, (bound,), None))), types(k=type_))
+        scheme = PartitionScheme(
+            (),
+            RangeComponent(("k",), (RangePartition(0, None, (bound,)), RangePartition(1, (bound,), None))),
+            types(k=type_),
+        )
         with pytest.raises(DataError, match="column k"):
             scheme.partition_of({"k": given})
 
@@ -234,7 +278,11 @@ class TestIdentity:
             "VARCHAR": "it's\0 \U0001f30d",
         }
         for text, value in bounds.items():
-            scheme = PartitionScheme((), RangeComponent(("k",), (RangePartition(0, None, (value,)), RangePartition(1, (value,), None))), types(k=text))
+            scheme = PartitionScheme(
+                (),
+                RangeComponent(("k",), (RangePartition(0, None, (value,)), RangePartition(1, (value,), None))),
+                types(k=text),
+            )
             copy = PartitionScheme.from_wire(unpack(pack(scheme.to_wire())))
             assert copy == scheme
             assert copy.affinity_group() == scheme.affinity_group()
@@ -277,18 +325,30 @@ class TestIdentity:
 
     def test_equal_instants_in_other_zone_objects_make_the_same_group(self) -> None:
         def scheme(at: datetime) -> PartitionScheme:
-            return PartitionScheme((), RangeComponent(("k",), (RangePartition(0, None, (at,)),)), types(k="TIMESTAMP WITH TIME ZONE"))
+            return PartitionScheme(
+                (), RangeComponent(("k",), (RangePartition(0, None, (at,)),)), types(k="TIMESTAMP WITH TIME ZONE")
+            )
 
-        assert scheme(datetime(2024, 1, 1, tzinfo=ZoneInfo("UTC"))).affinity_group() == scheme(datetime(2024, 1, 1, tzinfo=UTC)).affinity_group()
+        assert (
+            scheme(datetime(2024, 1, 1, tzinfo=ZoneInfo("UTC"))).affinity_group()
+            == scheme(datetime(2024, 1, 1, tzinfo=UTC)).affinity_group()
+        )
 
     def test_which_column_is_used_where_counts(self) -> None:
         split = (RangePartition(0, None, (5,)), RangePartition(1, (5,), None))
-        one = PartitionScheme((HashComponent(("a", "b"), 4),), RangeComponent(("a",), split), types(a="BIGINT", b="BIGINT"))
-        other = PartitionScheme((HashComponent(("a", "b"), 4),), RangeComponent(("b",), split), types(a="BIGINT", b="BIGINT"))
+        one = PartitionScheme(
+            (HashComponent(("a", "b"), 4),), RangeComponent(("a",), split), types(a="BIGINT", b="BIGINT")
+        )
+        other = PartitionScheme(
+            (HashComponent(("a", "b"), 4),), RangeComponent(("b",), split), types(a="BIGINT", b="BIGINT")
+        )
         assert one.affinity_group() != other.affinity_group()
 
     def test_hash_only_groups_can_be_read(self) -> None:
-        assert TWO_HASHES.affinity_group() == "xxhash64/1 (BIGINT, VARCHAR, BIGINT) HASH (c0, c1) 4 SEED 0 HASH (c2) 3 SEED 7"
+        assert (
+            TWO_HASHES.affinity_group()
+            == "xxhash64/1 (BIGINT, VARCHAR, BIGINT) HASH (c0, c1) 4 SEED 0 HASH (c2) 3 SEED 7"
+        )
         assert PartitionScheme().affinity_group() == "single"
 
     def test_an_unknown_function_is_kept_but_not_computed(self) -> None:
@@ -298,7 +358,11 @@ class TestIdentity:
         assert scheme.to_wire()["function"] == "murmur/3"
         assert scheme.partition_count == 12
         assert scheme.affinity_group() != TWO_HASHES.affinity_group()
-        for call in (lambda: scheme.partition_of({"a": 1}), lambda: scheme.partitions_of(pa.table({"a": [1]})), lambda: scheme.bucket_of(0, [1, "a"])):
+        for call in (
+            lambda: scheme.partition_of({"a": 1}),
+            lambda: scheme.partitions_of(pa.table({"a": [1]})),
+            lambda: scheme.bucket_of(0, [1, "a"]),
+        ):
             with pytest.raises(NotSupportedError, match="partition function 'murmur/3' is unknown here"):
                 call()
 

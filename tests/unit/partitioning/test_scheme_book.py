@@ -15,7 +15,13 @@ BIGINT = parse_type("BIGINT")
 
 
 def scheme(*splits: int) -> PartitionScheme:
-    return build_scheme(range_columns=["k"], ranges=split_at([(split,) for split in splits]), types={"k": BIGINT}, primary_key=["k"], table="t")
+    return build_scheme(
+        range_columns=["k"],
+        ranges=split_at([(split,) for split in splits]),
+        types={"k": BIGINT},
+        primary_key=["k"],
+        table="t",
+    )
 
 
 def table(of: PartitionScheme) -> TableDef:
@@ -47,7 +53,9 @@ def test_the_book_holds_nothing_alive() -> None:
     here = TableDef.from_wire(table(scheme(3).referred("book/2.1")).to_wire())
     assert PartitionTree.from_wire(brief).scheme is here.scheme
     del here
-    with pytest.raises(TopologyChangedError, match="the ranges of table t are not known here, or have changed") as raised:
+    with pytest.raises(
+        TopologyChangedError, match="the ranges of table t are not known here, or have changed"
+    ) as raised:
         PartitionTree.from_wire(brief)
     assert raised.value.details == {"table": "t"}
 

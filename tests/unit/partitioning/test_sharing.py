@@ -18,16 +18,24 @@ from secateur.partitioning.types.column_type import parse_type
 def orders(partitions: int = 8) -> TableDef:
     bigint = parse_type("BIGINT")
     columns = (Column("id", bigint, nullable=False), Column("note", parse_type("VARCHAR"), nullable=True))
-    return TableDef("orders", 1, columns, ("id",), PartitionScheme((HashComponent(("id",), partitions),), None, (("id", bigint),)))
+    return TableDef(
+        "orders", 1, columns, ("id",), PartitionScheme((HashComponent(("id",), partitions),), None, (("id", bigint),))
+    )
 
 
 def topology(table: TableDef, members: int) -> Topology:
     ids = [f"m{index + 1}" for index in range(members)]
-    return Topology(1, tuple(MemberAddress(i, "127.0.0.1", 1) for i in ids), {table.scheme.affinity_group(): assign(table.partition_count, ids, 2)})
+    return Topology(
+        1,
+        tuple(MemberAddress(i, "127.0.0.1", 1) for i in ids),
+        {table.scheme.affinity_group(): assign(table.partition_count, ids, 2)},
+    )
 
 
 def rows(table: TableDef, count: int) -> pa.Table:
-    return conform(pa.table({"note": pa.array([f"note {i:04}" for i in range(count)], pa.string()), "id": np.arange(count)}), table)
+    return conform(
+        pa.table({"note": pa.array([f"note {i:04}" for i in range(count)], pa.string()), "id": np.arange(count)}), table
+    )
 
 
 @pytest.mark.parametrize("members", [1, 2, 3, 11], ids="{}-members".format)

@@ -15,7 +15,13 @@ from secateur.partitioning.types.column_type import parse_type
 def table(partitions: int = 8, component: RangeComponent | None = None) -> TableDef:
     types = {"k": "BIGINT", "s": "VARCHAR", "u": "UUID"}
     columns = tuple(Column(name, parse_type(text), nullable=name != "k") for name, text in types.items())
-    return TableDef("t", 1, columns, ("k",), PartitionScheme((HashComponent(("k",), partitions),), component, (("k", parse_type("BIGINT")),)))
+    return TableDef(
+        "t",
+        1,
+        columns,
+        ("k",),
+        PartitionScheme((HashComponent(("k",), partitions),), component, (("k", parse_type("BIGINT")),)),
+    )
 
 
 def rows(tdef: TableDef, keys: list[int], chunks: int = 1) -> pa.Table:

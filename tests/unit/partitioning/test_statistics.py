@@ -9,7 +9,11 @@ from secateur.partitioning.tables.statistics import NO_STATISTICS, ColumnStatist
 
 
 def table(rows: int, distinct: int = 10, table_id: int = 1) -> TableStatistics:
-    return TableStatistics(table_id, rows, MappingProxyType({"a": ColumnStatistics(8 * rows, 0, distinct, date(2024, 1, 1), date(2024, 12, 31))}))
+    return TableStatistics(
+        table_id,
+        rows,
+        MappingProxyType({"a": ColumnStatistics(8 * rows, 0, distinct, date(2024, 1, 1), date(2024, 12, 31))}),
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""Expressions of a column that turn round exactly, against DuckDB: where a domain is named, it holds exactly the column values that DuckDB finds."""
+"""Expressions of a column that turn round exactly, against DuckDB: where a domain is named, it holds exactly the column
+values that DuckDB finds.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,11 @@ DAY = date(2024, 2, 29)
 NOON = datetime(2024, 2, 29, 12)
 INTEGERS = [-128, -3, -1, 0, 1, 2, 127]
 DATES = [DAY + timedelta(days=days) for days in (-60, -31, -1, 0, 1, 2, 31, 307)]
-INSTANTS = [datetime.combine(day, datetime.min.time()) + offset for day in DATES for offset in (timedelta(0), timedelta(hours=12), timedelta(microseconds=-1))]
+INSTANTS = [
+    datetime.combine(day, datetime.min.time()) + offset
+    for day in DATES
+    for offset in (timedelta(0), timedelta(hours=12), timedelta(microseconds=-1))
+]
 NUMBERS: list[Any] = [-1, 0, 2, 5, 127, 128, 300, -(2**40), 1.5, 2.0, Decimal("2"), Decimal("1.5"), "2", True, None]
 MOMENTS: list[Any] = [
     DAY,
@@ -58,11 +64,24 @@ CASES: list[tuple[str, list[Any], str, ComparisonTarget, list[Any]]] = [
     ("DATE", DATES, "k + 1", ShiftedColumn(1), MOMENTS),
     ("DATE", DATES, "k - 31", ShiftedColumn(-31), MOMENTS),
     ("TIMESTAMP", INSTANTS, "CAST(k AS DATE)", TruncatedColumn("day", as_date=True), MOMENTS),
-    *(("TIMESTAMP", INSTANTS, f"date_trunc('{unit}', k)", TruncatedColumn(unit), MOMENTS) for unit in ("hour", "day", "week", "month", "quarter", "year")),
-    *(("DATE", DATES, f"date_trunc('{unit}', k)", TruncatedColumn(unit), MOMENTS) for unit in ("day", "week", "month", "quarter", "year")),
+    *(
+        ("TIMESTAMP", INSTANTS, f"date_trunc('{unit}', k)", TruncatedColumn(unit), MOMENTS)
+        for unit in ("hour", "day", "week", "month", "quarter", "year")
+    ),
+    *(
+        ("DATE", DATES, f"date_trunc('{unit}', k)", TruncatedColumn(unit), MOMENTS)
+        for unit in ("day", "week", "month", "quarter", "year")
+    ),
 ]
 ONE = {Comparison.IN: "=", Comparison.NOT_IN: "<>"} | {
-    form: form.value for form in (Comparison.DISTINCT, Comparison.LESS, Comparison.LESS_EQUAL, Comparison.GREATER, Comparison.GREATER_EQUAL)
+    form: form.value
+    for form in (
+        Comparison.DISTINCT,
+        Comparison.LESS,
+        Comparison.LESS_EQUAL,
+        Comparison.GREATER,
+        Comparison.GREATER_EQUAL,
+    )
 }
 TWO = {
     Comparison.IN: "{} IN ($1, $2)",
@@ -74,19 +93,28 @@ TWO = {
 
 def _found(type_text: str, values: list[Any], condition: str, params: list[Any]) -> list[Any] | None:
     try:
-        answer = default_kernel().run(f"SELECT k FROM s0 WHERE {condition}", {"s0": pa.table({"k": pa.array(values, parse_type(type_text).arrow)})}, params)
+        answer = default_kernel().run(
+            f"SELECT k FROM s0 WHERE {condition}",
+            {"s0": pa.table({"k": pa.array(values, parse_type(type_text).arrow)})},
+            params,
+        )
     except DatabaseError:
         return None
     return answer.column("k").to_pylist()
 
 
 @pytest.mark.parametrize(
-    ("type_text", "values", "expression", "comparison_target", "operands"), CASES, ids=lambda value: value if isinstance(value, str) else ""
+    ("type_text", "values", "expression", "comparison_target", "operands"),
+    CASES,
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_an_expression_passes_what_duckdb_finds(
     type_text: str, values: list[Any], expression: str, comparison_target: ComparisonTarget, operands: list[Any]
 ) -> None:
-    forms = [(comparison, f"{expression} {operator} $1", [value]) for (comparison, operator), value in itertools.product(ONE.items(), operands)]
+    forms = [
+        (comparison, f"{expression} {operator} $1", [value])
+        for (comparison, operator), value in itertools.product(ONE.items(), operands)
+    ]
     forms += [
         (comparison, condition.format(expression), list(pair))
         for (comparison, condition), pair in itertools.product(TWO.items(), itertools.product(operands, operands))
@@ -97,7 +125,9 @@ def test_an_expression_passes_what_duckdb_finds(
         if domain is not None:
             found = _found(type_text, values, condition, params)
             assert found is not None, f"{condition} with {params!r}: DuckDB refuses, so nothing may be said"
-            assert sorted(found) == sorted(value for value in values if value in domain), f"{condition} with {params!r}: {domain}"
+            assert sorted(found) == sorted(value for value in values if value in domain), (
+                f"{condition} with {params!r}: {domain}"
+            )
             decided += 1
     assert decided >= 20, "the operands must hold some that compare exactly"
 
@@ -105,13 +135,34 @@ def test_an_expression_passes_what_duckdb_finds(
 @pytest.mark.parametrize(
     ("comparison_target", "comparison", "values", "type_text", "expected"),
     [
-        pytest.param(WidenedColumn(parse_type("BIGINT")), Comparison.IN, [300, 5], "TINYINT", points([5]), id="values that the column cannot hold"),
-        pytest.param(WidenedColumn(parse_type("HUGEINT")), Comparison.IN, [5], "BIGINT", None, id="a type in which nothing is compared"),
+        pytest.param(
+            WidenedColumn(parse_type("BIGINT")),
+            Comparison.IN,
+            [300, 5],
+            "TINYINT",
+            points([5]),
+            id="values that the column cannot hold",
+        ),
+        pytest.param(
+            WidenedColumn(parse_type("HUGEINT")),
+            Comparison.IN,
+            [5],
+            "BIGINT",
+            None,
+            id="a type in which nothing is compared",
+        ),
         pytest.param(ShiftedColumn(1), Comparison.IN, [1.5], "INTEGER", None, id="a fraction"),
         pytest.param(ShiftedColumn(1), Comparison.LESS, [date.min], "DATE", None, id="a date before the first one"),
         pytest.param(ShiftedColumn(1), Comparison.LIKE, ["a%"], "INTEGER", None, id="a pattern of a number"),
         pytest.param(TruncatedColumn("day"), Comparison.IN, [NOON], "TIMESTAMP", NOTHING, id="no day starts at noon"),
-        pytest.param(TruncatedColumn("day", as_date=True), Comparison.GREATER, [date.max], "TIMESTAMP", None, id="behind the last day of Python"),
+        pytest.param(
+            TruncatedColumn("day", as_date=True),
+            Comparison.GREATER,
+            [date.max],
+            "TIMESTAMP",
+            None,
+            id="behind the last day of Python",
+        ),
         pytest.param(
             TruncatedColumn("day", as_date=True),
             Comparison.IN,
@@ -126,17 +177,34 @@ def test_an_expression_passes_what_duckdb_finds(
         pytest.param(RowField(1), Comparison.IN, [5, 7], "INTEGER", points([5]), id="the row beside is not compared"),
         pytest.param(RowField(1), Comparison.LESS, [None], "INTEGER", None, id="NULL is greater than all"),
         pytest.param(RowField(1), Comparison.IN, [Decimal("1.5")], "DECIMAL(10,2)", None, id="another scale"),
-        pytest.param(RowField(1), Comparison.IN, [Decimal("1.50")], "DECIMAL(10,2)", points([Decimal("1.50")]), id="the column's scale"),
-        pytest.param(RowField(1), Comparison.IN, [NOON.replace(tzinfo=UTC)], "TIMESTAMP", None, id="an instant with a zone"),
+        pytest.param(
+            RowField(1),
+            Comparison.IN,
+            [Decimal("1.50")],
+            "DECIMAL(10,2)",
+            points([Decimal("1.50")]),
+            id="the column's scale",
+        ),
+        pytest.param(
+            RowField(1), Comparison.IN, [NOON.replace(tzinfo=UTC)], "TIMESTAMP", None, id="an instant with a zone"
+        ),
         pytest.param(RowField(1), Comparison.IN, [NOON], "DATE", None, id="an instant for a date"),
     ],
 )
-def test_named_cases(comparison_target: ComparisonTarget, comparison: Comparison, values: list[Any], type_text: str, expected: Domain | None) -> None:
+def test_named_cases(
+    comparison_target: ComparisonTarget,
+    comparison: Comparison,
+    values: list[Any],
+    type_text: str,
+    expected: Domain | None,
+) -> None:
     assert allowed(comparison_target, comparison, values, parse_type(type_text)) == expected
 
 
 @pytest.mark.parametrize(
-    "comparison_target", [BARE, WidenedColumn(parse_type("BIGINT")), ShiftedColumn(-3, mirrored=True), TruncatedColumn("week"), RowField(2)], ids=repr
+    "comparison_target",
+    [BARE, WidenedColumn(parse_type("BIGINT")), ShiftedColumn(-3, mirrored=True), TruncatedColumn("week"), RowField(2)],
+    ids=repr,
 )
 def test_subjects_travel(comparison_target: ComparisonTarget) -> None:
     assert comparison_target_from_wire(comparison_target_to_wire(comparison_target)) == comparison_target

@@ -35,7 +35,9 @@ def test_round_trip() -> None:
 
 
 def test_schema_and_columns() -> None:
-    assert FLIGHTS.arrow_schema == pa.schema([pa.field("Tail", pa.string(), False), pa.field("day", pa.date32(), False), pa.field("delay", pa.int16())])
+    assert FLIGHTS.arrow_schema == pa.schema(
+        [pa.field("Tail", pa.string(), False), pa.field("day", pa.date32(), False), pa.field("delay", pa.int16())]
+    )
     assert FLIGHTS.column("TAIL") is FLIGHTS.columns[0]
     assert [column.name for column in FLIGHTS.partitioning_columns] == ["Tail", "day"]
     assert FLIGHTS.partition_count == 8

@@ -10,7 +10,11 @@ from secateur.partitioning.topology.topology import MemberAddress, Ownership, To
 from secateur.wire import pack, unpack
 
 OWNERS = Ownership(("m1", "m2", "m3"), np.array([[0, 1, 2, 0], [1, 2, 0, 2]], dtype=np.uint16))
-TOPOLOGY = Topology(5, (MemberAddress("m1", "127.0.0.1", 1001), MemberAddress("m2", "127.0.0.1", 1002), MemberAddress("m3", "::1", 1003)), {"g": OWNERS})
+TOPOLOGY = Topology(
+    5,
+    (MemberAddress("m1", "127.0.0.1", 1001), MemberAddress("m2", "127.0.0.1", 1002), MemberAddress("m3", "::1", 1003)),
+    {"g": OWNERS},
+)
 
 
 def test_questions_to_an_ownership() -> None:
@@ -35,7 +39,9 @@ def test_questions_to_a_topology() -> None:
     assert TOPOLOGY.ownership("g") is OWNERS
     with pytest.raises(UnreachableError, match="member m4 is not part of topology 5, which has m1, m2, m3"):
         TOPOLOGY.member("m4")
-    with pytest.raises(TopologyChangedError, match="topology 5 has no owners for affinity group 'h'; fetch a newer one"):
+    with pytest.raises(
+        TopologyChangedError, match="topology 5 has no owners for affinity group 'h'; fetch a newer one"
+    ):
         TOPOLOGY.primaries("h", [0])
 
 

@@ -23,12 +23,19 @@ from secateur.wire import pack, unpack
 
 
 def hashed(type_text: str = "VARCHAR", partitions: int = 271) -> PartitionScheme:
-    return build_scheme(hashes=[HashComponent(("k",), partitions)], types={"k": parse_type(type_text)}, primary_key=("k",), table="t")
+    return build_scheme(
+        hashes=[HashComponent(("k",), partitions)], types={"k": parse_type(type_text)}, primary_key=("k",), table="t"
+    )
 
 
 def composite() -> PartitionScheme:
     types = {"a": parse_type("BIGINT"), "b": parse_type("VARCHAR"), "c": parse_type("DATE")}
-    return build_scheme(hashes=[HashComponent(("a", "b"), 16), HashComponent(("c",), 3)], types=types, primary_key=("a", "b", "c"), table="t")
+    return build_scheme(
+        hashes=[HashComponent(("a", "b"), 16), HashComponent(("c",), 3)],
+        types=types,
+        primary_key=("a", "b", "c"),
+        table="t",
+    )
 
 
 def one_of(*operands: Operand, comparison: Comparison = Comparison.IN) -> Constraint:
@@ -183,7 +190,16 @@ def test_the_text_form_of_a_composite_key_shows_what_is_not_bound() -> None:
 
 @pytest.mark.parametrize(
     "scheme",
-    [hashed("BIGINT", 5), build_scheme(range_columns=("k",), ranges=split_at([(3,)]), types={"k": parse_type("BIGINT")}, primary_key=("k",), table="t")],
+    [
+        hashed("BIGINT", 5),
+        build_scheme(
+            range_columns=("k",),
+            ranges=split_at([(3,)]),
+            types={"k": parse_type("BIGINT")},
+            primary_key=("k",),
+            table="t",
+        ),
+    ],
     ids=["hash", "range"],
 )
 def test_trees_survive_msgpack_and_pickle(scheme: PartitionScheme) -> None:

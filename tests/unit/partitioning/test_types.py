@@ -32,7 +32,21 @@ def test_parse(text: str, expected: str) -> None:
     assert str(parse_type(text)) == expected
 
 
-@pytest.mark.parametrize("text", ["", "NOPE", "LIST", "DECIMAL(39,0)", "DECIMAL(0,0)", "DECIMAL(5,6)", "INTEGER[3]", "STRUCT(a INTEGER)", "BIGINT;", "(5)"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "NOPE",
+        "LIST",
+        "DECIMAL(39,0)",
+        "DECIMAL(0,0)",
+        "DECIMAL(5,6)",
+        "INTEGER[3]",
+        "STRUCT(a INTEGER)",
+        "BIGINT;",
+        "(5)",
+    ],
+)
 def test_refused(text: str) -> None:
     with pytest.raises(NotSupportedError, match="type "):
         parse_type(text)
@@ -68,14 +82,20 @@ def test_arrow_types_that_are_not_ours(arrow: pa.DataType, expected: str) -> Non
     assert str(type_of_arrow(arrow)) == expected
 
 
-@pytest.mark.parametrize("arrow", [pa.struct([("a", pa.int8())]), pa.float16(), pa.decimal256(50, 0), pa.duration("s"), pa.null()], ids=str)
+@pytest.mark.parametrize(
+    "arrow", [pa.struct([("a", pa.int8())]), pa.float16(), pa.decimal256(50, 0), pa.duration("s"), pa.null()], ids=str
+)
 def test_arrow_types_without_a_column_type(arrow: pa.DataType) -> None:
     with pytest.raises(NotSupportedError, match="has no column type"):
         type_of_arrow(arrow)
 
 
 def test_what_may_partition() -> None:
-    refused = {str(parse_type(kind.value)) for kind in TypeKind if kind is not TypeKind.LIST and not parse_type(kind.value).can_partition}
+    refused = {
+        str(parse_type(kind.value))
+        for kind in TypeKind
+        if kind is not TypeKind.LIST and not parse_type(kind.value).can_partition
+    }
     assert refused == {"FLOAT", "DOUBLE", "HUGEINT", "TIME", "INTERVAL"}
     assert not parse_type("INTEGER[]").can_partition
 

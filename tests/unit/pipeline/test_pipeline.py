@@ -27,7 +27,11 @@ def edges(dag: FrozenDAG) -> list[str]:
     """Each edge as ``from -> to``, with what is not the default of an edge."""
 
     def words(edge: Edge) -> str:
-        special = [word for word in (type(edge.routing).__name__, type(edge.reach).__name__) if word not in ("Unicast", "Local")]
+        special = [
+            word
+            for word in (type(edge.routing).__name__, type(edge.reach).__name__)
+            if word not in ("Unicast", "Local")
+        ]
         return " ".join([f"{edge.source} -> {edge.destination}", *special, *(["first"] if edge.priority < 0 else [])])
 
     return [words(edge) for edge in dag.edges]
@@ -39,7 +43,13 @@ def edges(dag: FrozenDAG) -> list[str]:
         pytest.param(ROWS, ["read batches -> collect Distributed"], id="nothing"),
         pytest.param(
             ROWS.map(same).map(same, name="score").filter(lambda batch: batch["a"]).map(same),
-            ["read batches -> map", "map -> score", "score -> filter", "filter -> map-2", "map-2 -> collect Distributed"],
+            [
+                "read batches -> map",
+                "map -> score",
+                "score -> filter",
+                "filter -> map-2",
+                "map-2 -> collect Distributed",
+            ],
             id="stages-stay-on-their-member",
         ),
         pytest.param(
@@ -49,15 +59,26 @@ def edges(dag: FrozenDAG) -> list[str]:
         ),
         pytest.param(
             ROWS.aggregate(total=sum_of("x")),
-            ["read batches -> accumulate", "accumulate -> combine AllToOne Distributed", "combine -> collect Distributed"],
+            [
+                "read batches -> accumulate",
+                "accumulate -> combine AllToOne Distributed",
+                "combine -> collect Distributed",
+            ],
             id="aggregate",
         ),
         pytest.param(
             ROWS.key_by("a", half=lambda batch: batch["x"]).distinct(),
-            ["read batches -> key by", "key by -> distinct here", "distinct here -> distinct Partitioned Distributed", "distinct -> collect Distributed"],
+            [
+                "read batches -> key by",
+                "key by -> distinct here",
+                "distinct here -> distinct Partitioned Distributed",
+                "distinct -> collect Distributed",
+            ],
             id="distinct-by-made-key",
         ),
-        pytest.param(ROWS.sort("a"), ["read batches -> sort AllToOne Distributed", "sort -> collect Distributed"], id="sort"),
+        pytest.param(
+            ROWS.sort("a"), ["read batches -> sort AllToOne Distributed", "sort -> collect Distributed"], id="sort"
+        ),
         pytest.param(
             ROWS.sort("a", at_members=True),
             ["read batches -> sort here", "sort here -> sort AllToOne Distributed", "sort -> collect Distributed"],
@@ -70,12 +91,20 @@ def edges(dag: FrozenDAG) -> list[str]:
         ),
         pytest.param(
             ROWS.rebalance().rebalance("a"),
-            ["read batches -> rebalance Distributed", "rebalance -> rebalance-2 Partitioned Distributed", "rebalance-2 -> collect Distributed"],
+            [
+                "read batches -> rebalance Distributed",
+                "rebalance -> rebalance-2 Partitioned Distributed",
+                "rebalance-2 -> collect Distributed",
+            ],
             id="rebalance",
         ),
         pytest.param(
             ROWS.hash_join(OTHERS, ["a"]),
-            ["read batches -> hash join", "read rows -> hash join Broadcast Distributed first", "hash join -> collect Distributed"],
+            [
+                "read batches -> hash join",
+                "read rows -> hash join Broadcast Distributed first",
+                "hash join -> collect Distributed",
+            ],
             id="hash-join",
         ),
         pytest.param(
@@ -100,7 +129,9 @@ def test_the_edges(stage: Stage, expected: list[str]) -> None:
 
 def test_one_stage_may_feed_several_sinks() -> None:
     mapped = ROWS.map(same)
-    pipeline = mapped.write_to(collect(), name="rows").together(mapped.sort("a").write_to(collect()), mapped.write_to(logger_sink()))
+    pipeline = mapped.write_to(collect(), name="rows").together(
+        mapped.sort("a").write_to(collect()), mapped.write_to(logger_sink())
+    )
     assert [vertex.name for vertex in pipeline.to_dag()] == ["read batches", "map", "rows", "sort", "write", "collect"]
 
 
@@ -117,7 +148,11 @@ def test_a_union_keeps_the_chains_of_both() -> None:
 
 
 def test_processors_of_ones_own() -> None:
-    stage = Pipeline().read_from(Processor, name="mine", local_parallelism=2).apply(lambda: Processor, kind="yours", route=lambda edge: edge.broadcast())
+    stage = (
+        Pipeline()
+        .read_from(Processor, name="mine", local_parallelism=2)
+        .apply(lambda: Processor, kind="yours", route=lambda edge: edge.broadcast())
+    )
     dag = stage.write_to(Processor, name="end").to_dag()
     assert edges(dag) == ["mine -> yours Broadcast", "yours -> end"]
     assert [vertex.local_parallelism for vertex in dag] == [2, None, None]
@@ -127,27 +162,62 @@ def test_processors_of_ones_own() -> None:
     ("make", "message"),
     [
         pytest.param(lambda: Pipeline().to_dag(), "the pipeline has no sink", id="no-sink"),
-        pytest.param(lambda: ROWS.sort(), r"stage 'sort' after 'read batches': sort\(\) is ordered by \[\]", id="sort-by-nothing"),
-        pytest.param(lambda: ROWS.map(same).sort("a", limit=-1), "stage 'top n here' after 'map': .* n must be at least 0", id="negative-limit"),
-        pytest.param(lambda: ROWS.sort(desc("a"), "a", name="mine"), "stage 'mine' after 'read batches': ", id="named-stage"),
         pytest.param(
-            lambda: ROWS.hash_join(OTHERS, []), r"stage 'hash join' after 'read batches' and 'read rows': hash_join\(\) joins on \[\]", id="join-on-nothing"
+            lambda: ROWS.sort(), r"stage 'sort' after 'read batches': sort\(\) is ordered by \[\]", id="sort-by-nothing"
         ),
-        pytest.param(lambda: ROWS.hash_join(OTHERS, "a", partitioned=True), "name at least one column, as a list", id="join-on-text"),
         pytest.param(
-            lambda: ROWS.hash_join(ROWS.map(same), ["a"]).write_to(collect()).to_dag(), "vertex 'hash join' reads .* would deadlock", id="join-with-itself"
+            lambda: ROWS.map(same).sort("a", limit=-1),
+            "stage 'top n here' after 'map': .* n must be at least 0",
+            id="negative-limit",
+        ),
+        pytest.param(
+            lambda: ROWS.sort(desc("a"), "a", name="mine"), "stage 'mine' after 'read batches': ", id="named-stage"
+        ),
+        pytest.param(
+            lambda: ROWS.hash_join(OTHERS, []),
+            r"stage 'hash join' after 'read batches' and 'read rows': hash_join\(\) joins on \[\]",
+            id="join-on-nothing",
+        ),
+        pytest.param(
+            lambda: ROWS.hash_join(OTHERS, "a", partitioned=True),
+            "name at least one column, as a list",
+            id="join-on-text",
+        ),
+        pytest.param(
+            lambda: ROWS.hash_join(ROWS.map(same), ["a"]).write_to(collect()).to_dag(),
+            "vertex 'hash join' reads .* would deadlock",
+            id="join-with-itself",
         ),
         pytest.param(lambda: ROWS.key_by(), "stage 'key by' after 'read batches': the keys are none", id="no-key"),
-        pytest.param(lambda: ROWS.key_by("a", "a"), "the keys are a, a; name at least one column, each once", id="key-twice"),
-        pytest.param(lambda: ROWS.key_by("a").aggregate(), "stage 'accumulate' after 'read batches': ", id="no-aggregate"),
-        pytest.param(lambda: ROWS.write_to(7), "stage 'write' after 'read batches': 7 makes no processors", id="no-processors"),  # type: ignore[arg-type]
-        pytest.param(lambda: Pipeline().read_table("t", keys=[], partitions=[]), "stage 'read t': .* give keys, where or partitions, not several", id="source"),
-        pytest.param(lambda: Pipeline().read_files("*"), "stage 'read files': .* the suffix does not say the format", id="files"),
         pytest.param(
-            lambda: ROWS.map(same, name="x").map(same, name="x").write_to(collect()).to_dag(), "two stages were named 'x'; names are unique", id="name-twice"
+            lambda: ROWS.key_by("a", "a"), "the keys are a, a; name at least one column, each once", id="key-twice"
         ),
         pytest.param(
-            lambda: ROWS.map(same).apply(lambda: Processor, name="p", route=lambda edge: edge.isolated().distributed()).write_to(collect()).to_dag(),
+            lambda: ROWS.key_by("a").aggregate(), "stage 'accumulate' after 'read batches': ", id="no-aggregate"
+        ),
+        pytest.param(
+            lambda: ROWS.write_to(7), "stage 'write' after 'read batches': 7 makes no processors", id="no-processors"
+        ),  # type: ignore[arg-type]
+        pytest.param(
+            lambda: Pipeline().read_table("t", keys=[], partitions=[]),
+            "stage 'read t': .* give keys, where or partitions, not several",
+            id="source",
+        ),
+        pytest.param(
+            lambda: Pipeline().read_files("*"), "stage 'read files': .* the suffix does not say the format", id="files"
+        ),
+        pytest.param(
+            lambda: ROWS.map(same, name="x").map(same, name="x").write_to(collect()).to_dag(),
+            "two stages were named 'x'; names are unique",
+            id="name-twice",
+        ),
+        pytest.param(
+            lambda: (
+                ROWS.map(same)
+                .apply(lambda: Processor, name="p", route=lambda edge: edge.isolated().distributed())
+                .write_to(collect())
+                .to_dag()
+            ),
             "stage 'p': edge 'map'.* is isolated and distributed",
             id="edge-that-cannot-be",
         ),
@@ -161,4 +231,7 @@ def test_what_is_refused(make: Callable[[], Any], message: str) -> None:
 def test_stages_are_never_changed() -> None:
     start = Pipeline().read_from(batch_source(pa.table({"a": [1]})))
     ends = [start.map(same).write_to(collect()), start.sort("a").write_to(collect())]
-    assert [[vertex.name for vertex in end.to_dag()] for end in ends] == [["read", "map", "collect"], ["read", "sort", "collect"]]
+    assert [[vertex.name for vertex in end.to_dag()] for end in ends] == [
+        ["read", "map", "collect"],
+        ["read", "sort", "collect"],
+    ]

@@ -1,4 +1,6 @@
-"""Statements that are read by parsers of our own: a word that DuckDB's parser refuses at its place is refused, wherever it is put."""
+"""Statements that are read by parsers of our own: a word that DuckDB's parser refuses at its place is refused, wherever
+it is put.
+"""
 
 from __future__ import annotations
 
@@ -37,19 +39,57 @@ STATEMENTS = (
     "WITH c AS (SELECT k FROM t) SELECT count(*) FROM c JOIN e ON k = eid",
 )
 WORDS = (
-    *("CASCADE", "RESTRICT", "CONCURRENTLY", "ONLY", "DEFAULT", "DESC", "DISTINCT", "ALL", "SOME", "LATERAL", "FREEZE", "SIMILAR", "UNIQUE", "NOT", "NULL"),
-    *("LIMIT 1", "ORDER BY k", "FOR UPDATE", "INTO x", "RETURNING *", "PARTITION BY k", "VALUES", "WINDOW", "VERBOSE", "WITH", "(x)", "*", ",", "1", "'q'"),
+    *(
+        "CASCADE",
+        "RESTRICT",
+        "CONCURRENTLY",
+        "ONLY",
+        "DEFAULT",
+        "DESC",
+        "DISTINCT",
+        "ALL",
+        "SOME",
+        "LATERAL",
+        "FREEZE",
+        "SIMILAR",
+        "UNIQUE",
+        "NOT",
+        "NULL",
+    ),
+    *(
+        "LIMIT 1",
+        "ORDER BY k",
+        "FOR UPDATE",
+        "INTO x",
+        "RETURNING *",
+        "PARTITION BY k",
+        "VALUES",
+        "WINDOW",
+        "VERBOSE",
+        "WITH",
+        "(x)",
+        "*",
+        ",",
+        "1",
+        "'q'",
+    ),
 )
 
 
 SHARE = max(1, int(4 / float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))))
-"""Of how many words one is tried at a place; the next place has the next ones, so that every word comes to every kind of place."""
+"""Of how many words one is tried at a place; the next place has the next ones, so that every word comes to every kind
+of place.
+"""
 
 
 def variants(sql: str) -> Iterator[str]:
     """The statement with a word too many, at every place."""
     partition_keys = [0, *(token.end + 1 for token in tokenize(sql))]
-    return (f"{sql[:place]} {word} {sql[place:]}" for number, place in enumerate(partition_keys) for word in WORDS[number % SHARE :: SHARE])
+    return (
+        f"{sql[:place]} {word} {sql[place:]}"
+        for number, place in enumerate(partition_keys)
+        for word in WORDS[number % SHARE :: SHARE]
+    )
 
 
 def parses(database: duckdb.DuckDBPyConnection, sql: str) -> bool:

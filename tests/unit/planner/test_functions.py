@@ -1,4 +1,6 @@
-"""Which functions may be called: every one that the installed DuckDB has is in one of the lists, or is refused by name."""
+"""Which functions may be called: every one that the installed DuckDB has is in one of the lists, or is refused by
+name.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,25 @@ sniff_csv stats to_aggregate_state truncate_duckdb_logs txid_current vector_type
 REFUSED = frozenset(REFUSED_NAMES.split())
 """Those that were looked at and are not for statements; beside them, whatever begins with one of the prefixes."""
 
-CALLS = ("SELECT {0}('x')", 'SELECT id FROM orders WHERE "{0}"(amount) IS NULL', "INSERT INTO airlines VALUES ('a', {0}())")
-READS = ("SELECT * FROM {0}('x')", "SELECT id FROM orders, LATERAL {0}(amount)", "INSERT INTO airlines SELECT 'a', 'b' FROM main.{0}()")
+CALLS = (
+    "SELECT {0}('x')",
+    'SELECT id FROM orders WHERE "{0}"(amount) IS NULL',
+    "INSERT INTO airlines VALUES ('a', {0}())",
+)
+READS = (
+    "SELECT * FROM {0}('x')",
+    "SELECT id FROM orders, LATERAL {0}(amount)",
+    "INSERT INTO airlines SELECT 'a', 'b' FROM main.{0}()",
+)
 PREFIXES = ("__", "duckdb_", "parquet_", "pragma_", "read_")
 
 
 def functions(*kinds: str) -> set[str]:
     with duckdb.connect() as database:
-        rows = database.execute("SELECT DISTINCT function_name FROM duckdb_functions() WHERE list_contains($1, function_type)", [list(kinds)]).fetchall()
+        rows = database.execute(
+            "SELECT DISTINCT function_name FROM duckdb_functions() WHERE list_contains($1, function_type)",
+            [list(kinds)],
+        ).fetchall()
     return {name.lower() for (name,) in rows if name.isidentifier()}
 
 
@@ -39,7 +52,9 @@ def test_every_function_of_the_installed_version_was_looked_at() -> None:
     values, tables = functions("scalar", "aggregate", "macro", "window"), functions("table", "table_macro")
     assert len(values) > 800
     assert len(tables) > 100
-    unknown = {name for name in values if not is_listed(name)} | {name for name in tables - values if not is_listed(name, in_from=True)}
+    unknown = {name for name in values if not is_listed(name)} | {
+        name for name in tables - values if not is_listed(name, in_from=True)
+    }
     assert {name for name in unknown if name not in REFUSED and not name.startswith(PREFIXES)} == set()
     assert REFUSED.isdisjoint(VALUE_FUNCTIONS | TABLE_FUNCTIONS)
 
@@ -47,7 +62,9 @@ def test_every_function_of_the_installed_version_was_looked_at() -> None:
 def test_what_is_not_listed_is_refused_by_name(context: Any) -> None:
     values = [name for name in functions("scalar", "aggregate", "macro", "window") if not is_listed(name)]
     tables = functions("table", "table_macro") - TABLE_FUNCTIONS
-    texts = [(name, text.format(name)) for name in values for text in CALLS] + [(name, text.format(name)) for name in tables for text in READS]
+    texts = [(name, text.format(name)) for name in values for text in CALLS] + [
+        (name, text.format(name)) for name in tables for text in READS
+    ]
     wrong = []
     for name, sql in texts:
         try:

@@ -36,13 +36,19 @@ def picture_of(context: Any, **mb: float) -> StatisticsSnapshot:
         table = context.table(name)
         rows = int(size * 1e4)
         width = 100 // len(table.columns)
-        columns = {column.name: ColumnStatistics(rows * width, 0, rows if "id" in column.name else 10) for column in table.columns}
+        columns = {
+            column.name: ColumnStatistics(rows * width, 0, rows if "id" in column.name else 10)
+            for column in table.columns
+        }
         statistics_snapshot = statistics_snapshot.with_table(TableStatistics(table.table_id, rows, columns))
     return statistics_snapshot
 
 
 JOINED = "SELECT {} FROM orders o JOIN customers c ON {} WHERE o.amount > {}"
-GROUPED_BY_FEW = " UNION ALL ".join(f"{JOINED.format('o.priority, sum(o.amount)', 'o.customer_id = c.customer_id', n)} GROUP BY o.priority" for n in (1, 2, 3))
+GROUPED_BY_FEW = " UNION ALL ".join(
+    f"{JOINED.format('o.priority, sum(o.amount)', 'o.customer_id = c.customer_id', n)} GROUP BY o.priority"
+    for n in (1, 2, 3)
+)
 MOVES = " UNION ALL ".join(JOINED.format("o.*, c.*", "o.customer_id = c.customer_id", n) for n in (1, 2, 3))
 
 
@@ -55,7 +61,9 @@ MOVES = " UNION ALL ".join(JOINED.format("o.*, c.*", "o.customer_id = c.customer
         pytest.param(MOVES, 400, Strategy.PLACED, id="more than one member is to have"),
     ],
 )
-def test_what_is_gathered_costs_less_than_what_stages_send(context: Any, sql: str, mb: float, strategy: Strategy) -> None:
+def test_what_is_gathered_costs_less_than_what_stages_send(
+    context: Any, sql: str, mb: float, strategy: Strategy
+) -> None:
     context.statistics_snapshot = picture_of(context, orders=mb, customers=mb / 100)
     assert context.select(sql).plan.strategy is strategy
 
@@ -93,6 +101,9 @@ def test_what_is_run_after_an_error_filters_each_mention_by_itself(context: Any)
 
 
 def test_other_partitions_of_a_table_move_by_themselves(context: Any) -> None:
-    parts = [f"SELECT o.amount FROM orders o JOIN customers c ON c.name = o.priority WHERE o.customer_id = 'C{number}'" for number in range(3)]
+    parts = [
+        f"SELECT o.amount FROM orders o JOIN customers c ON c.name = o.priority WHERE o.customer_id = 'C{number}'"
+        for number in range(3)
+    ]
     assert [sql for sql in stages_of(context, " UNION ALL ".join(parts)) if "s1" not in sql] != []
     assert len(stages_of(context, " UNION ALL ".join(parts))) == 4

@@ -12,7 +12,9 @@ from secateur.wire import pack, unpack
 
 def plan_of(context: Any, where: str, params: list[Any]) -> SelectPlan:
     """A plan as a member reads it."""
-    return SelectPlan.from_wire(unpack(pack(context.select(f"SELECT priority FROM orders WHERE {where}", params).plan.to_wire())))
+    return SelectPlan.from_wire(
+        unpack(pack(context.select(f"SELECT priority FROM orders WHERE {where}", params).plan.to_wire()))
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,13 +69,20 @@ def test_anything_more_is_left_to_where(context: Any, where: str, params: list[A
     assert plan.searched is None
 
 
-@pytest.mark.parametrize("params", [["C2", 7.0], ["C2", None], [b"C2", 7], ["C2", 2**70], ["C2", True]], ids=["float", "null", "bytes", "huge", "bool"])
+@pytest.mark.parametrize(
+    "params",
+    [["C2", 7.0], ["C2", None], [b"C2", 7], ["C2", 2**70], ["C2", True]],
+    ids=["float", "null", "bytes", "huge", "bool"],
+)
 def test_a_value_that_is_no_key_as_it_stands_is_left_to_where(context: Any, params: list[Any]) -> None:
     assert not plan_of(context, "customer_id = ? AND id = ?", params).scans[0].keys.decides_for(params)
 
 
 def test_a_column_behind_a_gap_in_the_key_is_not_left_out(context: Any) -> None:
-    context.create("CREATE TABLE sparse (a INTEGER, b INTEGER, c INTEGER, PRIMARY KEY (a, b, c)) PARTITION BY HASH (a) PARTITIONS 4")
+    context.create(
+        "CREATE TABLE sparse (a INTEGER, b INTEGER, c INTEGER, PRIMARY KEY (a, b, c)) PARTITION BY HASH (a)"
+        " PARTITIONS 4"
+    )
     search = context.select("SELECT b FROM sparse WHERE c = ? AND a = ?", [1, 2]).plan.scans[0].keys
     assert search.direct is None
     assert not search.decides

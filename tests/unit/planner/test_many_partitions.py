@@ -1,4 +1,6 @@
-"""What a statement costs grows with the partitions that remain, not with those of the table (citus #1305: seconds at 100,000 shards)."""
+"""What a statement costs grows with the partitions that remain, not with those of the table (citus #1305: seconds at
+100,000 shards).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from secateur.wire import pack
 BIGINT = parse_type("BIGINT")
 FEW, MANY = 100, 100_000
 RATIO_MAX = 8
-"""Far above what a busy machine makes of equal work, and far below the 1,000 that a look at every partition would make."""
+"""Far above what a busy machine makes of equal work, and far below the 1,000 that a look at every partition would
+make.
+"""
 
 
 def hashed(partitions: int) -> PartitionScheme:
@@ -29,7 +33,12 @@ def ranged(partitions: int, hashes: tuple[HashComponent, ...] = (), gap: int = 0
     ranges = tuple(RangePartition(number, (10 * number,), (10 * number + 10 - gap,)) for number in range(partitions))
     catch_all = RangePartition(partitions, None, None) if gap else None
     types = {name: BIGINT for h in hashes for name in h.columns} | {"k": BIGINT}
-    return PartitionScheme(hashes, RangeComponent(("k",), ranges, catch_all=catch_all), types=tuple(types.items()), reference=f"test/{partitions}.{gap}")
+    return PartitionScheme(
+        hashes,
+        RangeComponent(("k",), ranges, catch_all=catch_all),
+        types=tuple(types.items()),
+        reference=f"test/{partitions}.{gap}",
+    )
 
 
 SCHEMES: dict[str, Callable[[int], PartitionScheme]] = {
@@ -54,7 +63,9 @@ def fastest_s(work: Callable[[], Any]) -> float:
 def test_a_key_is_bound_and_explained_as_fast_among_many_partitions_as_among_few(context: Any, kind: str) -> None:
     bind_s, explain_s, wire_bytes = [], [], []
     for partitions in (FEW, MANY):
-        table = context.create("CREATE TABLE many (k BIGINT, id BIGINT, v BIGINT, PRIMARY KEY (k, id)) PARTITION BY HASH (k) PARTITIONS 2")
+        table = context.create(
+            "CREATE TABLE many (k BIGINT, id BIGINT, v BIGINT, PRIMARY KEY (k, id)) PARTITION BY HASH (k) PARTITIONS 2"
+        )
         scheme = SCHEMES[kind](partitions)
         context.known["many"] = replace(table, scheme=scheme)
         context.owners[scheme.affinity_group()] = assign(scheme.partition_count, ("m1", "m2", "m3"), 1)

@@ -12,15 +12,23 @@ from secateur.planner.text.token_cursor import TokenCursor
 
 def query(sql: str) -> str:
     tokens, parameters = read_parameters(sql, tokenize(sql))
-    return (read_unpivot if sql.upper().startswith("UN") else read_pivot)(TokenCursor(sql, tokens), parameters, None).text
+    return (read_unpivot if sql.upper().startswith("UN") else read_pivot)(
+        TokenCursor(sql, tokens), parameters, None
+    ).text
 
 
 @pytest.mark.parametrize(
     ("sql", "expected"),
     [
         ("PIVOT t ON a IN (1, 2)", "SELECT * FROM t PIVOT (count(*) FOR a IN (1, 2))"),
-        ("PIVOT (FROM t) ON t.a IN (?), b IN ('x') USING sum(v) GROUP BY k", "SELECT * FROM (FROM t) PIVOT (sum(v) FOR t.a IN ($1) b IN ('x') GROUP BY k)"),
-        ("pivot t on a in (1) using max(v) as m order by k limit 3", "SELECT * FROM t PIVOT (max(v) as m FOR a in (1)) order by k limit 3"),
+        (
+            "PIVOT (FROM t) ON t.a IN (?), b IN ('x') USING sum(v) GROUP BY k",
+            "SELECT * FROM (FROM t) PIVOT (sum(v) FOR t.a IN ($1) b IN ('x') GROUP BY k)",
+        ),
+        (
+            "pivot t on a in (1) using max(v) as m order by k limit 3",
+            "SELECT * FROM t PIVOT (max(v) as m FOR a in (1)) order by k limit 3",
+        ),
         ("UNPIVOT t ON a, b", "SELECT * FROM t UNPIVOT (value FOR name IN (a, b))"),
         ("UNPIVOT t ON a INTO NAME n VALUE v LIMIT 1", "SELECT * FROM t UNPIVOT (v FOR n IN (a)) LIMIT 1"),
         ("UNPIVOT t ON (a, b) AS x INTO NAME n VALUE v, w", "SELECT * FROM t UNPIVOT ((v, w) FOR n IN ((a, b) AS x))"),

@@ -49,7 +49,16 @@ def test_explain_has_a_form_and_a_target(context: Any, sql: str, form: ExplainFo
 
 
 @pytest.mark.parametrize(
-    "sql", ["SELECT 1;", "VALUES (1, 'a'), (2, 'b')", "FROM orders", "(SELECT 1)", "WITH x AS (SELECT 1) FROM x", "SELECT 1 -- done", "select/**/1"]
+    "sql",
+    [
+        "SELECT 1;",
+        "VALUES (1, 'a'), (2, 'b')",
+        "FROM orders",
+        "(SELECT 1)",
+        "WITH x AS (SELECT 1) FROM x",
+        "SELECT 1 -- done",
+        "select/**/1",
+    ],
 )
 def test_every_kind_of_query_is_a_select(context: Any, sql: str) -> None:
     assert isinstance(context.prepare(sql), SelectStatement)
@@ -74,7 +83,9 @@ class TestCache:
         assert before.plan is not after.plan
         assert before.plan.plan_id != after.plan.plan_id
 
-    def test_a_constant_whose_evaluation_was_given_up_gives_another_plan(self, context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_constant_whose_evaluation_was_given_up_gives_another_plan(
+        self, context: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Members keep plans by their ids: a plan without pruning must not stand for one with it."""
         sql = "SELECT * FROM orders WHERE customer_id = upper('c1')"
         known = context.select(sql)
@@ -110,7 +121,13 @@ def test_plans_survive_msgpack(context: Any) -> None:
     from secateur.wire import pack, unpack
 
     for sql, params in [
-        ("SELECT o.id FROM orders o JOIN customers c USING (customer_id) WHERE customer_id IN (?, 'C2') AND o.id = 3", ["C1"]),
+        (
+            (
+                "SELECT o.id FROM orders o JOIN customers c USING (customer_id) WHERE customer_id IN (?, 'C2') AND"
+                " o.id = 3"
+            ),
+            ["C1"],
+        ),
         ("SELECT priority, sum(amount) FROM orders WHERE customer_id = $who GROUP BY 1", {"who": "C1"}),
         ("SELECT 1", ()),
     ]:
@@ -120,7 +137,10 @@ def test_plans_survive_msgpack(context: Any) -> None:
 
 
 def test_a_plan_depends_on_the_rules_that_are_off(context: Any) -> None:
-    sql = "SELECT id FROM orders o WHERE EXISTS (SELECT 1 FROM customers c WHERE c.customer_id = o.customer_id AND c.customer_id = 'C2')"
+    sql = (
+        "SELECT id FROM orders o WHERE EXISTS (SELECT 1 FROM customers c WHERE c.customer_id = o.customer_id AND"
+        " c.customer_id = 'C2')"
+    )
     with_rule = context.planner.prepare(sql, (), context, {})
     without = context.planner.prepare(sql, (), context, {"disabled_rules": "exists_to_semi_join"})
     assert str(with_rule.plan.scans[0].tree) != "orders: all"
@@ -133,7 +153,8 @@ def test_a_plan_depends_on_the_rules_that_are_off(context: Any) -> None:
 def test_the_number_of_combinations_is_a_setting(context: Any) -> None:
     sql = "SELECT count(*) FROM orders WHERE customer_id IN (?, ?)"
     limits = [
-        context.planner.prepare(sql, ("a", "b"), context, settings).plan.scans[0].tree.limit for settings in ({}, {"combinations_per_partition": "1"}, {})
+        context.planner.prepare(sql, ("a", "b"), context, settings).plan.scans[0].tree.limit
+        for settings in ({}, {"combinations_per_partition": "1"}, {})
     ]
     assert limits == [8 * 271, 271, 8 * 271]
 
@@ -148,20 +169,31 @@ def test_a_plan_over_several_tables_is_made_again_when_their_sizes_are_other_one
     assert context.select(joined).plan is after[0]
 
 
-@pytest.mark.parametrize(("sizes", "moved"), [pytest.param((10**9, 10), "scan c", id="few customers"), pytest.param((10, 10**9), "scan o", id="few orders")])
+@pytest.mark.parametrize(
+    ("sizes", "moved"),
+    [pytest.param((10**9, 10), "scan c", id="few customers"), pytest.param((10, 10**9), "scan o", id="few orders")],
+)
 @pytest.mark.parametrize(
     ("head", "tail"),
     [
         pytest.param("", "", id="SELECT"),
         pytest.param("INSERT INTO customers (customer_id, name) ", "", id="INSERT"),
-        pytest.param("INSERT INTO customers (customer_id, name) ", " ON CONFLICT DO UPDATE SET name = excluded.name", id="a change as a whole"),
+        pytest.param(
+            "INSERT INTO customers (customer_id, name) ",
+            " ON CONFLICT DO UPDATE SET name = excluded.name",
+            id="a change as a whole",
+        ),
     ],
 )
 def test_statistics_choose_what_moves(context: Any, head: str, tail: str, sizes: tuple[int, int], moved: str) -> None:
     for name, nbytes in zip(("orders", "customers"), sizes, strict=True):
         table = context.table(name)
         columns = {column.name: ColumnStatistics(nbytes, 0, 10) for column in table.columns}
-        context.statistics_snapshot = context.statistics_snapshot.with_table(TableStatistics(table.table_id, 100, columns))
-    statement = context.prepare(f"{head}SELECT o.customer_id, c.name FROM orders o JOIN customers c ON o.priority = c.name{tail}")
+        context.statistics_snapshot = context.statistics_snapshot.with_table(
+            TableStatistics(table.table_id, 100, columns)
+        )
+    statement = context.prepare(
+        f"{head}SELECT o.customer_id, c.name FROM orders o JOIN customers c ON o.priority = c.name{tail}"
+    )
     select = statement.select if head else statement
     assert select.plan.stages[0].name == moved

@@ -22,18 +22,24 @@ def test_ten_thousand_values_pass_the_limit_and_it_is_said(context: Any) -> None
     values = ", ".join(f"'C{number}'" for number in range(9_400))
     pruning = context.explain(f"SELECT count(*) FROM orders WHERE customer_id IN ({values})").json["pruning"]
     assert (
-        pruning["scans"][0]["reason"] == "9,400 combinations of (customer_id) exceed the limit of 2,168: ask for fewer keys, or SET combinations_per_partition"
+        pruning["scans"][0]["reason"]
+        == "9,400 combinations of (customer_id) exceed the limit of 2,168: ask for fewer keys, or SET"
+        " combinations_per_partition"
     )
     assert not pruning["applicable"]
 
 
 def test_a_long_chain_of_ors_is_one_list(context: Any) -> None:
     where = " OR ".join(f"customer_id = 'C{number}'" for number in range(300))
-    assert kept(context, f"SELECT count(*) FROM orders WHERE {where}") == keys(context, *(f"C{number}" for number in range(300)))
+    assert kept(context, f"SELECT count(*) FROM orders WHERE {where}") == keys(
+        context, *(f"C{number}" for number in range(300))
+    )
 
 
 def test_nested_ors_do_not_explode(context: Any) -> None:
-    context.create("CREATE TABLE cube (a INT, b INT, c INT, PRIMARY KEY (a, b, c)) PARTITION BY HASH (a, b, c) PARTITIONS 50000")
+    context.create(
+        "CREATE TABLE cube (a INT, b INT, c INT, PRIMARY KEY (a, b, c)) PARTITION BY HASH (a, b, c) PARTITIONS 50000"
+    )
     sides = [" OR ".join(f"{column} = {value}" for value in range(20)) for column in "abc"]
     found = kept(context, f"SELECT count(*) FROM cube WHERE {' AND '.join(f'({side})' for side in sides)}")
     assert found is not None
@@ -41,8 +47,13 @@ def test_nested_ors_do_not_explode(context: Any) -> None:
 
 
 def test_many_rows_of_parameters_are_taken_apart(context: Any) -> None:
-    context.create("CREATE TABLE pairs (a INTEGER, b INTEGER, v INTEGER, PRIMARY KEY (a, b)) PARTITION BY HASH (a, b) PARTITIONS 1009")
+    context.create(
+        "CREATE TABLE pairs (a INTEGER, b INTEGER, v INTEGER, PRIMARY KEY (a, b)) PARTITION BY HASH (a, b) PARTITIONS"
+        " 1009"
+    )
     rows = [(1, value) for value in range(70)]
     where = f"(a, b) IN ({', '.join('(?, ?)' for _ in rows)})"
     expected = sorted({context.partition("pairs", a=a, b=b) for a, b in rows})
-    assert kept(context, f"SELECT count(*) FROM pairs WHERE {where}", [value for row in rows for value in row]) == expected
+    assert (
+        kept(context, f"SELECT count(*) FROM pairs WHERE {where}", [value for row in rows for value in row]) == expected
+    )

@@ -20,18 +20,26 @@ from secateur.storage.sorted_rows import SortedRows
 
 
 class MakeTable(Protocol):
-    def __call__(self, columns: dict[str, str], key: Sequence[str], *, partitions: int = 1, table_id: int = 1, name: str = "t") -> TableDef: ...
+    def __call__(
+        self, columns: dict[str, str], key: Sequence[str], *, partitions: int = 1, table_id: int = 1, name: str = "t"
+    ) -> TableDef: ...
 
 
 @pytest.fixture
 def make_table() -> MakeTable:
     """Describe a table: columns by name and SQL type, hashed on the first key column when it has several partitions."""
 
-    def make(columns: dict[str, str], key: Sequence[str], *, partitions: int = 1, table_id: int = 1, name: str = "t") -> TableDef:
-        described = tuple(Column(column, parse_type(text), nullable=column not in key) for column, text in columns.items())
+    def make(
+        columns: dict[str, str], key: Sequence[str], *, partitions: int = 1, table_id: int = 1, name: str = "t"
+    ) -> TableDef:
+        described = tuple(
+            Column(column, parse_type(text), nullable=column not in key) for column, text in columns.items()
+        )
         scheme = PartitionScheme()
         if partitions > 1:
-            scheme = PartitionScheme(hashes=(HashComponent((key[0],), partitions),), types=((key[0], parse_type(columns[key[0]])),))
+            scheme = PartitionScheme(
+                hashes=(HashComponent((key[0],), partitions),), types=((key[0], parse_type(columns[key[0]])),)
+            )
         return TableDef(name, table_id, described, tuple(key), scheme)
 
     return make
@@ -54,7 +62,10 @@ def rows(layout: TableLayout) -> Callable[..., pa.Table]:
 
     def make(*tuples: tuple[Any, ...]) -> pa.Table:
         columns = [list(column) for column in zip(*tuples, strict=True)] or [[], [], []]
-        return pa.Table.from_arrays([pa.array(values, field.type) for values, field in zip(columns, layout.schema, strict=True)], schema=layout.schema)
+        return pa.Table.from_arrays(
+            [pa.array(values, field.type) for values, field in zip(columns, layout.schema, strict=True)],
+            schema=layout.schema,
+        )
 
     return make
 
@@ -65,7 +76,10 @@ def keys(layout: TableLayout) -> Callable[..., pa.Table]:
 
     def make(*tuples: tuple[Any, ...]) -> pa.Table:
         columns = [list(column) for column in zip(*tuples, strict=True)] or [[], []]
-        return pa.Table.from_arrays([pa.array(values, field.type) for values, field in zip(columns, layout.key_schema, strict=True)], schema=layout.key_schema)
+        return pa.Table.from_arrays(
+            [pa.array(values, field.type) for values, field in zip(columns, layout.key_schema, strict=True)],
+            schema=layout.key_schema,
+        )
 
     return make
 
@@ -83,12 +97,17 @@ def partition(layout: TableLayout) -> Partition:
 @pytest.fixture
 def tuples() -> Callable[[pa.Table], list[tuple[Any, ...]]]:
     """The rows of a table as tuples, in its order."""
-    return lambda table: list(zip(*(column.to_pylist() for column in table.columns), strict=True)) if table.num_columns else []
+    return lambda table: (
+        list(zip(*(column.to_pylist() for column in table.columns), strict=True)) if table.num_columns else []
+    )
 
 
 @pytest.fixture
 def allocated() -> Iterator[Callable[[], int]]:
-    """Bytes that Arrow has allocated since the test began. Without the cycle collector: what is dropped must be free at once."""
+    """Bytes that Arrow has allocated since the test began.
+
+    Without the cycle collector: what is dropped must be free at once.
+    """
     gc.collect()
     gc.disable()
     before = pa.total_allocated_bytes()

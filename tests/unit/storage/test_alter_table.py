@@ -18,7 +18,9 @@ from secateur.storage.member_store import MemberStore
 
 BIGINT = parse_type("BIGINT")
 TYPES = {"n": BIGINT}
-SCHEME = build_scheme(range_columns=["n"], ranges=[RangeSpec((0,), (10,), "low"), catch_all()], types=TYPES, primary_key=["n"], table="t")
+SCHEME = build_scheme(
+    range_columns=["n"], ranges=[RangeSpec((0,), (10,), "low"), catch_all()], types=TYPES, primary_key=["n"], table="t"
+)
 TABLE = TableDef("t", 1, (Column("n", BIGINT, nullable=False), Column("v", BIGINT)), ("n",), SCHEME)
 
 
@@ -72,7 +74,9 @@ def test_an_unknown_table() -> None:
 
 @pytest.mark.parametrize("wrong", [0, 5, 37, 99])
 def test_a_catch_all_is_checked_row_by_row(store: MemberStore, wrong: int) -> None:
-    """A writer that has not heard of a new range goes wrong for its rows alone: the first, middle and last row need not tell."""
+    """A writer that has not heard of a new range goes wrong for its rows alone: the first, middle and last row need not
+    tell.
+    """
     store.alter_table(changed(TABLE, AddRange(RangeSpec((20,), (30,)))), [0, 1, 2])
     numbers = list(range(100, 200))
     numbers[wrong] = 25

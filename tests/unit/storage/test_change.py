@@ -8,7 +8,12 @@ from secateur.storage.change import ChangeOperation, load_mode
 
 @pytest.mark.parametrize(
     ("text", "operation"),
-    [("append", ChangeOperation.APPEND), ("overwrite", ChangeOperation.OVERWRITE), ("upsert", ChangeOperation.UPSERT), ("ignore", ChangeOperation.IGNORE)],
+    [
+        ("append", ChangeOperation.APPEND),
+        ("overwrite", ChangeOperation.OVERWRITE),
+        ("upsert", ChangeOperation.UPSERT),
+        ("ignore", ChangeOperation.IGNORE),
+    ],
 )
 def test_load_modes(text: str, operation: ChangeOperation) -> None:
     assert load_mode(text) is operation

@@ -47,13 +47,18 @@ def test_no_rows_keep_the_schema(tables: list[pa.Table]) -> None:
 def test_text_beyond_the_offsets_of_arrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "TEXT_BYTES_MAX", 5)
     assert gather([table("abc"), table("de")]).num_rows == 2
-    with pytest.raises(LimitExceededError, match="column s would hold 6 bytes in one partition, 5 are possible; create the table with more PARTITIONS"):
+    with pytest.raises(
+        LimitExceededError,
+        match="column s would hold 6 bytes in one partition, 5 are possible; create the table with more PARTITIONS",
+    ):
         gather([table("abc"), table("xdefx").slice(0, 0), table("def")])
 
 
 def test_only_the_visible_part_of_a_slice_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "TEXT_BYTES_MAX", 5)
-    assert concatenate([pa.array(["abcdefgh", "ij"])[1:], pa.array([])[:0].cast(pa.string())], pa.field("s", pa.string())).to_pylist() == ["ij"]
+    assert concatenate(
+        [pa.array(["abcdefgh", "ij"])[1:], pa.array([])[:0].cast(pa.string())], pa.field("s", pa.string())
+    ).to_pylist() == ["ij"]
 
 
 def test_single_array_copies_only_several_chunks() -> None:

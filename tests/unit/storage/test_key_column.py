@@ -34,13 +34,29 @@ ASCENDING: dict[str, list[Any]] = {
     "FLOAT": [float("-inf"), -1.5, 0.0, 0.25, float("inf"), float("nan")],
     "DOUBLE": [float("-inf"), -1e300, -5e-324, 0.0, 5e-324, 1.5, float("inf"), float("nan")],
     "DECIMAL(4,2)": [Decimal("-99.99"), Decimal("-0.01"), Decimal("0.00"), Decimal("1.50")],
-    "DECIMAL(18,3)": [Decimal("-999999999999999.999"), Decimal("0.000"), Decimal("0.001"), Decimal("999999999999999.999")],
-    "DECIMAL(38,10)": [Decimal("-9999999999999999999999999999.0"), Decimal("-1.5"), Decimal("0"), Decimal("1e-10"), Decimal("9999999999999999999999999999.0")],
+    "DECIMAL(18,3)": [
+        Decimal("-999999999999999.999"),
+        Decimal("0.000"),
+        Decimal("0.001"),
+        Decimal("999999999999999.999"),
+    ],
+    "DECIMAL(38,10)": [
+        Decimal("-9999999999999999999999999999.0"),
+        Decimal("-1.5"),
+        Decimal("0"),
+        Decimal("1e-10"),
+        Decimal("9999999999999999999999999999.0"),
+    ],
     "VARCHAR": ["", "\0", "A", "Z", "a", "a\0", "aa", "b", "é", "\uffff", "\U0001f600"],
     "BLOB": [b"", b"\0", b"\0\0", b"\x7f", b"\x80", b"\xff", b"\xff\0"],
     "DATE": [date(1, 1, 1), date(1969, 12, 31), date(1970, 1, 1), date(9999, 12, 31)],
     "TIME": [time(0), time(0, 0, 0, 1), time(23, 59, 59, 999999)],
-    "TIMESTAMP": [datetime(1, 1, 1), datetime(1969, 12, 31, 23, 59, 59, 999999), datetime(1970, 1, 1), datetime(2024, 2, 29, 1)],
+    "TIMESTAMP": [
+        datetime(1, 1, 1),
+        datetime(1969, 12, 31, 23, 59, 59, 999999),
+        datetime(1970, 1, 1),
+        datetime(2024, 2, 29, 1),
+    ],
     "TIMESTAMP WITH TIME ZONE": [datetime(1969, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, tzinfo=UTC)],
     "UUID": [UUID(int=0), UUID(int=255), UUID(int=256), UUID(int=2**127 - 1), UUID(int=2**127), UUID(int=2**128 - 1)],
 }
@@ -58,7 +74,9 @@ def test_sorts_as_written(make_table: Any, text: str) -> None:
     shuffled = values[::2] + values[1::2][::-1]
     layout, table = one_column(make_table, text, shuffled)
     ordered = sort_rows(layout, [table], DuplicateKeys.REFUSED).table
-    assert [repr(value) for value in ordered["k"].to_pylist()] == [repr(value) for value in pa.array(values, layout.schema.field("k").type).to_pylist()]
+    assert [repr(value) for value in ordered["k"].to_pylist()] == [
+        repr(value) for value in pa.array(values, layout.schema.field("k").type).to_pylist()
+    ]
 
 
 @pytest.mark.parametrize("text", [text for text in ASCENDING if text != "BLOB"])

@@ -19,7 +19,9 @@ from secateur.storage.member_store import MemberStore
 @pytest.fixture
 def orders(make_table: Any) -> TableDef:
     """``orders(customer BIGINT, line BIGINT)`` over eight partitions by customer."""
-    described: TableDef = make_table({"customer": "BIGINT", "line": "BIGINT"}, ["customer", "line"], partitions=8, table_id=7, name="orders")
+    described: TableDef = make_table(
+        {"customer": "BIGINT", "line": "BIGINT"}, ["customer", "line"], partitions=8, table_id=7, name="orders"
+    )
     return described
 
 
@@ -31,7 +33,11 @@ def test_a_range_of_one_customer_goes_to_its_partition(orders: TableDef) -> None
     windows = KeyWindows.of(TableLayout.of(orders), keys((1,), (2, 5), (3,)))
     partition_of = {customer: orders.scheme.partition_of({"customer": customer}) for customer in (1, 2, 3)}
     for number in range(8):
-        expected = [(customer, 5) if customer == 2 else (customer,) for customer, partition in partition_of.items() if partition == number]
+        expected = [
+            (customer, 5) if customer == 2 else (customer,)
+            for customer, partition in partition_of.items()
+            if partition == number
+        ]
         assert [window.lower for window in windows.of_partition(number)] == expected
 
 
@@ -54,7 +60,9 @@ def store(orders: TableDef) -> MemberStore:
     """All partitions, 40 customers with 3 lines."""
     store = MemberStore()
     store.create_table(orders, range(8))
-    rows = pa.Table.from_arrays([pa.array([n // 3 for n in range(120)]), pa.array([n % 3 for n in range(120)])], schema=orders.arrow_schema)
+    rows = pa.Table.from_arrays(
+        [pa.array([n // 3 for n in range(120)]), pa.array([n % 3 for n in range(120)])], schema=orders.arrow_schema
+    )
     for partition, part in split(rows, orders).items():
         store.write(7, partition, part, "append")
     return store
@@ -66,8 +74,12 @@ def test_every_partition_gives_the_rows_of_its_keys(store: MemberStore, monkeypa
     assert sorted(zip(*found.to_pydict().values(), strict=True)) == [(3, 1), (7, 1), (11, 1), (12, 1), (30, 1)]
 
 
-@pytest.mark.parametrize(("rows_per_search", "expected"), [(1, [3, 7]), (512, [3, 4, 5, 6, 7])], ids=["searches pay", "one search pays"])
-def test_where_searches_do_not_pay_one_is_made(make_table: Any, monkeypatch: pytest.MonkeyPatch, rows_per_search: int, expected: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("rows_per_search", "expected"), [(1, [3, 7]), (512, [3, 4, 5, 6, 7])], ids=["searches pay", "one search pays"]
+)
+def test_where_searches_do_not_pay_one_is_made(
+    make_table: Any, monkeypatch: pytest.MonkeyPatch, rows_per_search: int, expected: list[int]
+) -> None:
     monkeypatch.setattr(snapshot, "_ROWS_PER_SEARCH", rows_per_search)
     table = make_table({"a": "BIGINT"}, ["a"])
     store = MemberStore()

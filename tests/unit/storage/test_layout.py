@@ -14,7 +14,9 @@ def test_admits_rows_of_the_schema(layout: TableLayout, rows: Any) -> None:
 
 
 def test_nullability_and_metadata_of_the_sender_do_not_matter(layout: TableLayout) -> None:
-    sent = pa.table({"a": pa.array([1]), "b": ["x"], "v": pa.array([None], pa.int64())}).replace_schema_metadata({"pandas": "{}"})
+    sent = pa.table({"a": pa.array([1]), "b": ["x"], "v": pa.array([None], pa.int64())}).replace_schema_metadata(
+        {"pandas": "{}"}
+    )
     assert layout.admit(sent).schema.equals(layout.schema, check_metadata=True)
 
 
@@ -28,11 +30,15 @@ def test_admits_a_record_batch(layout: TableLayout, rows: Any) -> None:
         pytest.param({"a": pa.array([1]), "b": pa.array(["x"])}, id="column-missing"),
         pytest.param({"b": pa.array(["x"]), "a": pa.array([1]), "v": pa.array([1])}, id="other-order"),
         pytest.param({"a": pa.array([1], pa.int32()), "b": pa.array(["x"]), "v": pa.array([1])}, id="other-type"),
-        pytest.param({"a": pa.array([1]), "b": pa.array(["x"], pa.large_string()), "v": pa.array([1])}, id="large-string"),
+        pytest.param(
+            {"a": pa.array([1]), "b": pa.array(["x"], pa.large_string()), "v": pa.array([1])}, id="large-string"
+        ),
     ],
 )
 def test_refuses_another_schema(layout: TableLayout, sent: dict[str, pa.Array]) -> None:
-    with pytest.raises(DataError, match=r"^t: expected the columns \(a int64, b string, v int64\), got .*; conform the rows"):
+    with pytest.raises(
+        DataError, match=r"^t: expected the columns \(a int64, b string, v int64\), got .*; conform the rows"
+    ):
         layout.admit(pa.table(sent))
 
 
@@ -84,7 +90,9 @@ def test_rows_sent_to_another_partition_are_refused(make_table: Any) -> None:
     sent = pa.table({"k": [5]}, schema=layout.schema)
     right = layout.tdef.scheme.partition_of({"k": 5})
     layout.check_partition(sent, right)
-    with pytest.raises(TopologyChangedError, match=rf"key \(k=5\) belongs to partition {right}, not {(right + 1) % 16}"):
+    with pytest.raises(
+        TopologyChangedError, match=rf"key \(k=5\) belongs to partition {right}, not {(right + 1) % 16}"
+    ):
         layout.check_partition(sent, (right + 1) % 16)
 
 

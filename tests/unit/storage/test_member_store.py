@@ -8,7 +8,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.errors import DataError, DuplicateKeyError, ProgrammingError, TableExistsError, TopologyChangedError, UnknownColumnError, UnknownTableError
+from secateur.errors import (
+    DataError,
+    DuplicateKeyError,
+    ProgrammingError,
+    TableExistsError,
+    TopologyChangedError,
+    UnknownColumnError,
+    UnknownTableError,
+)
 from secateur.partitioning.pruning.key_range import KeyPrefix
 from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import TableDef
@@ -18,7 +26,13 @@ from secateur.storage.member_store import DataVersion, MemberStore, TableStats
 @pytest.fixture
 def orders(make_table: Any) -> TableDef:
     """``orders(customer BIGINT, line BIGINT, note VARCHAR)`` over eight partitions by customer."""
-    return make_table({"customer": "BIGINT", "line": "BIGINT", "note": "VARCHAR"}, ["customer", "line"], partitions=8, table_id=7, name="orders")
+    return make_table(
+        {"customer": "BIGINT", "line": "BIGINT", "note": "VARCHAR"},
+        ["customer", "line"],
+        partitions=8,
+        table_id=7,
+        name="orders",
+    )
 
 
 @pytest.fixture
@@ -45,7 +59,10 @@ def customers_of(orders: TableDef, partition: int) -> list[int]:
 def test_relation_of_one_partition_is_the_partition(store: MemberStore, orders: TableDef) -> None:
     relation = store.relation(7, [2])
     assert relation["customer"].to_pylist() == [customer for customer in customers_of(orders, 2) for _ in range(3)]
-    assert relation["note"].chunk(0).buffers()[2].address == store.partition(7, 2).snapshot().table["note"].chunk(0).buffers()[2].address
+    assert (
+        relation["note"].chunk(0).buffers()[2].address
+        == store.partition(7, 2).snapshot().table["note"].chunk(0).buffers()[2].address
+    )
 
 
 def test_relation_of_several_partitions_copies_nothing(store: MemberStore, allocated: Any) -> None:
@@ -77,14 +94,18 @@ def test_key_prefix_cuts_every_partition(store: MemberStore, orders: TableDef) -
     customer = customers_of(orders, 3)[0]
     everywhere = store.relation(7, range(6), ["note"], KeyPrefix((customer,)))
     assert (
-        everywhere.to_pydict() == store.relation(7, [3], ["note"], KeyPrefix((customer,))).to_pydict() == {"note": [f"{customer}/{line}" for line in range(3)]}
+        everywhere.to_pydict()
+        == store.relation(7, [3], ["note"], KeyPrefix((customer,))).to_pydict()
+        == {"note": [f"{customer}/{line}" for line in range(3)]}
     )
     assert store.relation(7, [3], ["note"], KeyPrefix((customer, 1))).to_pydict() == {"note": [f"{customer}/1"]}
 
 
 @pytest.mark.parametrize("prefix", [(None,), (-5,), (3, None)], ids=str)
 @pytest.mark.parametrize("partitions", [[2], [2, 3]], ids=str)
-def test_a_prefix_that_nothing_matches(store: MemberStore, orders: TableDef, prefix: tuple[Any, ...], partitions: list[int]) -> None:
+def test_a_prefix_that_nothing_matches(
+    store: MemberStore, orders: TableDef, prefix: tuple[Any, ...], partitions: list[int]
+) -> None:
     relation = store.relation(7, partitions, None, KeyPrefix(prefix))
     assert relation.num_rows == 0
     assert relation.schema == orders.arrow_schema
@@ -110,7 +131,9 @@ def test_relation_sees_one_moment(store: MemberStore, orders: TableDef) -> None:
 
 
 def test_a_partition_that_is_elsewhere(store: MemberStore) -> None:
-    with pytest.raises(TopologyChangedError, match="partition 6 of orders is not on this member; fetch the topology again and retry") as caught:
+    with pytest.raises(
+        TopologyChangedError, match="partition 6 of orders is not on this member; fetch the topology again and retry"
+    ) as caught:
         store.relation(7, [2, 6])
     assert caught.value.details == {"table": "orders", "partition": 6}
     assert caught.value.retry_safe
@@ -178,8 +201,15 @@ def test_stats_count_rows_and_bytes(store: MemberStore, orders: TableDef, make_t
     store.create_table(make_table({"k": "BIGINT"}, ["k"], table_id=3, name="empty"), [0])
     empty, filled = store.stats()
     assert empty == TableStats(3, "empty", 1, 0, 0, {})
-    expected = {partition: 3 * len(customers_of(orders, partition)) for partition in range(6) if customers_of(orders, partition)}
-    assert (filled.name, filled.partitions, filled.rows, filled.partition_rows) == ("orders", 6, sum(expected.values()), expected)
+    expected = {
+        partition: 3 * len(customers_of(orders, partition)) for partition in range(6) if customers_of(orders, partition)
+    }
+    assert (filled.name, filled.partitions, filled.rows, filled.partition_rows) == (
+        "orders",
+        6,
+        sum(expected.values()),
+        expected,
+    )
     raw = store.relation(7, range(6)).nbytes
     assert raw <= filled.nbytes <= 1.3 * raw
     assert [table.name for table in store.tables()] == ["empty", "orders"]

@@ -22,7 +22,15 @@ ROWS = 100_000
 
 @pytest.fixture
 def make_events(make_table: Any) -> Callable[[int], TableDef]:
-    columns = {"tail": "VARCHAR", "at": "TIMESTAMP", "n": "INTEGER", "x": "DOUBLE", "flag": "BOOLEAN", "amount": "DECIMAL(18,2)", "note": "VARCHAR"}
+    columns = {
+        "tail": "VARCHAR",
+        "at": "TIMESTAMP",
+        "n": "INTEGER",
+        "x": "DOUBLE",
+        "flag": "BOOLEAN",
+        "amount": "DECIMAL(18,2)",
+        "note": "VARCHAR",
+    }
     return lambda partitions: make_table(columns, ["tail", "at", "n"], partitions=partitions, name="events")
 
 
@@ -43,7 +51,9 @@ def rows_of(events: TableDef) -> pa.Table:
 
 
 def memory_behind(store: MemberStore) -> int:
-    """Bytes of everything that the rows of a store keep alive: whole parents, also where a buffer shows a part of them."""
+    """Bytes of everything that the rows of a store keep alive: whole parents, also where a buffer shows a part of
+    them.
+    """
     roots = {}
     for partition in store.hosted(1):
         for column in store.partition(1, partition).snapshot().table.columns:
@@ -54,9 +64,15 @@ def memory_behind(store: MemberStore) -> int:
     return sum(roots.values())
 
 
-@pytest.mark.parametrize(("partitions", "pool_share"), [(271, 1.1), (3, 0.1)], ids=["small-partitions-in-the-pool", "large-partitions-in-blocks"])
+@pytest.mark.parametrize(
+    ("partitions", "pool_share"),
+    [(271, 1.1), (3, 0.1)],
+    ids=["small-partitions-in-the-pool", "large-partitions-in-blocks"],
+)
 @pytest.mark.parametrize("mode", ["append", "overwrite", "upsert"])
-def test_at_rest_at_most_1_3_times_the_raw_table(make_events: Any, partitions: int, pool_share: float, mode: str, allocated: Any) -> None:
+def test_at_rest_at_most_1_3_times_the_raw_table(
+    make_events: Any, partitions: int, pool_share: float, mode: str, allocated: Any
+) -> None:
     events = make_events(partitions)
     store = MemberStore()
     store.create_table(events, range(partitions))
@@ -64,7 +80,8 @@ def test_at_rest_at_most_1_3_times_the_raw_table(make_events: Any, partitions: i
     raw = table.nbytes
     parts = split(table, events)
     for partition, rows in parts.items():
-        # Two frames for each partition, as a loader sends them; every slice keeps the whole table alive until it is prepared.
+        # Two frames for each partition, as a loader sends them; every slice keeps the whole table alive until it is
+        # prepared.
         store.loads.stage("L", 1, partition, 0, rows.slice(0, 100))
         store.loads.stage("L", 1, partition, 0, rows.slice(100))
     attempts = {partition: [0] for partition in parts}

@@ -30,7 +30,9 @@ def test_of_equal_keys_the_first_wins(layout: TableLayout, rows: Any, tuples: An
     assert tuples(sort_rows(layout, tables, DuplicateKeys.FIRST_WINS).table) == [(0, "x", 5), (1, "x", 1), (2, "x", 2)]
 
 
-def test_new_rows_are_those_whose_keys_are_not_there(layout: TableLayout, rows: Any, sorted_of: Any, tuples: Any) -> None:
+def test_new_rows_are_those_whose_keys_are_not_there(
+    layout: TableLayout, rows: Any, sorted_of: Any, tuples: Any
+) -> None:
     base, incoming = sorted_of(rows((1, "a", 1), (2, "a", 2))), sorted_of(rows((0, "a", 5), (2, "a", 6), (3, "a", 7)))
     assert tuples(new_rows(layout, base, incoming).table) == [(0, "a", 5), (3, "a", 7)]
     assert new_rows(layout, sorted_of(rows()), incoming) is incoming
@@ -40,7 +42,9 @@ def test_new_rows_are_those_whose_keys_are_not_there(layout: TableLayout, rows: 
 @pytest.mark.parametrize("ordered", [True, False], ids=["ascending", "shuffled"])
 def test_equal_keys_are_named(layout: TableLayout, rows: Any, ordered: bool) -> None:
     given = [(1, "x", 1), (2, "a", 2), (2, "b", 3), (2, "b", 4)]
-    with pytest.raises(DuplicateKeyError, match=r"t: key \(a=2, b='b'\) occurs more than once among the rows given") as caught:
+    with pytest.raises(
+        DuplicateKeyError, match=r"t: key \(a=2, b='b'\) occurs more than once among the rows given"
+    ) as caught:
         sort_rows(layout, [rows(*(given if ordered else given[::-1]))], DuplicateKeys.REFUSED)
     assert caught.value.details == {"table": "t", "key": [2, "b"]}
 
@@ -62,9 +66,19 @@ MERGES = [
     ),
     pytest.param(ChangeOperation.APPEND, [(9, "a", 1)], [*BASE, (9, "a", 1)], id="append-behind"),
     pytest.param(ChangeOperation.APPEND, [], BASE, id="append-nothing"),
-    pytest.param(ChangeOperation.UPSERT, [(1, "a", 1), (1, "b", 2), (3, "a", 3)], [(1, "a", 1), (1, "b", 2), (1, "c", 11), (3, "a", 3)], id="upsert"),
+    pytest.param(
+        ChangeOperation.UPSERT,
+        [(1, "a", 1), (1, "b", 2), (3, "a", 3)],
+        [(1, "a", 1), (1, "b", 2), (1, "c", 11), (3, "a", 3)],
+        id="upsert",
+    ),
     pytest.param(ChangeOperation.UPSERT, BASE, BASE, id="upsert-the-same"),
-    pytest.param(ChangeOperation.IGNORE, [(1, "a", 1), (1, "b", 2), (3, "a", 3)], [(1, "a", 10), (1, "b", 2), (1, "c", 11), (3, "a", 12)], id="ignore"),
+    pytest.param(
+        ChangeOperation.IGNORE,
+        [(1, "a", 1), (1, "b", 2), (3, "a", 3)],
+        [(1, "a", 10), (1, "b", 2), (1, "c", 11), (3, "a", 12)],
+        id="ignore",
+    ),
     pytest.param(ChangeOperation.IGNORE, BASE, BASE, id="ignore-all"),
     pytest.param(ChangeOperation.OVERWRITE, [(2, "q", 1)], [(2, "q", 1)], id="overwrite"),
     pytest.param(ChangeOperation.OVERWRITE, [], [], id="overwrite-by-nothing"),
@@ -75,7 +89,15 @@ MERGES = [
 
 
 @pytest.mark.parametrize(("operation", "given", "expected"), MERGES)
-def test_merge(layout: TableLayout, rows: Any, sorted_of: Any, tuples: Any, operation: ChangeOperation, given: list[Any], expected: list[Any]) -> None:
+def test_merge(
+    layout: TableLayout,
+    rows: Any,
+    sorted_of: Any,
+    tuples: Any,
+    operation: ChangeOperation,
+    given: list[Any],
+    expected: list[Any],
+) -> None:
     base = sorted_of(rows(*BASE))
     incoming = sorted_of(rows(*given) if operation is not ChangeOperation.DELETE else rows(*given).select(["a", "b"]))
     merged = merge(layout, base, incoming, operation)
@@ -85,7 +107,9 @@ def test_merge(layout: TableLayout, rows: Any, sorted_of: Any, tuples: Any, oper
 
 
 @pytest.mark.parametrize("operation", list(ChangeOperation))
-def test_merge_into_nothing(layout: TableLayout, rows: Any, sorted_of: Any, tuples: Any, operation: ChangeOperation) -> None:
+def test_merge_into_nothing(
+    layout: TableLayout, rows: Any, sorted_of: Any, tuples: Any, operation: ChangeOperation
+) -> None:
     nothing, incoming = sorted_of(rows()), sorted_of(rows(*BASE))
     expected = [] if operation is ChangeOperation.DELETE else BASE
     assert tuples(merge(layout, nothing, incoming, operation).table) == expected
@@ -93,7 +117,12 @@ def test_merge_into_nothing(layout: TableLayout, rows: Any, sorted_of: Any, tupl
 
 def test_append_names_the_smallest_key_that_is_there(layout: TableLayout, rows: Any, sorted_of: Any) -> None:
     with pytest.raises(DuplicateKeyError, match=r"^t: key \(a=1, b='c'\) is already there$"):
-        merge(layout, sorted_of(rows(*BASE)), sorted_of(rows((0, "a", 0), (1, "c", 0), (3, "a", 0))), ChangeOperation.APPEND)
+        merge(
+            layout,
+            sorted_of(rows(*BASE)),
+            sorted_of(rows((0, "a", 0), (1, "c", 0), (3, "a", 0))),
+            ChangeOperation.APPEND,
+        )
 
 
 @pytest.mark.parametrize(
@@ -105,9 +134,13 @@ def test_append_names_the_smallest_key_that_is_there(layout: TableLayout, rows: 
         pytest.param(BASE, [(0, "a", 0), (3, "a", 0)], 1, id="common"),
     ],
 )
-def test_common_row(layout: TableLayout, rows: Any, sorted_of: Any, left: list[Any], right: list[Any], row: int | None) -> None:
+def test_common_row(
+    layout: TableLayout, rows: Any, sorted_of: Any, left: list[Any], right: list[Any], row: int | None
+) -> None:
     assert common_row(layout, sorted_of(rows(*left)), sorted_of(rows(*right))) == row
 
 
-def test_keys_that_compare_equal_only_in_their_first_columns_are_different(layout: TableLayout, rows: Any, sorted_of: Any) -> None:
+def test_keys_that_compare_equal_only_in_their_first_columns_are_different(
+    layout: TableLayout, rows: Any, sorted_of: Any
+) -> None:
     assert merge(layout, sorted_of(rows((1, "a", 0))), sorted_of(rows((1, "a\0", 0))), ChangeOperation.APPEND).rows == 2

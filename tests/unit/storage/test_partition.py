@@ -155,11 +155,16 @@ def test_rows_of_another_partition_are_refused(make_table: Any) -> None:
 
 
 @pytest.mark.parametrize("operation", [ChangeOperation.APPEND, ChangeOperation.UPSERT, ChangeOperation.OVERWRITE])
-def test_reserved_keys_are_refused_until_released(either: Partition, rows: Any, sorted_of: Any, operation: ChangeOperation) -> None:
+def test_reserved_keys_are_refused_until_released(
+    either: Partition, rows: Any, sorted_of: Any, operation: ChangeOperation
+) -> None:
     either.append(rows((1, "x", 1)))
     either.reserve("load-1", sorted_of(rows((5, "x", 0), (6, "x", 0))))
     with pytest.raises(
-        LoadFailedError, match=r"key \(a=6, b='x'\) belongs to load load-1, which is about to be published; nothing was written, try again"
+        LoadFailedError,
+        match=(
+            r"key \(a=6, b='x'\) belongs to load load-1, which is about to be published; nothing was written, try again"
+        ),
     ) as caught:
         either.apply(operation, rows((2, "x", 1), (6, "x", 1)))
     assert caught.value.retry_safe
@@ -179,7 +184,9 @@ def test_other_keys_and_deletions_pass_a_reservation(either: Partition, rows: An
 
 def test_a_slice_written_small_does_not_keep_its_parent(partition: Partition, allocated: Any) -> None:
     numbers = pa.array(range(100_000))
-    parent = pa.Table.from_arrays([numbers, numbers.cast(pa.string()), numbers], schema=partition.snapshot().table.schema)
+    parent = pa.Table.from_arrays(
+        [numbers, numbers.cast(pa.string()), numbers], schema=partition.snapshot().table.schema
+    )
     partition.append(parent.slice(500, 3))
     del parent, numbers
     assert allocated() < 10_000

@@ -14,9 +14,25 @@ from secateur.partitioning.types.decimals import from_unscaled
 from secateur.storage import scan_form
 from secateur.storage.member_store import MemberStore
 
-COLUMNS = {"k": "BIGINT", "short": "DECIMAL(4,1)", "mid": "DECIMAL(9,2)", "long": "DECIMAL(18,4)", "huge": "DECIMAL(30,2)", "few": "VARCHAR", "many": "VARCHAR"}
+COLUMNS = {
+    "k": "BIGINT",
+    "short": "DECIMAL(4,1)",
+    "mid": "DECIMAL(9,2)",
+    "long": "DECIMAL(18,4)",
+    "huge": "DECIMAL(30,2)",
+    "few": "VARCHAR",
+    "many": "VARCHAR",
+}
 NAMES = list(COLUMNS)
-TYPES = [pa.int64(), pa.decimal32(4, 1), pa.decimal32(9, 2), pa.decimal64(18, 4), pa.decimal128(30, 2), pa.dictionary(pa.int16(), pa.string()), pa.string()]
+TYPES = [
+    pa.int64(),
+    pa.decimal32(4, 1),
+    pa.decimal32(9, 2),
+    pa.decimal64(18, 4),
+    pa.decimal128(30, 2),
+    pa.dictionary(pa.int16(), pa.string()),
+    pa.string(),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +73,10 @@ def rows(table: TableDef, keys: Sequence[int]) -> pa.Table:
         if key % 10_000 < 9000
     ]
     columns = zip(*values, strict=True)
-    return pa.Table.from_arrays([pa.array(column, field.type) for column, field in zip(columns, table.arrow_schema, strict=True)], schema=table.arrow_schema)
+    return pa.Table.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, table.arrow_schema, strict=True)],
+        schema=table.arrow_schema,
+    )
 
 
 def as_duckdb_reads(rows: pa.Table) -> list[tuple[Any, ...]]:
@@ -99,9 +118,16 @@ def test_changed_rows_are_converted_anew(store: MemberStore, table: TableDef) ->
     assert len(converted) == 3001
 
 
-def test_columns_that_one_run_does_not_convert_are_read_as_they_are(store: MemberStore, table: TableDef, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_that_one_run_does_not_convert_are_read_as_they_are(
+    store: MemberStore, table: TableDef, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(scan_form, "RUN_ROWS_MIN", 1)
-    store.write(1, 1, rows(table, range(20_000, 21_100)).set_column(5, "few", pa.array([f"other {index}" for index in range(1100)])), "overwrite")
+    store.write(
+        1,
+        1,
+        rows(table, range(20_000, 21_100)).set_column(5, "few", pa.array([f"other {index}" for index in range(1100)])),
+        "overwrite",
+    )
     for _ in range(2):
         store.scan(1, [0], ["few"])()
     scans = [store.scan(1, [0, 1], ["few"])()["few"] for _ in range(3)]
@@ -140,7 +166,9 @@ def test_large_partitions_are_scanned_without_a_copy(store: MemberStore, monkeyp
     monkeypatch.setattr(scan_form, "RUN_ROWS_MIN", 3000)
     scans = [store.scan(1, [0, 1, 2], ["k", "many"])() for _ in range(3)]
     assert [chunk_rows(scan) for scan in scans] == [{(3000, 3000)}] * 3
-    assert scans[2]["k"].chunk(0).buffers()[1].address == store.relation(1, [0], ["k"])["k"].chunk(0).buffers()[1].address
+    assert (
+        scans[2]["k"].chunk(0).buffers()[1].address == store.relation(1, [0], ["k"])["k"].chunk(0).buffers()[1].address
+    )
 
 
 def test_a_write_makes_only_its_own_run_anew(table: TableDef, monkeypatch: pytest.MonkeyPatch) -> None:

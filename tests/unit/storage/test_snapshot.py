@@ -14,7 +14,10 @@ from secateur.storage.partition import Partition
 from secateur.storage.snapshot import PartitionSnapshot
 
 KEPT = [(a, b, 10 * a) for a in range(5) for b in ("a", "b", "c")]
-EXPECTED = sorted([row for row in KEPT if row[:2] not in {(2, "b"), (4, "c")}] + [(2, "aa", 7), (2, "d", 7), (5, "a", 7), (-1, "z", 7)])
+EXPECTED = sorted(
+    [row for row in KEPT if row[:2] not in {(2, "b"), (4, "c")}]
+    + [(2, "aa", 7), (2, "d", 7), (5, "a", 7), (-1, "z", 7)]
+)
 EXPECTED = [(a, b, 99 if (a, b) == (1, "b") else v) for a, b, v in EXPECTED]
 
 
@@ -53,7 +56,9 @@ def test_lookup_by_prefix(snapshot: PartitionSnapshot, tuples: Any, a: int) -> N
     assert tuples(snapshot.lookup([a])) == [row for row in EXPECTED if row[0] == a]
 
 
-@pytest.mark.parametrize("key", [(1, "b"), (2, "aa"), (2, "b"), (2, "c"), (4, "c"), (-1, "z"), (3, ""), (9, "a")], ids=str)
+@pytest.mark.parametrize(
+    "key", [(1, "b"), (2, "aa"), (2, "b"), (2, "c"), (4, "c"), (-1, "z"), (3, ""), (9, "a")], ids=str
+)
 def test_lookup_by_key(snapshot: PartitionSnapshot, tuples: Any, key: tuple[Any, ...]) -> None:
     assert tuples(snapshot.lookup(key)) == [row for row in EXPECTED if row[:2] == key]
 
@@ -77,7 +82,9 @@ CUTS = [(), (-9,), (-1,), (1,), (2,), (4,), (9,), (1, "b"), (2, ""), (2, "b"), (
 @pytest.mark.parametrize("after_lower", [True, False])
 @pytest.mark.parametrize("after_upper", [True, False])
 @pytest.mark.parametrize("lower", CUTS, ids=str)
-def test_slice_is_a_filter(snapshot: PartitionSnapshot, tuples: Any, lower: tuple[Any, ...], after_lower: bool, after_upper: bool) -> None:
+def test_slice_is_a_filter(
+    snapshot: PartitionSnapshot, tuples: Any, lower: tuple[Any, ...], after_lower: bool, after_upper: bool
+) -> None:
     for upper in CUTS:
         found = snapshot.slice(KeyRange(KeyBoundary(lower, after_lower), KeyBoundary(upper, after_upper)))
         expected = [
@@ -89,7 +96,9 @@ def test_slice_is_a_filter(snapshot: PartitionSnapshot, tuples: Any, lower: tupl
         assert tuples(found) == expected, upper
 
 
-def test_upper_bound_of_a_key_prefix_leaves_out_all_rows_with_that_prefix_kudu_2173(snapshot: PartitionSnapshot, tuples: Any) -> None:
+def test_upper_bound_of_a_key_prefix_leaves_out_all_rows_with_that_prefix_kudu_2173(
+    snapshot: PartitionSnapshot, tuples: Any
+) -> None:
     assert tuples(snapshot.slice(KeyRange(before(1), before(2)))) == [row for row in EXPECTED if row[0] == 1]
     assert tuples(snapshot.slice(KeyRange(before(1), after(2)))) == [row for row in EXPECTED if row[0] in (1, 2)]
 
@@ -135,7 +144,14 @@ def test_many_threads_fold_and_search_one_snapshot(partition: Partition, rows: A
     found: list[Any] = []
 
     def read() -> None:
-        found.append((tuples(snapshot.lookup([3])), snapshot.table.num_rows, tuples(snapshot.lookup([2000, "x"])), tuples(snapshot.lookup([5]))))
+        found.append(
+            (
+                tuples(snapshot.lookup([3])),
+                snapshot.table.num_rows,
+                tuples(snapshot.lookup([2000, "x"])),
+                tuples(snapshot.lookup([5])),
+            )
+        )
 
     threads = [Thread(target=read) for _ in range(8)]
     for thread in threads:

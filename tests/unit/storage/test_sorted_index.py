@@ -28,7 +28,10 @@ def store(table: TableDef) -> MemberStore:
 
 def rows(table: TableDef, tuples: list[tuple[Any, ...]]) -> pa.Table:
     columns = list(zip(*tuples, strict=True))
-    return pa.Table.from_arrays([pa.array(column, field.type) for column, field in zip(columns, table.arrow_schema, strict=True)], schema=table.arrow_schema)
+    return pa.Table.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, table.arrow_schema, strict=True)],
+        schema=table.arrow_schema,
+    )
 
 
 def keys(store: MemberStore, part: KeyPrefix | KeyRanges, *columns: str) -> list[int]:
@@ -56,7 +59,9 @@ def test_several_columns(store: MemberStore) -> None:
 
 def test_a_null_in_any_column_is_not_found(store: MemberStore) -> None:
     assert keys(store, KeyPrefix(("a", 6)), "s", "v") == [key for key, value, text in ROWS if (text, value) == ("a", 6)]
-    found = keys(store, KeyRanges((KeyRange(KeyBoundary(("a", 11), after=False), KeyBoundary(("a", 12), after=True)),)), "s", "v")
+    found = keys(
+        store, KeyRanges((KeyRange(KeyBoundary(("a", 11), after=False), KeyBoundary(("a", 12), after=True)),)), "s", "v"
+    )
     assert found == [key for key, value, text in ROWS if text == "a" and value in (11, 12)]
 
 

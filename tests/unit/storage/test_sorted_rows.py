@@ -19,7 +19,9 @@ def grid(rows: Any, layout: TableLayout) -> SortedRows:
     return sort_rows(layout, [rows(*[(a, b, 0) for a, b in set(GRID)])], DuplicateKeys.REFUSED)
 
 
-PROBES = [(a,) for a in (-4, -3, -1, 0, 5, 6)] + [(a, b) for a in (-4, -3, 0, 5, 6) for b in ("", "a", "m", "ml", "mm", "z", "zz")]
+PROBES = [(a,) for a in (-4, -3, -1, 0, 5, 6)] + [
+    (a, b) for a in (-4, -3, 0, 5, 6) for b in ("", "a", "m", "ml", "mm", "z", "zz")
+]
 
 
 @pytest.mark.parametrize("probe", PROBES, ids=str)
@@ -55,11 +57,15 @@ def test_no_rows(layout: TableLayout) -> None:
 
 def test_bytes_are_those_of_the_buffers(layout: TableLayout, rows: Any) -> None:
     table = sort_rows(layout, [rows(*[(n, "abcd", n) for n in range(1000)])], DuplicateKeys.REFUSED).table
-    assert 1000 * (8 + 4 + 4 + 8) <= SortedRows(table, layout.order).nbytes <= 1000 * (8 + 4 + 4 + 8) + 1000 // 8 * 3 + 200
+    assert (
+        1000 * (8 + 4 + 4 + 8) <= SortedRows(table, layout.order).nbytes <= 1000 * (8 + 4 + 4 + 8) + 1000 // 8 * 3 + 200
+    )
 
 
 def test_search_reads_the_key_columns_by_name_not_place(make_table: Any) -> None:
     layout = TableLayout.of(make_table({"v": "BIGINT", "b": "VARCHAR", "a": "BIGINT"}, ["a", "b"]))
-    found = sort_rows(layout, [pa.table({"v": [9, 8], "b": ["x", "y"], "a": [2, 1]}).cast(layout.schema)], DuplicateKeys.REFUSED)
+    found = sort_rows(
+        layout, [pa.table({"v": [9, 8], "b": ["x", "y"], "a": [2, 1]}).cast(layout.schema)], DuplicateKeys.REFUSED
+    )
     assert found.table["v"].to_pylist() == [8, 9]
     assert found.equal_range((2, b"x")) == (1, 2)

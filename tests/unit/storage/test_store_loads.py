@@ -1,4 +1,6 @@
-"""Bulk loads on one member: nothing before publication, everything after it, and never a row lost to what happens in between."""
+"""Bulk loads on one member: nothing before publication, everything after it, and never a row lost to what happens in
+between.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,9 @@ def content(store: MemberStore) -> dict[int, int]:
     return dict(zip(relation["k"].to_pylist(), relation["v"].to_pylist(), strict=True))
 
 
-def test_nothing_is_seen_before_publication_and_everything_after(store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
+def test_nothing_is_seen_before_publication_and_everything_after(
+    store: MemberStore, keys_of: list[list[int]], batch: Any
+) -> None:
     before = content(store)
     assert store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1)) == 2
     assert store.loads.stage("L", 1, 0, 0, batch(keys_of[0][4:5], 1)) == 3
@@ -129,7 +133,9 @@ class TestMixed:
         with pytest.raises(DuplicateKeyError, match="is already there"):
             store.loads.prepare("mixed", 1, MIXED, {0: [0, 1]})
 
-    def test_a_write_of_another_key_in_between_is_kept(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
+    def test_a_write_of_another_key_in_between_is_kept(
+        self, store: MemberStore, keys_of: list[list[int]], batch: Any
+    ) -> None:
         a, b, c = keys_of[0][:3]
         store.write(1, 0, batch([a], 1), "overwrite")
         self.stage(store, MixedAttempt.REMOVED, batch([a], 0))
@@ -140,7 +146,9 @@ class TestMixed:
         assert partition_0(store) == {b: 2, c: 3}
 
 
-def test_overwrite_empties_the_partitions_without_rows(store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
+def test_overwrite_empties_the_partitions_without_rows(
+    store: MemberStore, keys_of: list[list[int]], batch: Any
+) -> None:
     store.loads.stage("L", 1, 2, 0, batch(keys_of[2][5:7], 1))
     store.loads.prepare("L", 1, "overwrite", {2: [0]})
     store.loads.publish("L")
@@ -173,7 +181,9 @@ def test_several_attempts_may_each_bring_a_share(store: MemberStore, keys_of: li
     assert content(store) == before | {keys_of[0][2]: 1} | dict.fromkeys(keys_of[0][3:6], 2)
 
 
-def test_abort_leaves_everything_as_it_was_and_frees_the_rows(store: MemberStore, keys_of: list[list[int]], batch: Any, allocated: Any) -> None:
+def test_abort_leaves_everything_as_it_was_and_frees_the_rows(
+    store: MemberStore, keys_of: list[list[int]], batch: Any, allocated: Any
+) -> None:
     before = content(store)
     store.stats()  # takes over the merges that reading has just paid for, and lets the old rows go
     bytes_before = allocated()
@@ -187,7 +197,9 @@ def test_abort_leaves_everything_as_it_was_and_frees_the_rows(store: MemberStore
 
 
 @pytest.mark.parametrize("mode", ["append", "upsert", "overwrite"])
-def test_publication_and_abort_may_be_repeated(store: MemberStore, keys_of: list[list[int]], batch: Any, mode: str) -> None:
+def test_publication_and_abort_may_be_repeated(
+    store: MemberStore, keys_of: list[list[int]], batch: Any, mode: str
+) -> None:
     store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
     assert store.loads.prepare("L", 1, mode, {0: [0]}) == store.loads.prepare("L", 1, mode, {0: [0]}) == 2
     assert store.loads.publish("L") == 2
@@ -214,7 +226,9 @@ def test_published_numbers_come_from_the_caller_or_count_on(store: MemberStore) 
         pytest.param("overwrite", 1, r"key \(k=\d+\) occurs more than once", id="twice-overwrite"),
     ],
 )
-def test_duplicates_are_found_at_preparation(store: MemberStore, keys_of: list[list[int]], batch: Any, mode: str, attempt: int, match: str) -> None:
+def test_duplicates_are_found_at_preparation(
+    store: MemberStore, keys_of: list[list[int]], batch: Any, mode: str, attempt: int, match: str
+) -> None:
     before = content(store)
     store.loads.stage("L", 1, 0, 0, batch(keys_of[0][1:3], 1))
     store.loads.stage("L", 1, 0, 1, batch(keys_of[0][5:6] * 2, 1))
@@ -227,10 +241,14 @@ def test_duplicates_are_found_at_preparation(store: MemberStore, keys_of: list[l
 
 
 class TestWhatComesInBetween:
-    """Something changes the table between preparation and publication of a load, or while it is prepared in a thread."""
+    """Something changes the table between preparation and publication of a load, or while it is prepared in a
+    thread.
+    """
 
     @pytest.mark.parametrize("mode", ["append", "upsert"])
-    def test_a_write_of_other_keys_is_kept(self, store: MemberStore, keys_of: list[list[int]], batch: Any, mode: str) -> None:
+    def test_a_write_of_other_keys_is_kept(
+        self, store: MemberStore, keys_of: list[list[int]], batch: Any, mode: str
+    ) -> None:
         before = content(store)
         store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
         store.loads.prepare("L", 1, mode, {0: [0]})
@@ -242,14 +260,18 @@ class TestWhatComesInBetween:
         del expected[keys_of[0][1]]
         assert content(store) == expected
 
-    def test_an_upsert_load_published_later_wins(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
+    def test_an_upsert_load_published_later_wins(
+        self, store: MemberStore, keys_of: list[list[int]], batch: Any
+    ) -> None:
         store.loads.stage("L", 1, 0, 0, batch(keys_of[0][:3], 1))
         store.loads.prepare("L", 1, "upsert", {0: [0]})
         store.write(1, 0, batch(keys_of[0][1:4], 2), "upsert")
         store.loads.publish("L")
         assert [content(store)[key] for key in keys_of[0][:4]] == [1, 1, 1, 2]
 
-    def test_overwriting_replaces_also_what_was_written_since(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
+    def test_overwriting_replaces_also_what_was_written_since(
+        self, store: MemberStore, keys_of: list[list[int]], batch: Any
+    ) -> None:
         store.loads.stage("L", 1, 0, 0, batch(keys_of[0][:1], 1))
         store.loads.prepare("L", 1, "overwrite", {0: [0]})
         store.write(1, 0, batch(keys_of[0][4:5], 2), "append")
@@ -258,7 +280,9 @@ class TestWhatComesInBetween:
         assert content(store) == {keys_of[0][0]: 1}
 
     @pytest.mark.parametrize("mode", ["append", "upsert"])
-    def test_a_write_of_a_key_that_an_append_brings_is_refused(self, store: MemberStore, keys_of: list[list[int]], batch: Any, mode: str) -> None:
+    def test_a_write_of_a_key_that_an_append_brings_is_refused(
+        self, store: MemberStore, keys_of: list[list[int]], batch: Any, mode: str
+    ) -> None:
         store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
         store.loads.prepare("L", 1, "append", {0: [0]})
         with pytest.raises(LoadFailedError, match="belongs to load L, which is about to be published"):
@@ -268,7 +292,9 @@ class TestWhatComesInBetween:
         assert keys_of[0][4] not in content(store)
         assert store.write(1, 0, batch(keys_of[0][3:5], 2), "upsert") == 2
 
-    def test_a_key_written_while_the_preparation_runs_is_found(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
+    def test_a_key_written_while_the_preparation_runs_is_found(
+        self, store: MemberStore, keys_of: list[list[int]], batch: Any
+    ) -> None:
         store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
         preparation = store.loads.begin_prepare("L", 1, "append", {0: [0]})
         store.write(1, 0, batch(keys_of[0][3:4], 2), "append")
@@ -278,7 +304,9 @@ class TestWhatComesInBetween:
         store.loads.abort("L")
         assert content(store)[keys_of[0][3]] == 2
 
-    def test_another_key_written_while_the_preparation_runs_is_kept(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
+    def test_another_key_written_while_the_preparation_runs_is_kept(
+        self, store: MemberStore, keys_of: list[list[int]], batch: Any
+    ) -> None:
         before = content(store)
         store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
         preparation = store.loads.begin_prepare("L", 1, "append", {0: [0]})
@@ -288,7 +316,9 @@ class TestWhatComesInBetween:
         store.loads.publish("L")
         assert content(store) == before | dict.fromkeys(keys_of[0][2:4], 1) | {keys_of[0][4]: 2}
 
-    def test_a_load_aborted_while_its_preparation_runs(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
+    def test_a_load_aborted_while_its_preparation_runs(
+        self, store: MemberStore, keys_of: list[list[int]], batch: Any
+    ) -> None:
         store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
         preparation = store.loads.begin_prepare("L", 1, "append", {0: [0]})
         store.loads.abort("L")
@@ -306,11 +336,16 @@ class TestWhatComesInBetween:
 
 
 class TestTwoLoads:
-    """Loads into one table that overlap in time. The controller publishes one at a time; a member does not rely on it."""
+    """Loads into one table that overlap in time.
+
+    The controller publishes one at a time; a member does not rely on it.
+    """
 
     @pytest.mark.parametrize("order", ["AB", "BA"])
     @pytest.mark.parametrize("modes", [("append", "append"), ("append", "upsert"), ("upsert", "upsert")], ids=str)
-    def test_loads_of_different_keys_both_arrive(self, store: MemberStore, keys_of: list[list[int]], batch: Any, order: str, modes: tuple[str, str]) -> None:
+    def test_loads_of_different_keys_both_arrive(
+        self, store: MemberStore, keys_of: list[list[int]], batch: Any, order: str, modes: tuple[str, str]
+    ) -> None:
         before = content(store)
         for load, mode, keys, value in [("A", modes[0], keys_of[0][2:4], 1), ("B", modes[1], keys_of[0][4:6], 2)]:
             store.loads.stage(load, 1, 0, 0, batch(keys, value))
@@ -320,20 +355,35 @@ class TestTwoLoads:
         assert content(store) == before | dict.fromkeys(keys_of[0][2:4], 1) | dict.fromkeys(keys_of[0][4:6], 2)
 
     @pytest.mark.parametrize(
-        "modes", [("append", "append"), ("append", "upsert"), ("upsert", "append"), ("overwrite", "append"), ("append", "overwrite")], ids=str
+        "modes",
+        [
+            ("append", "append"),
+            ("append", "upsert"),
+            ("upsert", "append"),
+            ("overwrite", "append"),
+            ("append", "overwrite"),
+        ],
+        ids=str,
     )
-    def test_a_common_key_is_refused_when_either_appends(self, store: MemberStore, keys_of: list[list[int]], batch: Any, modes: tuple[str, str]) -> None:
+    def test_a_common_key_is_refused_when_either_appends(
+        self, store: MemberStore, keys_of: list[list[int]], batch: Any, modes: tuple[str, str]
+    ) -> None:
         store.loads.stage("A", 1, 0, 0, batch(keys_of[0][2:4], 1))
         store.loads.stage("B", 1, 0, 0, batch(keys_of[0][3:5], 2))
         store.loads.prepare("A", 1, modes[0], {0: [0]})
-        with pytest.raises(LoadFailedError, match=rf"points: load B has key \(k={keys_of[0][3]}\), and so has load A, which is about to be published"):
+        with pytest.raises(
+            LoadFailedError,
+            match=rf"points: load B has key \(k={keys_of[0][3]}\), and so has load A, which is about to be published",
+        ):
             store.loads.prepare("B", 1, modes[1], {0: [0]})
         store.loads.abort("A")
         assert store.loads.prepare("B", 1, modes[1], {0: [0]}) == 2
         store.loads.publish("B")
         assert content(store)[keys_of[0][3]] == 2
 
-    def test_of_two_upserts_the_one_published_last_wins(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
+    def test_of_two_upserts_the_one_published_last_wins(
+        self, store: MemberStore, keys_of: list[list[int]], batch: Any
+    ) -> None:
         for load, value in [("A", 1), ("B", 2)]:
             store.loads.stage(load, 1, 0, 0, batch(keys_of[0][2:4], value))
             store.loads.prepare(load, 1, "upsert", {0: [0]})
@@ -358,7 +408,9 @@ class TestRefused:
             store.loads.stage("L", 1, 0, 0, pa.table({"k": [1]}))
         assert store.loads.under_way() == []
 
-    def test_one_load_has_one_table(self, store: MemberStore, keys_of: list[list[int]], batch: Any, make_table: Any) -> None:
+    def test_one_load_has_one_table(
+        self, store: MemberStore, keys_of: list[list[int]], batch: Any, make_table: Any
+    ) -> None:
         store.create_table(make_table({"k": "BIGINT"}, ["k"], table_id=2), [0])
         store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:3], 1))
         with pytest.raises(LoadFailedError, match="load L loads table 1, not 2"):
@@ -366,8 +418,13 @@ class TestRefused:
         with pytest.raises(LoadFailedError, match="load L loads table 1, not 2"):
             store.loads.prepare("L", 2, "append", {})
 
-    @pytest.mark.parametrize(("end", "match"), [("prepare", "is prepared already"), ("publish", "was published already"), ("abort", "was aborted")])
-    def test_rows_that_come_late(self, store: MemberStore, keys_of: list[list[int]], batch: Any, end: str, match: str) -> None:
+    @pytest.mark.parametrize(
+        ("end", "match"),
+        [("prepare", "is prepared already"), ("publish", "was published already"), ("abort", "was aborted")],
+    )
+    def test_rows_that_come_late(
+        self, store: MemberStore, keys_of: list[list[int]], batch: Any, end: str, match: str
+    ) -> None:
         store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:3], 1))
         if end == "abort":
             store.loads.abort("L")
@@ -375,7 +432,9 @@ class TestRefused:
             store.loads.prepare("L", 1, "append", {0: [0]})
         if end == "publish":
             store.loads.publish("L")
-        with pytest.raises(LoadFailedError, match=f"load L {match}.*; use a new load id|load L {match} and takes no more rows"):
+        with pytest.raises(
+            LoadFailedError, match=f"load L {match}.*; use a new load id|load L {match} and takes no more rows"
+        ):
             store.loads.stage("L", 1, 0, 0, batch(keys_of[0][3:4], 1))
 
     def test_parts_that_were_not_staged_here(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
@@ -391,19 +450,28 @@ class TestRefused:
         with pytest.raises(ProgrammingError, match="load mode 'replace' does not exist"):
             store.loads.prepare("L", 1, "replace", {})
 
-    def test_a_second_preparation_that_asks_for_something_else(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
+    def test_a_second_preparation_that_asks_for_something_else(
+        self, store: MemberStore, keys_of: list[list[int]], batch: Any
+    ) -> None:
         store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:3], 1))
         store.loads.prepare("L", 1, "append", {0: [0]})
         with pytest.raises(LoadFailedError, match="load L was prepared with another table, mode or partitions"):
             store.loads.prepare("L", 1, "upsert", {0: [0]})
 
-    def test_publication_of_what_is_not_prepared(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
+    def test_publication_of_what_is_not_prepared(
+        self, store: MemberStore, keys_of: list[list[int]], batch: Any
+    ) -> None:
         for load in ("unknown", "L"):
             store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:3], 1))
-            with pytest.raises(LoadFailedError, match=f"load {load} is not prepared on this member; stage its rows and prepare it first"):
+            with pytest.raises(
+                LoadFailedError,
+                match=f"load {load} is not prepared on this member; stage its rows and prepare it first",
+            ):
                 store.loads.publish(load)
 
-    def test_finishing_what_did_not_run_is_our_bug(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
+    def test_finishing_what_did_not_run_is_our_bug(
+        self, store: MemberStore, keys_of: list[list[int]], batch: Any
+    ) -> None:
         store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:3], 1))
         with pytest.raises(InternalError, match="finished before it was run"):
             store.loads.finish_prepare(store.loads.begin_prepare("L", 1, "append", {0: [0]}))
@@ -415,7 +483,10 @@ def test_staged_bytes_are_bounded(points: TableDef, keys_of: list[list[int]], ba
     store.create_table(points, range(3))
     for load in "ABC":
         store.loads.stage(load, 1, 0, 0, one)
-    with pytest.raises(LimitExceededError, match=r"load D needs \d+ bytes, but (\d+) of \1 are taken by staged rows; publish or abort other loads"):
+    with pytest.raises(
+        LimitExceededError,
+        match=r"load D needs \d+ bytes, but (\d+) of \1 are taken by staged rows; publish or abort other loads",
+    ):
         store.loads.stage("D", 1, 0, 0, one)
     store.loads.abort("A")
     store.loads.stage("D", 1, 0, 0, one)
@@ -424,14 +495,18 @@ def test_staged_bytes_are_bounded(points: TableDef, keys_of: list[list[int]], ba
     store.loads.stage("E", 1, 0, 0, batch(keys_of[0][1:2], 1))
 
 
-def test_loads_under_way_are_listed_with_their_age(store: MemberStore, keys_of: list[list[int]], batch: Any, clock: Clock) -> None:
+def test_loads_under_way_are_listed_with_their_age(
+    store: MemberStore, keys_of: list[list[int]], batch: Any, clock: Clock
+) -> None:
     two, one = batch(keys_of[0][2:4], 1), batch(keys_of[0][4:5], 1)
     store.loads.stage("L", 1, 0, 0, two)
     clock.now_s += 30
     assert store.loads.under_way() == [LoadInfo("L", 1, rows=2, nbytes=message_bytes(two), prepared=False, idle_s=30.0)]
     store.loads.stage("L", 1, 0, 0, one)
     store.loads.prepare("L", 1, "append", {0: [0]})
-    assert store.loads.under_way() == [LoadInfo("L", 1, rows=3, nbytes=message_bytes(two) + message_bytes(one), prepared=True, idle_s=0.0)]
+    assert store.loads.under_way() == [
+        LoadInfo("L", 1, rows=3, nbytes=message_bytes(two) + message_bytes(one), prepared=True, idle_s=0.0)
+    ]
 
 
 def test_outcomes_are_not_remembered_without_bound(store: MemberStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -457,8 +532,12 @@ def test_a_load_of_keys_deletes_them_at_publication(store: MemberStore, keys_of:
 
 
 @pytest.mark.parametrize(("mode", "keys"), [("delete", False), ("upsert", True)])
-def test_keys_and_rows_are_not_taken_for_each_other(store: MemberStore, keys_of: list[list[int]], batch: Any, mode: str, keys: bool) -> None:
+def test_keys_and_rows_are_not_taken_for_each_other(
+    store: MemberStore, keys_of: list[list[int]], batch: Any, mode: str, keys: bool
+) -> None:
     rows = batch([keys_of[0][0]], 0)
     store.loads.stage("l", 1, 0, 0, rows.select(["k"]) if keys else rows, keys=keys)
-    with pytest.raises(LoadFailedError, match=f"cannot {mode}: a deletion takes keys, and everything else complete rows"):
+    with pytest.raises(
+        LoadFailedError, match=f"cannot {mode}: a deletion takes keys, and everything else complete rows"
+    ):
         store.loads.prepare("l", 1, mode, {0: [0]})

@@ -22,7 +22,10 @@ from secateur.wire import pack, unpack
 
 
 def definition(**types: str) -> TableDef:
-    columns = [Column("id", parse_type("BIGINT"), nullable=False), *(Column(name, parse_type(text)) for name, text in types.items())]
+    columns = [
+        Column("id", parse_type("BIGINT"), nullable=False),
+        *(Column(name, parse_type(text)) for name, text in types.items()),
+    ]
     return TableDef("t", 1, tuple(columns), ("id",), PartitionScheme())
 
 
@@ -52,7 +55,13 @@ CASES: list[tuple[str, list[Any], int | None, Any, Any]] = [
     ("BOOLEAN", [True, False, None, True], 2, False, True),
     ("DATE", [date(2024, 1, 2), None, date(2024, 1, 1), date(2024, 1, 2)], 2, date(2024, 1, 1), date(2024, 1, 2)),
     ("TIME", [time(1), time(2), None, time(1)], 2, time(1), time(2)),
-    ("TIMESTAMP", [datetime(2024, 1, 1), None, None, datetime(2024, 1, 1)], 1, datetime(2024, 1, 1), datetime(2024, 1, 1)),
+    (
+        "TIMESTAMP",
+        [datetime(2024, 1, 1), None, None, datetime(2024, 1, 1)],
+        1,
+        datetime(2024, 1, 1),
+        datetime(2024, 1, 1),
+    ),
     ("UUID", [UUID(int=1).bytes, UUID(int=2).bytes, None, UUID(int=1).bytes], 2, None, None),
     ("INTEGER[]", [[1], [2], None, [1]], None, None, None),
     ("INTERVAL", [pa.MonthDayNano([1, 0, 0]), None, None, None], None, None, None),
@@ -60,7 +69,11 @@ CASES: list[tuple[str, list[Any], int | None, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("type_", "values", "distinct", "minimum", "maximum"), CASES, ids=lambda value: value if isinstance(value, str) else None)
+@pytest.mark.parametrize(
+    ("type_", "values", "distinct", "minimum", "maximum"),
+    CASES,
+    ids=lambda value: value if isinstance(value, str) else None,
+)
 def test_every_type(type_: str, values: list[Any], distinct: int | None, minimum: Any, maximum: Any) -> None:
     table = definition(v=type_)
     hosted = partitions(table, {"id": [1, 2], "v": values[:2]}, {"id": [3, 4], "v": values[2:]})
@@ -68,7 +81,12 @@ def test_every_type(type_: str, values: list[Any], distinct: int | None, minimum
         found = statistics(table, *members)
         assert found.rows == 4
         column = found.columns["v"]
-        assert (column.nulls, column.distinct, column.minimum, column.maximum) == (values.count(None), distinct, minimum, maximum)
+        assert (column.nulls, column.distinct, column.minimum, column.maximum) == (
+            values.count(None),
+            distinct,
+            minimum,
+            maximum,
+        )
         assert column.nbytes > 0
 
 
@@ -95,7 +113,10 @@ def test_values_of_a_large_table_are_estimated_from_some_of_its_rows(monkeypatch
     table = definition(few="INTEGER", many="BIGINT")
     rng = np.random.default_rng(1)
     ids = np.arange(100_000)
-    pieces = [{"id": part, "few": rng.integers(0, 50, len(part)), "many": rng.integers(0, 20_000, len(part))} for part in np.split(ids, 4)]
+    pieces = [
+        {"id": part, "few": rng.integers(0, 50, len(part)), "many": rng.integers(0, 20_000, len(part))}
+        for part in np.split(ids, 4)
+    ]
     hosted = partitions(table, *({name: list(values) for name, values in piece.items()} for piece in pieces))
     found = statistics(table, hosted[:2], hosted[2:])
     assert found.rows == 100_000

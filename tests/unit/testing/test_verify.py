@@ -136,7 +136,9 @@ class Greedy(Passing):
 
 class Inconsistent(Passing):
     def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
-        return self.outbox.offer(batch.cast(pa.schema({"x": pa.int32() if batch["x"].to_pylist() == [3] else pa.int64()})))
+        return self.outbox.offer(
+            batch.cast(pa.schema({"x": pa.int32() if batch["x"].to_pylist() == [3] else pa.int64()}))
+        )
 
 
 class BatchCounting(Passing):
@@ -165,18 +167,29 @@ class Many(ProcessorSupplier):
     ("source", "message"),
     [
         pytest.param(
-            Losing, r"input in one batch, an outbox that refuses each batch once.*\n.*returned True although its offer of 3 rows was refused", id="loses"
+            Losing,
+            r"input in one batch, an outbox that refuses each batch once.*\n.*returned True although its offer of 3"
+            r" rows was refused",
+            id="loses",
         ),
         pytest.param(Changing, "after a refused offer of 4 rows it offered other 5 rows", id="offers another"),
         pytest.param(Stuck, r"complete\(\) returned False 1001 times in a row", id="never ends"),
         pytest.param(Wordless, r"process\(0, 3 rows\) returned None; return True", id="no answer"),
         pytest.param(TableOffering, r"it offered a Table", id="offers a table"),
-        pytest.param(Unclosable, r"close\(\) of a processor that was never initialised raised AttributeError", id="close without init"),
+        pytest.param(
+            Unclosable,
+            r"close\(\) of a processor that was never initialised raised AttributeError",
+            id="close without init",
+        ),
         pytest.param(FailingClose, r"OSError\('half open'\)", id="close fails in the middle"),
         pytest.param(Impatient, r"before done\(\) was true", id="waits for an offload"),
         pytest.param(Greedy, "a second offload", id="two offloads"),
         pytest.param(Inconsistent, "batches of different schemas", id="two schemas"),
-        pytest.param(BatchCounting, r"batches of one row.*\n1 rows came, 1 were expected\n    missing: \(1,\)\n    extra:   \(3,\)", id="depends on batches"),
+        pytest.param(
+            BatchCounting,
+            r"batches of one row.*\n1 rows came, 1 were expected\n    missing: \(1,\)\n    extra:   \(3,\)",
+            id="depends on batches",
+        ),
         pytest.param(TwiceTheSame(), "asked for 2 new processors", id="one processor twice"),
         pytest.param(Many(), "returned a int, which is not a Processor", id="no processor"),
     ],
@@ -197,8 +210,12 @@ def test_a_cooperative_call_may_not_take_long() -> None:
     [
         pytest.param(pa.table({"x": [1, 2]}), False, r"3 rows came, 2 were expected\n    extra:   \(3,\)", id="extra"),
         pytest.param(pa.table({"x": [1, 2, 2, 2, 3]}), False, r"missing: \(2,\) \(2 times\)", id="missing twice"),
-        pytest.param(pa.table({"x": [3, 2, 1]}), True, r"another order: row 0 is \(1,\)\n    expected \(3,\)", id="order"),
-        pytest.param(pa.table({"y": [3, 2, 1]}), False, r"the columns are x: int64\n    expected     y: int64", id="names"),
+        pytest.param(
+            pa.table({"x": [3, 2, 1]}), True, r"another order: row 0 is \(1,\)\n    expected \(3,\)", id="order"
+        ),
+        pytest.param(
+            pa.table({"y": [3, 2, 1]}), False, r"the columns are x: int64\n    expected     y: int64", id="names"
+        ),
         pytest.param(pa.table({"x": [1.0, 2.0, 3.0]}), False, "expected     x: double", id="types"),
     ],
 )

@@ -39,7 +39,14 @@ class Echo:
                 return self.stream(request.args["pieces"], request.args["bytes"])
             case "who":
                 peer = request.peer
-                return Reply({"client": peer.client, "authenticated": peer.authenticated, "id_": peer.connection_id, "role": peer.role.value})
+                return Reply(
+                    {
+                        "client": peer.client,
+                        "authenticated": peer.authenticated,
+                        "id_": peer.connection_id,
+                        "role": peer.role.value,
+                    }
+                )
             case "unsendable":
                 return Reply({"x": object()})
             case "stop":
@@ -121,7 +128,9 @@ def loop() -> Iterator[Loop]:
 
 @pytest.fixture
 def serve(loop: Loop) -> Iterator[Callable[..., FrameServer]]:
-    """``serve(handler, **options)`` starts a server on a free port; it is stopped after the test and must then have no connection left."""
+    """``serve(handler, **options)`` starts a server on a free port; it is stopped after the test and must then have no
+    connection left.
+    """
     servers: list[FrameServer] = []
 
     def start(handler: Handler, **options: Any) -> FrameServer:

@@ -16,14 +16,23 @@ TABLE = pa.table(
         "n": pa.array([1, None, 3]),
         "s": pa.array(["a", "żółć", None]),
         "d": pa.array(["x", "y", "x"]).dictionary_encode(),
-        "u": pa.ExtensionArray.from_storage(pa.uuid(), pa.array([uuid.UUID(int=i).bytes for i in range(3)], pa.binary(16))),
+        "u": pa.ExtensionArray.from_storage(
+            pa.uuid(), pa.array([uuid.UUID(int=i).bytes for i in range(3)], pa.binary(16))
+        ),
         "h": pa.array([10**37, None, -1], pa.decimal128(38, 0)),
         "l": pa.array([[1.0], [], None]),
     }
 )
 
 
-@pytest.mark.parametrize("table", [pytest.param(TABLE, id="rows"), pytest.param(TABLE.slice(1, 1), id="slice"), pytest.param(TABLE.slice(0, 0), id="empty")])
+@pytest.mark.parametrize(
+    "table",
+    [
+        pytest.param(TABLE, id="rows"),
+        pytest.param(TABLE.slice(1, 1), id="slice"),
+        pytest.param(TABLE.slice(0, 0), id="empty"),
+    ],
+)
 def test_a_table_comes_back_as_it_was(table: pa.Table) -> None:
     assert decode_table(encode_table(table)).equals(table)
     assert decode_table(encode_table(table)).schema.equals(table.schema)
@@ -50,7 +59,12 @@ def test_a_misaligned_payload_is_aligned() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [pytest.param(b"", id="empty"), pytest.param(b"hello", id="text"), pytest.param(bytes(encode_table(TABLE))[:-40], id="cut short")]
+    "data",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"hello", id="text"),
+        pytest.param(bytes(encode_table(TABLE))[:-40], id="cut short"),
+    ],
 )
 def test_bytes_that_are_no_table_are_an_error(data: bytes) -> None:
     with pytest.raises(ProtocolError, match=f"a payload of {len(data)} bytes"):
@@ -65,8 +79,17 @@ def test_pieces_become_one_table() -> None:
         decode_tables([encode_table(TABLE), encode_table(TABLE.select(["n"]))])
 
 
-def _raw(kind: pa.DataType, length: int, buffers: list[bytes | None], *, children: list[pa.Array] | None = None, null_count: int = 0) -> pa.Array:
-    return pa.Array.from_buffers(kind, length, [None if data is None else pa.py_buffer(data) for data in buffers], null_count, 0, children)
+def _raw(
+    kind: pa.DataType,
+    length: int,
+    buffers: list[bytes | None],
+    *,
+    children: list[pa.Array] | None = None,
+    null_count: int = 0,
+) -> pa.Array:
+    return pa.Array.from_buffers(
+        kind, length, [None if data is None else pa.py_buffer(data) for data in buffers], null_count, 0, children
+    )
 
 
 def _ints(*values: int, code: str = "i") -> bytes:
@@ -97,14 +120,28 @@ LYING_ARRAYS = {
     "text in a list": _raw(pa.list_(pa.string()), 1, [None, _ints(0, 3)], children=[_BAD_TEXT]),
     "text in a struct": pa.StructArray.from_arrays([_BAD_TEXT], ["x"]),
     "map offset": _raw(
-        pa.map_(pa.string(), pa.int64()), 2, [None, _ints(0, _WILD, 2)], children=[pa.StructArray.from_arrays([_TEXT, pa.array([1, 2])], ["key", "value"])]
+        pa.map_(pa.string(), pa.int64()),
+        2,
+        [None, _ints(0, _WILD, 2)],
+        children=[pa.StructArray.from_arrays([_TEXT, pa.array([1, 2])], ["key", "value"])],
     ),
-    "dictionary index": pa.DictionaryArray.from_buffers(pa.dictionary(pa.int32(), pa.string()), 2, [None, pa.py_buffer(_ints(0, _WILD))], _TEXT),
-    "negative dictionary index": pa.DictionaryArray.from_buffers(pa.dictionary(pa.int32(), pa.string()), 2, [None, pa.py_buffer(_ints(0, -9))], _TEXT),
+    "dictionary index": pa.DictionaryArray.from_buffers(
+        pa.dictionary(pa.int32(), pa.string()), 2, [None, pa.py_buffer(_ints(0, _WILD))], _TEXT
+    ),
+    "negative dictionary index": pa.DictionaryArray.from_buffers(
+        pa.dictionary(pa.int32(), pa.string()), 2, [None, pa.py_buffer(_ints(0, -9))], _TEXT
+    ),
     "text of a dictionary": pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), _BAD_TEXT),
     "run ends that fall": _run_ends_that_fall(),
-    "union child": _raw(pa.sparse_union([pa.field("x", pa.int64())], [0]), 2, [None, bytes([0, 5])], children=[pa.array([1, 2])]),
-    "union offset": _raw(pa.dense_union([pa.field("x", pa.int64())], [0]), 2, [None, bytes([0, 0]), _ints(0, _WILD)], children=[pa.array([1])]),
+    "union child": _raw(
+        pa.sparse_union([pa.field("x", pa.int64())], [0]), 2, [None, bytes([0, 5])], children=[pa.array([1, 2])]
+    ),
+    "union offset": _raw(
+        pa.dense_union([pa.field("x", pa.int64())], [0]),
+        2,
+        [None, bytes([0, 0]), _ints(0, _WILD)],
+        children=[pa.array([1])],
+    ),
     "number of NULLs": _raw(pa.int64(), 8, [b"\x00", _ints(*range(8), code="q")], null_count=1),
     "number of NULLs of a time": _raw(pa.time64("us"), 8, [b"\x00", _ints(*range(8), code="q")], null_count=1),
 }
@@ -120,19 +157,32 @@ def test_an_array_that_contradicts_itself_is_refused(array: pa.Array, ranges: bo
 
 def test_values_out_of_range_are_refused_unless_kernels_made_them() -> None:
     large = (2**127 - 1).to_bytes(16, "little")
-    table = pa.table({"t": pa.array([86_400_000_000]).view(pa.time64("us")), "h": pa.array([large], pa.binary(16)).view(pa.decimal128(38))})
+    table = pa.table(
+        {
+            "t": pa.array([86_400_000_000]).view(pa.time64("us")),
+            "h": pa.array([large], pa.binary(16)).view(pa.decimal128(38)),
+        }
+    )
     with pytest.raises(ProtocolError, match="range"):
         decode_table(encode_table(table))
-    assert decode_table(encode_table(table), ranges=False).column("h").chunk(0).view(pa.binary(16)).to_pylist() == [large]
+    assert decode_table(encode_table(table), ranges=False).column("h").chunk(0).view(pa.binary(16)).to_pylist() == [
+        large
+    ]
 
 
 @pytest.mark.parametrize("codec", ["zstd", "lz4"])
 @pytest.mark.parametrize(
-    "column", [pytest.param(pa.array(["\0" * 100_000_000]), id="rows"), pytest.param(pa.array(["\0" * 100_000_000]).dictionary_encode(), id="dictionary")]
+    "column",
+    [
+        pytest.param(pa.array(["\0" * 100_000_000]), id="rows"),
+        pytest.param(pa.array(["\0" * 100_000_000]).dictionary_encode(), id="dictionary"),
+    ],
 )
 def test_compressed_buffers_are_refused_before_they_are_unpacked(codec: str, column: pa.Array) -> None:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, pa.schema([("s", column.type)]), options=pa.ipc.IpcWriteOptions(compression=codec)) as writer:
+    with pa.ipc.new_stream(
+        sink, pa.schema([("s", column.type)]), options=pa.ipc.IpcWriteOptions(compression=codec)
+    ) as writer:
         writer.write(pa.record_batch([column], ["s"]))
     data = sink.getvalue().to_pybytes()
     assert len(data) < 1_000_000
@@ -145,7 +195,10 @@ def test_compressed_buffers_are_refused_before_they_are_unpacked(codec: str, col
 def test_changed_bytes_never_make_a_table_that_kernels_choke_on() -> None:
     """Whatever single bytes are changed, the stream is refused or can be read to its last value."""
     random = Random(7)
-    streams = [bytes(encode_table(table)) for table in (TABLE, TABLE.slice(1, 1), pa.table({"x": _TEXT, "y": [[{"a": "b"}], []]}))]
+    streams = [
+        bytes(encode_table(table))
+        for table in (TABLE, TABLE.slice(1, 1), pa.table({"x": _TEXT, "y": [[{"a": "b"}], []]}))
+    ]
     read = refused = 0
     for _ in range(3000):
         data = bytearray(random.choice(streams))

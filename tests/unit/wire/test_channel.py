@@ -86,7 +86,9 @@ def test_the_server_learns_who_asks(serve: Serve, echo: Any, channel_to: Any) ->
 
 
 @pytest.mark.parametrize("op", ["orders", "later"])
-def test_an_error_is_raised_as_the_class_it_was_and_the_channel_goes_on(serve: Serve, echo: Any, channel_to: Any, op: str) -> None:
+def test_an_error_is_raised_as_the_class_it_was_and_the_channel_goes_on(
+    serve: Serve, echo: Any, channel_to: Any, op: str
+) -> None:
     channel = channel_to(serve(echo))
     with pytest.raises(UnknownTableError, match=f"no table {op}") as caught:
         channel.request(op, {"fail": True})
@@ -104,7 +106,11 @@ def test_pieces_are_collected_or_streamed(serve: Serve, echo: Any, channel_to: A
     assert answer.header == {"index": 3}
     with pytest.raises(ValueError, match="4 pieces: read parts"):
         _ = answer.payload
-    assert [piece.header for piece in channel.stream("stream", {"pieces": 2, "bytes": 0})] == [{"index": 0}, {"index": 1}, {}]
+    assert [piece.header for piece in channel.stream("stream", {"pieces": 2, "bytes": 0})] == [
+        {"index": 0},
+        {"index": 1},
+        {},
+    ]
 
 
 def test_an_error_in_the_middle_of_a_stream_is_raised_there(serve: Serve, echo: Any, channel_to: Any) -> None:
@@ -127,9 +133,12 @@ def test_while_a_stream_is_read_other_requests_are_refused(serve: Serve, echo: A
 
 
 @pytest.mark.parametrize(
-    ("token", "message"), [pytest.param(None, "none was given: pass token=", id="none"), pytest.param("x", "the token is wrong", id="wrong")]
+    ("token", "message"),
+    [pytest.param(None, "none was given: pass token=", id="none"), pytest.param("x", "the token is wrong", id="wrong")],
 )
-def test_a_bad_token_is_said_every_time(serve: Serve, echo: Any, channel_to: Any, token: str | None, message: str) -> None:
+def test_a_bad_token_is_said_every_time(
+    serve: Serve, echo: Any, channel_to: Any, token: str | None, message: str
+) -> None:
     channel = channel_to(serve(echo, token="secret"), token=token)
     for _ in range(2):
         with pytest.raises(AuthenticationError, match=message):
@@ -150,7 +159,9 @@ def test_an_address_where_nobody_listens(channel_to: Any) -> None:
         pytest.param(b"SC\x09\x02" + bytes(12), "protocol version 9", id="version"),
         pytest.param(b"", "did not answer our hello", id="hang up"),
         pytest.param(b"".join(encode_frame(FrameKind.NOTIFY, {"id": 1})), "answered with a NOTIFY frame", id="kind"),
-        pytest.param(b"".join(encode_frame(FrameKind.RESPONSE, {"id": 44})), "answered request 44 while 1 was asked", id="id"),
+        pytest.param(
+            b"".join(encode_frame(FrameKind.RESPONSE, {"id": 44})), "answered request 44 while 1 was asked", id="id"
+        ),
     ],
 )
 def test_somebody_else_answers(answer: bytes, message: str) -> None:
@@ -160,7 +171,9 @@ def test_somebody_else_answers(answer: bytes, message: str) -> None:
             channel.connect()
 
 
-def test_an_answer_may_take_longer_than_silence_while_the_server_is_at_work(serve: Serve, echo: Any, channel_to: Any, loop: Any) -> None:
+def test_an_answer_may_take_longer_than_silence_while_the_server_is_at_work(
+    serve: Serve, echo: Any, channel_to: Any, loop: Any
+) -> None:
     channel = channel_to(serve(echo, alive_s=0.05), timeout_s=None, silence_s=1.5)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(channel.request, "wait")
@@ -181,14 +194,18 @@ def test_a_server_that_says_nothing_is_lost(serve: Serve, echo: Any, channel_to:
         stopped.set()
 
 
-def test_a_time_out_of_a_request_holds_whatever_signs_of_life_there_are(serve: Serve, echo: Any, channel_to: Any) -> None:
+def test_a_time_out_of_a_request_holds_whatever_signs_of_life_there_are(
+    serve: Serve, echo: Any, channel_to: Any
+) -> None:
     channel = channel_to(serve(echo, alive_s=0.05), timeout_s=2.3, silence_s=2)
     with pytest.raises(DeadlineError, match=r"within 2\.3 s"):
         channel.request("wait")
 
 
 @pytest.mark.parametrize("ops", [(), ("wait",)], ids=["kept", "abandoned"])
-def test_what_is_abandoned_by_its_asker_is_cancelled_if_it_may_be(serve: Serve, echo: Any, channel_to: Any, loop: Any, ops: tuple[str, ...]) -> None:
+def test_what_is_abandoned_by_its_asker_is_cancelled_if_it_may_be(
+    serve: Serve, echo: Any, channel_to: Any, loop: Any, ops: tuple[str, ...]
+) -> None:
     server = serve(echo, abandonable_ops=ops)
     control, other = CallControl(), channel_to(server)
     other.connect()
@@ -215,7 +232,9 @@ def test_a_control_that_was_ended_lets_no_call_begin(serve: Serve, echo: Any, ch
     assert channel.request("echo", {"x": 3}).header == {"x": 3}
 
 
-def test_no_answer_in_time_is_a_deadline_error_and_the_late_answer_is_never_mistaken(serve: Serve, echo: Any, channel_to: Any, loop: Any) -> None:
+def test_no_answer_in_time_is_a_deadline_error_and_the_late_answer_is_never_mistaken(
+    serve: Serve, echo: Any, channel_to: Any, loop: Any
+) -> None:
     channel = channel_to(serve(echo))
     with pytest.raises(DeadlineError, match=r"did not answer 'wait' within 0.05 s"):
         channel.request("wait", timeout_s=0.05)
@@ -223,7 +242,9 @@ def test_no_answer_in_time_is_a_deadline_error_and_the_late_answer_is_never_mist
     assert channel.request("echo", {"x": 5}).header == {"x": 5}
 
 
-def test_a_server_that_goes_is_a_lost_member_and_one_that_comes_back_is_found(serve: Serve, echo: Any, channel_to: Any, loop: Any) -> None:
+def test_a_server_that_goes_is_a_lost_member_and_one_that_comes_back_is_found(
+    serve: Serve, echo: Any, channel_to: Any, loop: Any
+) -> None:
     server = serve(echo)
     channel = channel_to(server)
     with ThreadPoolExecutor(1) as pool:
@@ -238,7 +259,9 @@ def test_a_server_that_goes_is_a_lost_member_and_one_that_comes_back_is_found(se
     assert channel.request("echo", {"x": 5}).header == {"x": 5}
 
 
-def test_a_request_past_the_servers_limits_is_refused_here_and_harms_nothing(serve: Serve, echo: Any, channel_to: Any) -> None:
+def test_a_request_past_the_servers_limits_is_refused_here_and_harms_nothing(
+    serve: Serve, echo: Any, channel_to: Any
+) -> None:
     channel = channel_to(serve(echo, limits=Limits(frame_bytes_max=100, header_bytes_max=100)))
     connection = channel.request("who").header["id_"]
     with pytest.raises(LimitExceededError, match="payload of 101 bytes exceeds the limit of 100"):
@@ -257,7 +280,9 @@ def test_an_answer_past_our_limits_is_an_error(serve: Serve, echo: Any, channel_
     assert channel.request("echo", {"x": 5}).header == {"x": 5}
 
 
-def test_an_interrupted_request_is_never_answered_by_the_next(serve: Serve, echo: Any, channel_to: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_request_is_never_answered_by_the_next(
+    serve: Serve, echo: Any, channel_to: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     channel = channel_to(serve(echo))
     connection = channel.request("who").header["id_"]
     with monkeypatch.context() as patch:
@@ -309,7 +334,9 @@ def test_a_hello_does_not_show_its_secrets() -> None:
     assert "hidden" not in repr(ClusterIdentity(Role.MEMBER, "hidden"))
 
 
-def test_who_proves_to_be_of_the_cluster_has_that_role_and_all_others_are_clients(serve: Serve, echo: Any, channel_to: Any) -> None:
+def test_who_proves_to_be_of_the_cluster_has_that_role_and_all_others_are_clients(
+    serve: Serve, echo: Any, channel_to: Any
+) -> None:
     server = serve(echo, secret="s3cret")
     assert channel_to(server).request("who").header["role"] == "client"
     for role in (Role.MEMBER, Role.CONTROLLER):
@@ -317,8 +344,13 @@ def test_who_proves_to_be_of_the_cluster_has_that_role_and_all_others_are_client
 
 
 @pytest.mark.parametrize("secret", [None, "s3cret"])
-@pytest.mark.parametrize("identity", [ClusterIdentity(Role.MEMBER, "guessed"), ClusterIdentity(Role.CLIENT, "s3cret"), ClusterIdentity(Role.MEMBER, "")])
-def test_a_role_that_is_not_proved_is_refused(serve: Serve, echo: Any, channel_to: Any, secret: str | None, identity: ClusterIdentity) -> None:
+@pytest.mark.parametrize(
+    "identity",
+    [ClusterIdentity(Role.MEMBER, "guessed"), ClusterIdentity(Role.CLIENT, "s3cret"), ClusterIdentity(Role.MEMBER, "")],
+)
+def test_a_role_that_is_not_proved_is_refused(
+    serve: Serve, echo: Any, channel_to: Any, secret: str | None, identity: ClusterIdentity
+) -> None:
     channel = channel_to(serve(echo, secret=secret), identity=identity)
     with pytest.raises(AuthenticationError, match=r"claims to come from a .* of this cluster and does not prove it"):
         channel.request("echo")

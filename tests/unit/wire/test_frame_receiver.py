@@ -30,11 +30,16 @@ class Receiver(FrameReceiver):
 
 
 def sent(sizes: list[int]) -> bytes:
-    return b"".join(b"".join(encode_frame(FrameKind.REQUEST, {"id": number}, bytes([number]) * size)) for number, size in enumerate(sizes))
+    return b"".join(
+        b"".join(encode_frame(FrameKind.REQUEST, {"id": number}, bytes([number]) * size))
+        for number, size in enumerate(sizes)
+    )
 
 
 def receive(receiver: FrameReceiver, data: bytes, read_max: int) -> list[int]:
-    """Do as an event loop does; returns how much was read into each buffer that was longer than a read of small frames."""
+    """Do as an event loop does; returns how much was read into each buffer that was longer than a read of small
+    frames.
+    """
     rest, large = memoryview(data), []
     while rest:
         buffer = receiver.get_buffer(-1)
@@ -51,7 +56,9 @@ def receive(receiver: FrameReceiver, data: bytes, read_max: int) -> list[int]:
 def test_all_frames_arrive(read_max: int) -> None:
     receiver = Receiver()
     receive(receiver, sent(SIZES), read_max)
-    assert [(frame.header, bytes(frame.payload)) for frame in receiver.frames] == [({"id": n}, bytes([n]) * size) for n, size in enumerate(SIZES)]
+    assert [(frame.header, bytes(frame.payload)) for frame in receiver.frames] == [
+        ({"id": n}, bytes([n]) * size) for n, size in enumerate(SIZES)
+    ]
     assert receiver.errors == []
 
 
@@ -79,4 +86,7 @@ def test_what_is_no_frame_ends_it() -> None:
     receiver = Receiver()
     receive(receiver, sent([1]) + b"GET / HTTP/1.1\r\n\r\n" + sent([2]), 1 << 20)
     receive(receiver, sent([3]), 1 << 20)
-    assert ([len(frame.payload) for frame in receiver.frames], [type(error) for error in receiver.errors]) == ([1], [ProtocolError])
+    assert ([len(frame.payload) for frame in receiver.frames], [type(error) for error in receiver.errors]) == (
+        [1],
+        [ProtocolError],
+    )

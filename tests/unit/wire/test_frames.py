@@ -34,7 +34,9 @@ def head(magic: bytes = b"SC", version: int = 1, kind: int = 1, header_bytes: in
 
 def test_the_bytes_of_a_frame_are_these() -> None:
     """The protocol, spelled out: clients in other languages rely on it."""
-    assert joined((FrameKind.REQUEST, {"id": 1, "op": "x"}, b"pay")) == bytes.fromhex("53430101 0a000000 0300000000000000 82a2696401a26f70a178 706179")
+    assert joined((FrameKind.REQUEST, {"id": 1, "op": "x"}, b"pay")) == bytes.fromhex(
+        "53430101 0a000000 0300000000000000 82a2696401a26f70a178 706179"
+    )
 
 
 def test_a_small_frame_is_one_buffer_and_a_large_payload_is_not_copied() -> None:
@@ -103,10 +105,18 @@ REFUSED = [
     pytest.param(b"\x16\x03\x01", "expected a secateur frame", id="tls"),
     pytest.param(head(magic=b"SD"), "expected a secateur frame", id="wrong magic"),
     pytest.param(b"SC\x02", "the peer speaks protocol version 2, this side 1", id="wrong version"),
-    pytest.param(head(kind=9), "frame of kind 9; kinds are 1 REQUEST, 2 RESPONSE, 3 ERROR, 4 NOTIFY, 5 PART", id="wrong kind"),
-    pytest.param(head(header_bytes=1) + b"\x01", "the header of a REQUEST frame is a int; it has to be a map", id="header is no map"),
+    pytest.param(
+        head(kind=9), "frame of kind 9; kinds are 1 REQUEST, 2 RESPONSE, 3 ERROR, 4 NOTIFY, 5 PART", id="wrong kind"
+    ),
+    pytest.param(
+        head(header_bytes=1) + b"\x01",
+        "the header of a REQUEST frame is a int; it has to be a map",
+        id="header is no map",
+    ),
     pytest.param(head(header_bytes=0), "0 bytes that should be one msgpack value", id="no header"),
-    pytest.param(head(header_bytes=2) + b"\xc1\xc1", "2 bytes that should be one msgpack value", id="header is no msgpack"),
+    pytest.param(
+        head(header_bytes=2) + b"\xc1\xc1", "2 bytes that should be one msgpack value", id="header is no msgpack"
+    ),
 ]
 
 
@@ -126,7 +136,9 @@ def test_garbage_is_refused_at_the_first_byte_that_shows_it(data: bytes, message
         pytest.param(head(payload_bytes=2**64 - 1), "frame_bytes_max", 2**64 - 1, id="giant payload"),
     ],
 )
-def test_an_announced_size_past_the_limit_is_refused_before_anything_is_allocated(data: bytes, limit: str, bytes_announced: int) -> None:
+def test_an_announced_size_past_the_limit_is_refused_before_anything_is_allocated(
+    data: bytes, limit: str, bytes_announced: int
+) -> None:
     before = pa.total_allocated_bytes()
     with pytest.raises(LimitExceededError, match=f"{bytes_announced} bytes exceeds the limit.*{limit}") as caught:
         list(FrameDecoder(TIGHT).feed(data))

@@ -206,7 +206,12 @@ async def test_a_wrong_token_is_said() -> None:
         pytest.param(b"HTTP/1.1 400 Bad Request\r\n\r\n", "expected a secateur frame", ProtocolError, id="http"),
         pytest.param(None, "did not answer our hello", UnreachableError, id="hang up"),
         pytest.param(b"", "did not answer our hello", UnreachableError, id="silence"),
-        pytest.param(b"".join(encode_frame(FrameKind.NOTIFY, {"id": 1})), "sent a NOTIFY frame to the side that asks", ProtocolError, id="kind"),
+        pytest.param(
+            b"".join(encode_frame(FrameKind.NOTIFY, {"id": 1})),
+            "sent a NOTIFY frame to the side that asks",
+            ProtocolError,
+            id="kind",
+        ),
     ],
 )
 def test_somebody_else_answers(answer: bytes | None, message: str, error: type[Exception]) -> None:

@@ -48,7 +48,9 @@ class Raw:
             data = self.socket.recv(1 << 16)
             if not data:
                 raise EOFError
-            self.frames.extend(frame for frame in self.decoder.feed(data) if frame.kind is not FrameKind.ALIVE)  # these come when a test takes long
+            self.frames.extend(
+                frame for frame in self.decoder.feed(data) if frame.kind is not FrameKind.ALIVE
+            )  # these come when a test takes long
         return self.frames.pop(0)
 
     def ended(self) -> bool:
@@ -72,18 +74,47 @@ def alive(server: FrameServer, **options: Any) -> bool:
 GARBAGE = [
     pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "ProtocolError", "expected a secateur frame", id="http"),
     pytest.param(b"SC\x07\x01" + bytes(12), "ProtocolError", "protocol version 7", id="version"),
-    pytest.param(struct.pack("<2sBBIQ", b"SC", 1, 1, 2**31, 0), "LimitExceededError", "a frame header of 2147483648 bytes", id="giant header"),
-    pytest.param(struct.pack("<2sBBIQ", b"SC", 1, 1, 1, 2**63), "LimitExceededError", "a frame payload of 9223372036854775808 bytes", id="giant payload"),
-    pytest.param(struct.pack("<2sBBIQ", b"SC", 1, 1, 4, 0) + b"\xc1" * 4, "ProtocolError", "should be one msgpack value", id="header"),
-    pytest.param(b"".join(encode_frame(FrameKind.RESPONSE, {"id": 1})), "ProtocolError", "a client may not send RESPONSE", id="response"),
-    pytest.param(b"".join(encode_frame(FrameKind.REQUEST, {"id": "x", "op": "hello"})), "ProtocolError", "integer id and a string op; got id 'x'", id="id"),
-    pytest.param(b"".join(encode_frame(FrameKind.REQUEST, {"id": 1})), "ProtocolError", "got id 1, op None", id="no op"),
+    pytest.param(
+        struct.pack("<2sBBIQ", b"SC", 1, 1, 2**31, 0),
+        "LimitExceededError",
+        "a frame header of 2147483648 bytes",
+        id="giant header",
+    ),
+    pytest.param(
+        struct.pack("<2sBBIQ", b"SC", 1, 1, 1, 2**63),
+        "LimitExceededError",
+        "a frame payload of 9223372036854775808 bytes",
+        id="giant payload",
+    ),
+    pytest.param(
+        struct.pack("<2sBBIQ", b"SC", 1, 1, 4, 0) + b"\xc1" * 4,
+        "ProtocolError",
+        "should be one msgpack value",
+        id="header",
+    ),
+    pytest.param(
+        b"".join(encode_frame(FrameKind.RESPONSE, {"id": 1})),
+        "ProtocolError",
+        "a client may not send RESPONSE",
+        id="response",
+    ),
+    pytest.param(
+        b"".join(encode_frame(FrameKind.REQUEST, {"id": "x", "op": "hello"})),
+        "ProtocolError",
+        "integer id and a string op; got id 'x'",
+        id="id",
+    ),
+    pytest.param(
+        b"".join(encode_frame(FrameKind.REQUEST, {"id": 1})), "ProtocolError", "got id 1, op None", id="no op"
+    ),
 ]
 
 
 @pytest.mark.parametrize("greeted", [False, True], ids=["first", "after hello"])
 @pytest.mark.parametrize(("data", "error", "message"), GARBAGE)
-def test_garbage_gets_a_reason_and_the_server_lives(serve: Serve, echo: Any, data: bytes, error: str, message: str, greeted: bool) -> None:
+def test_garbage_gets_a_reason_and_the_server_lives(
+    serve: Serve, echo: Any, data: bytes, error: str, message: str, greeted: bool
+) -> None:
     server = serve(echo)
     with Raw(server) as raw:
         if greeted:
@@ -106,7 +137,9 @@ def test_random_garbage_never_harms_the_server(serve: Serve, echo: Any) -> None:
             damaged = bytearray(good)
             for _ in range(chance.randint(1, 3)):
                 damaged[chance.randrange(len(damaged))] = chance.randrange(256)
-            data = chance.choice([chance.randbytes(chance.randint(1, 300)), good[: chance.randrange(len(good))], bytes(damaged)])
+            data = chance.choice(
+                [chance.randbytes(chance.randint(1, 300)), good[: chance.randrange(len(good))], bytes(damaged)]
+            )
             with Raw(server) as raw:
                 if chance.random() < 0.5:
                     raw.greet()
@@ -122,13 +155,23 @@ def test_random_garbage_never_harms_the_server(serve: Serve, echo: Any) -> None:
         pytest.param({}, "AuthenticationError", "asks for a token and none was given", id="none"),
         pytest.param({"token": "Secret"}, "AuthenticationError", "the token is wrong", id="wrong"),
         pytest.param({"token": 5}, "AuthenticationError", "the token is wrong", id="not text"),
-        pytest.param({"token": "secret", "protocol": 2}, "ProtocolError", "the hello asks for protocol version 2, this side speaks 1", id="version"),
         pytest.param(
-            {"token": "secret", "op": "echo"}, "AuthenticationError", "the first request of a connection has to be 'hello', got 'echo'", id="no hello"
+            {"token": "secret", "protocol": 2},
+            "ProtocolError",
+            "the hello asks for protocol version 2, this side speaks 1",
+            id="version",
+        ),
+        pytest.param(
+            {"token": "secret", "op": "echo"},
+            "AuthenticationError",
+            "the first request of a connection has to be 'hello', got 'echo'",
+            id="no hello",
         ),
     ],
 )
-def test_without_a_good_hello_nothing_is_served(serve: Serve, echo: Any, hello: dict[str, Any], error: str, message: str) -> None:
+def test_without_a_good_hello_nothing_is_served(
+    serve: Serve, echo: Any, hello: dict[str, Any], error: str, message: str
+) -> None:
     server = serve(echo, token="secret")
     with Raw(server) as raw:
         kind, request_id, name, text = refusal(raw.greet(**hello))
@@ -172,7 +215,11 @@ def test_who_says_nothing_is_disconnected(serve: Serve, echo: Any) -> None:
 
 def test_the_hello_says_what_the_handler_adds_and_the_limits(serve: Serve, echo: Any) -> None:
     with Raw(serve(echo, limits=Limits(frame_bytes_max=5, header_bytes_max=500))) as raw:
-        assert raw.greet().header == {"id": 1, "cluster_id": "c1", "limits": {"frame_bytes_max": 5, "header_bytes_max": 500}}
+        assert raw.greet().header == {
+            "id": 1,
+            "cluster_id": "c1",
+            "limits": {"frame_bytes_max": 5, "header_bytes_max": 500},
+        }
 
 
 def test_one_connection_too_many_is_told_so(serve: Serve, echo: Any) -> None:
@@ -294,11 +341,15 @@ def test_one_request_too_many_in_flight_is_refused_and_the_others_finish(serve: 
         pytest.param("t", "UnknownTableError", "no table t", id="ours"),
         pytest.param("bug", "InternalError", "ZeroDivisionError: a bug in the handler", id="not ours"),
         pytest.param("nonsense", "InternalError", "TypeError", id="no reply"),
-        pytest.param("unsendable", "SerializationError", "builtins.object does not travel", id="reply that does not travel"),
+        pytest.param(
+            "unsendable", "SerializationError", "builtins.object does not travel", id="reply that does not travel"
+        ),
         pytest.param("bad details", "InternalError", "it was: no table t", id="error that does not travel"),
     ],
 )
-def test_an_exception_is_an_error_frame_and_the_connection_goes_on(serve: Serve, echo: Any, caplog: Any, op: str, error: str, message: str) -> None:
+def test_an_exception_is_an_error_frame_and_the_connection_goes_on(
+    serve: Serve, echo: Any, caplog: Any, op: str, error: str, message: str
+) -> None:
     caplog.set_level(logging.CRITICAL)
     with Raw(serve(echo)) as raw:
         raw.greet()
@@ -313,8 +364,14 @@ def test_an_exception_is_an_error_frame_and_the_connection_goes_on(serve: Serve,
 def test_requests_that_come_together_are_answered_in_order(serve: Serve, echo: Any) -> None:
     with Raw(serve(echo)) as raw:
         raw.greet()
-        raw.socket.sendall(b"".join(b"".join(encode_frame(FrameKind.REQUEST, {"id": i, "op": "echo"}, b"x" * i)) for i in range(2, 500)))
-        assert [(f.header["id"], len(f.payload)) for f in (raw.read() for _ in range(2, 500))] == [(i, i) for i in range(2, 500)]
+        raw.socket.sendall(
+            b"".join(
+                b"".join(encode_frame(FrameKind.REQUEST, {"id": i, "op": "echo"}, b"x" * i)) for i in range(2, 500)
+            )
+        )
+        assert [(f.header["id"], len(f.payload)) for f in (raw.read() for _ in range(2, 500))] == [
+            (i, i) for i in range(2, 500)
+        ]
 
 
 def test_notifications_arrive_in_order_and_a_failing_one_is_logged(serve: Serve, echo: Any, caplog: Any) -> None:
@@ -329,7 +386,9 @@ def test_notifications_arrive_in_order_and_a_failing_one_is_logged(serve: Serve,
 
 
 def test_a_peer_that_does_not_read_is_not_answered_without_bound(serve: Serve, echo: Any) -> None:
-    """It asks for 100 MB and reads nothing: the server stops reading its requests until it reads again, and then nothing is lost."""
+    """It asks for 100 MB and reads nothing: the server stops reading its requests until it reads again, and then
+    nothing is lost.
+    """
     server = serve(echo, limits=Limits(write_buffer_bytes_max=1 << 16))
     pieces, piece_bytes = 100, 1 << 20
     with Raw(server) as raw:
@@ -351,8 +410,14 @@ def test_requests_of_a_peer_that_does_not_read_wait_their_turn(serve: Serve, ech
     count, payload = 60, bytes(1 << 20)
     with Raw(serve(echo, limits=Limits(write_buffer_bytes_max=1 << 16))) as raw:
         raw.greet()
-        raw.send(FrameKind.REQUEST, {"id": 2, "op": "echo"}, payload * 16)  # more than the sockets' buffers hold: the answer is stuck
-        raw.socket.sendall(b"".join(b"".join(encode_frame(FrameKind.REQUEST, {"id": i, "op": "echo"}, b"x" * 1000)) for i in range(3, count)))
+        raw.send(
+            FrameKind.REQUEST, {"id": 2, "op": "echo"}, payload * 16
+        )  # more than the sockets' buffers hold: the answer is stuck
+        raw.socket.sendall(
+            b"".join(
+                b"".join(encode_frame(FrameKind.REQUEST, {"id": i, "op": "echo"}, b"x" * 1000)) for i in range(3, count)
+            )
+        )
         assert len(raw.read().payload) == 16 << 20
         assert [raw.read().header["id"] for _ in range(3, count)] == list(range(3, count))
 

@@ -68,12 +68,20 @@ def test_a_value_comes_back_as_it_was(value: object) -> None:
         pytest.param(np.bool_(True), True, id="bool"),
         pytest.param(np.str_("x"), "x", id="str"),
         pytest.param(np.datetime64("2024-01-01"), date(2024, 1, 1), id="datetime64[D]"),
-        pytest.param(np.datetime64("2024-01-01T00:00:00.000001", "us"), datetime(2024, 1, 1, 0, 0, 0, 1), id="datetime64[us]"),
-        pytest.param(np.datetime64("2024-01-01T00:00:00.000001000", "ns"), datetime(2024, 1, 1, 0, 0, 0, 1), id="datetime64[ns]"),
+        pytest.param(
+            np.datetime64("2024-01-01T00:00:00.000001", "us"), datetime(2024, 1, 1, 0, 0, 0, 1), id="datetime64[us]"
+        ),
+        pytest.param(
+            np.datetime64("2024-01-01T00:00:00.000001000", "ns"), datetime(2024, 1, 1, 0, 0, 0, 1), id="datetime64[ns]"
+        ),
         pytest.param(np.datetime64("NaT", "us"), None, id="NaT"),
         pytest.param(np.timedelta64(5, "ns"), timedelta(0), id="timedelta64[ns]"),
         pytest.param(np.timedelta64(5, "s"), timedelta(seconds=5), id="timedelta64[s]"),
-        pytest.param(datetime(2024, 1, 1, 1, tzinfo=timezone(timedelta(hours=2))), datetime(2023, 12, 31, 23, tzinfo=UTC), id="a zone becomes UTC"),
+        pytest.param(
+            datetime(2024, 1, 1, 1, tzinfo=timezone(timedelta(hours=2))),
+            datetime(2023, 12, 31, 23, tzinfo=UTC),
+            id="a zone becomes UTC",
+        ),
         pytest.param(bytearray(b"ab"), b"ab", id="bytearray"),
         pytest.param(memoryview(b"ab"), b"ab", id="memoryview"),
     ],
@@ -142,7 +150,9 @@ PLAIN = st.recursive(
     | st.datetimes()
     | st.datetimes(timezones=st.just(UTC))
     | st.timedeltas()
-    | st.builds(Decimal, st.tuples(st.integers(0, 1), st.lists(st.integers(0, 9), max_size=40).map(tuple), st.integers(-40, 40)))
+    | st.builds(
+        Decimal, st.tuples(st.integers(0, 1), st.lists(st.integers(0, 9), max_size=40).map(tuple), st.integers(-40, 40))
+    )
     | st.uuids(),
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(), inner, max_size=5),
     max_leaves=20,
@@ -188,5 +198,9 @@ def test_elements_are_counted_over_all_lists() -> None:
 
 
 def test_many_values_that_a_statement_may_have_are_read() -> None:
-    values = {"params": [[Decimal(number), date(2024, 1, 1)] for number in range(50_000)], "ids": list(range(1_000_000)), "s": "x" * 100_000}
+    values = {
+        "params": [[Decimal(number), date(2024, 1, 1)] for number in range(50_000)],
+        "ids": list(range(1_000_000)),
+        "s": "x" * 100_000,
+    }
     assert unpack(pack(values)) == values

@@ -1,8 +1,10 @@
-"""Grouping and aggregates of the arrow kernel, compiled once: sums and counts by Arrow, finished as DuckDB defines the result.
+"""Grouping and aggregates of the arrow kernel, compiled once: sums and counts by Arrow, finished as DuckDB defines the
+result.
 
-What DuckDB 2.0 computes, found by comparison with it: ``sum`` of integers is exact (HUGEINT) and of DECIMAL(p,s) is DECIMAL(38,s); ``avg`` of both is the
-DOUBLE of the sum divided by the count. Arrow's sums wrap round in silence, so each sum is first bounded by the extremes of its argument times the number of
-rows; a sum that might pass its accumulator, and an average whose sum no DOUBLE holds, goes to DuckDB. Sums of DOUBLE are taken in another order than
+What DuckDB 2.0 computes, found by comparison with it: ``sum`` of integers is exact (HUGEINT) and of DECIMAL(p,s) is
+DECIMAL(38,s); ``avg`` of both is the DOUBLE of the sum divided by the count. Arrow's sums wrap round in silence, so
+each sum is first bounded by the extremes of its argument times the number of rows; a sum that might pass its
+accumulator, and an average whose sum no DOUBLE holds, goes to DuckDB. Sums of DOUBLE are taken in another order than
 DuckDB's: they agree to 1e-12 of the sum of the absolute values.
 """
 
@@ -43,13 +45,17 @@ _SCALAR: Final = {"sum": pc.get_function("sum"), "min": pc.get_function("min"), 
 
 @dataclass(frozen=True, slots=True)
 class _Primitive:
-    """What Arrow computes: ``count_all`` (argument None), ``count``, ``sum``, ``min`` or ``max`` of the argument at a position."""
+    """What Arrow computes: ``count_all`` (argument None), ``count``, ``sum``, ``min`` or ``max`` of the argument at a
+    position.
+    """
 
     name: str
     argument: int | None
 
 
-def compile_aggregation(keys: Sequence[Expression], aggregates: Sequence[ArrowAggregate], *, threads: bool = True) -> Aggregator:
+def compile_aggregation(
+    keys: Sequence[Expression], aggregates: Sequence[ArrowAggregate], *, threads: bool = True
+) -> Aggregator:
     """Turn group keys and aggregates into a closure.
 
     Args:
@@ -57,7 +63,8 @@ def compile_aggregation(keys: Sequence[Expression], aggregates: Sequence[ArrowAg
         aggregates: What is computed for each group.
         threads: Whether many rows are grouped by several threads.
 
-    The closure raises InexactError where DuckDB has to answer. Cost: about 10 us for three aggregates of a hundred rows without keys, 50 us with.
+    The closure raises InexactError where DuckDB has to answer. Cost: about 10 us for three aggregates of a hundred rows
+    without keys, 50 us with.
     """
     arguments = list(dict.fromkeys(aggregate.argument for aggregate in aggregates if aggregate.argument is not None))
     evaluators = [compile_expression(argument) for argument in arguments]
@@ -65,14 +72,20 @@ def compile_aggregation(keys: Sequence[Expression], aggregates: Sequence[ArrowAg
     needed = [_primitives(aggregate, arguments) for aggregate in aggregates]
     primitives = list(dict.fromkeys(primitive for some in needed for primitive in some))
     finishers = [_finisher(aggregate) for aggregate in aggregates]
-    compute = _compile_grouped(keys, primitives, [argument.type for argument in arguments], threads=threads) if keys else _compile_global(primitives)
+    compute = (
+        _compile_grouped(keys, primitives, [argument.type for argument in arguments], threads=threads)
+        if keys
+        else _compile_global(primitives)
+    )
 
     def aggregate_rows(scope: EvaluationContext, row_count: int) -> Mapping[str, Any]:
         values = [evaluator(scope) for evaluator in evaluators]
         for guard in guards:
             guard(values, row_count)
         groups, computed = compute(scope, values, row_count)
-        finished = (finish(*(computed[primitive] for primitive in some)) for finish, some in zip(finishers, needed, strict=True))
+        finished = (
+            finish(*(computed[primitive] for primitive in some)) for finish, some in zip(finishers, needed, strict=True)
+        )
         return {slot_name(position): column for position, column in enumerate([*groups, *finished])}
 
     return aggregate_rows
@@ -102,7 +115,9 @@ def _compile_global(primitives: Sequence[_Primitive]) -> Callable[[EvaluationCon
 def _compile_grouped(
     keys: Sequence[Expression], primitives: Sequence[_Primitive], types: Sequence[SqlType], *, threads: bool
 ) -> Callable[[EvaluationContext, Sequence[Any], int], Computed]:
-    """Arrow's hash aggregation over a table of the keys and arguments; the node that says what to compute is built once."""
+    """Arrow's hash aggregation over a table of the keys and arguments; the node that says what to compute is built
+    once.
+    """
     key_names = [f"k{position}" for position in range(len(keys))]
     evaluators: list[Evaluator] = [compile_expression(key) for key in keys]
     schema = pa.schema(
@@ -120,11 +135,15 @@ def _compile_grouped(
     def compute(scope: EvaluationContext, values: Sequence[Any], row_count: int) -> Computed:
         key_columns = [evaluator(scope) for evaluator in evaluators]
         source = pa.Table.from_arrays([*key_columns, *values], schema=schema)
-        declaration = acero.Declaration.from_sequence([acero.Declaration("table_source", acero.TableSourceNodeOptions(source)), node])
+        declaration = acero.Declaration.from_sequence(
+            [acero.Declaration("table_source", acero.TableSourceNodeOptions(source)), node]
+        )
         result = declaration.to_table(use_threads=threads and row_count >= _THREADED_ROWS_MIN).combine_chunks()
         columns = [column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in result.columns]
         named = dict(zip(result.column_names, columns, strict=True))
-        return [named[name] for name in key_names], {primitive: named[f"r{position}"] for position, primitive in enumerate(primitives)}
+        return [named[name] for name in key_names], {
+            primitive: named[f"r{position}"] for position, primitive in enumerate(primitives)
+        }
 
     return compute
 
@@ -141,7 +160,9 @@ def _primitives(aggregate: ArrowAggregate, arguments: Sequence[Expression]) -> l
 
 
 def _guard(arguments: Sequence[Expression]) -> Callable[[ArrowAggregate], Callable[[Sequence[Any], int], None] | None]:
-    """Per aggregate: a check that raises InexactError when Arrow's answer might not be DuckDB's; None when it always is."""
+    """Per aggregate: a check that raises InexactError when Arrow's answer might not be DuckDB's; None when it always
+    is.
+    """
 
     def guard(aggregate: ArrowAggregate) -> Callable[[Sequence[Any], int], None] | None:
         if aggregate.argument is None or aggregate.function is AggregateFunction.COUNT:
@@ -201,7 +222,10 @@ def _finisher(aggregate: ArrowAggregate) -> Callable[..., pa.Array]:
 
 
 def _widened(sums: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Sums in the type of the aggregate. A few of them are converted one by one: Arrow's cast to DECIMAL costs 50 us to start."""
+    """Sums in the type of the aggregate.
+
+    A few of them are converted one by one: Arrow's cast to DECIMAL costs 50 us to start.
+    """
     return pa.array(sums.to_pylist(), wanted) if len(sums) <= _FEW_GROUPS_MAX else sums.cast(wanted)
 
 
@@ -210,7 +234,13 @@ def _average(sums: pa.Array, counts: pa.Array) -> pa.Array:
     if len(sums) <= _FEW_GROUPS_MAX and not pa.types.is_decimal(sums.type):
         few = sums.to_pylist()
         if pa.types.is_floating(sums.type) or all(value is None or abs(value) <= DOUBLE_INTEGER_MAX for value in few):
-            return pa.array([None if value is None else value / count for value, count in zip(few, counts.to_pylist(), strict=True)], pa.float64())
+            return pa.array(
+                [
+                    None if value is None else value / count
+                    for value, count in zip(few, counts.to_pylist(), strict=True)
+                ],
+                pa.float64(),
+            )
     missing = sums.is_null().to_numpy(zero_copy_only=False)
     if pa.types.is_decimal(sums.type):
         sums = to_double(sums)

@@ -1,7 +1,7 @@
 """Expressions of the arrow kernel, compiled once to closures over Arrow arrays.
 
-Two things differ between Arrow's functions and SQL as DuckDB has it, and are dealt with here: NaN is a value, equal to itself and greater than every other
-number; and a NULL in or against an IN list is neither in nor out of it.
+Two things differ between Arrow's functions and SQL as DuckDB has it, and are dealt with here: NaN is a value, equal to
+itself and greater than every other number; and a NULL in or against an IN list is neither in nor out of it.
 """
 
 from __future__ import annotations
@@ -72,7 +72,10 @@ _IS_IN: Final = pc.get_function("is_in")
 _IF_ELSE: Final = pc.get_function("if_else")
 _CAST: Final = pc.get_function("cast")
 _NULL_BOOLEAN: Final = pa.scalar(None, pa.bool_())
-_NAN_OK_FLIP: Final = {ScalarFunction.GREATER: ScalarFunction.LESS_EQUAL, ScalarFunction.GREATER_EQUAL: ScalarFunction.LESS}
+_NAN_OK_FLIP: Final = {
+    ScalarFunction.GREATER: ScalarFunction.LESS_EQUAL,
+    ScalarFunction.GREATER_EQUAL: ScalarFunction.LESS,
+}
 
 
 def compile_expression(expression: Expression) -> Evaluator:
@@ -157,7 +160,11 @@ def _compile_in(call: CallExpression) -> Evaluator:
             return pc.SetLookupOptions(items[0](scope), skip_nulls=True)
         return pc.SetLookupOptions(pa.array([item(scope).as_py() for item in items], type_), skip_nulls=True)
 
-    fixed = options(EvaluationContext({}, ())) if all(isinstance(item, ConstantExpression) for item in call.arguments[1:]) else None
+    fixed = (
+        options(EvaluationContext({}, ()))
+        if all(isinstance(item, ConstantExpression) for item in call.arguments[1:])
+        else None
+    )
 
     def evaluate(scope: EvaluationContext) -> Datum:
         values = needle(scope)
@@ -172,7 +179,7 @@ def _compile_cast(call: CallExpression) -> Evaluator:
     if call.type.is_float and given.kind in (TypeKind.HUGEINT, TypeKind.DECIMAL):
         return lambda scope: to_double(inner(scope))
     wanted = compute_type(call.type)
-    # Between integers a value out of range is an error, as in DuckDB. To DOUBLE, "safe" would refuse a BIGINT that has to be rounded; DuckDB rounds it, to
-    # nearest as the processor does.
+    # Between integers a value out of range is an error, as in DuckDB. To DOUBLE, "safe" would refuse a BIGINT that has
+    # to be rounded; DuckDB rounds it, to nearest as the processor does.
     options = pc.CastOptions.unsafe(wanted) if call.type.is_float else pc.CastOptions.safe(wanted)
     return lambda scope: _CAST.call([inner(scope)], options)

@@ -1,4 +1,6 @@
-"""Which Python values are values of a SQL type exactly, so that comparing them with a column needs no cast that only DuckDB knows."""
+"""Which Python values are values of a SQL type exactly, so that comparing them with a column needs no cast that only
+DuckDB knows.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ __all__ = ["LISTED_CLASSES", "InexactError", "compute_type", "exact_array", "exa
 #: Every integer up to here is a FLOAT and a DOUBLE. Past it, DuckDB rounds an integer that meets a FLOAT column.
 _INTEGER_IN_FLOAT_MAX: Final = 2**24
 
-#: Types of which a list needs no look at each value: Arrow itself refuses what is out of range. By kind, the class that all values have.
+#: Types of which a list needs no look at each value: Arrow itself refuses what is out of range. By kind, the class that
+#: all values have.
 LISTED_CLASSES: Final[dict[TypeKind, type]] = {
     **dict.fromkeys((TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT), int),
     **dict.fromkeys((TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER, TypeKind.UBIGINT), int),
@@ -31,7 +34,9 @@ class InexactError(Exception):
 
 
 def compute_type(type_: SqlType) -> pa.DataType:
-    """The Arrow type in which the kernel computes: that of the column, but raw bytes for UUID, for which Arrow has no functions."""
+    """The Arrow type in which the kernel computes: that of the column, but raw bytes for UUID, for which Arrow has no
+    functions.
+    """
     return pa.binary(16) if type_.kind is TypeKind.UUID else type_.arrow
 
 
@@ -51,12 +56,17 @@ def exact_scalar(value: Any, type_: SqlType) -> pa.Scalar:
         value = float(value)
     try:
         return pa.scalar(value, compute_type(type_))
-    except (pa.ArrowException, ValueError, OverflowError) as error:  # a lone surrogate, a year that 64-bit microseconds cannot hold
+    except (
+        pa.ArrowException,
+        ValueError,
+        OverflowError,
+    ) as error:  # a lone surrogate, a year that 64-bit microseconds cannot hold
         raise InexactError(f"{value!r} is not a {type_}: {error}") from error
 
 
 def exact_array(values: Any, type_: SqlType) -> pa.Array:
-    """The Arrow array of a list of one or more values, each as in :func:`exact_scalar`, of a type of :data:`LISTED_CLASSES`.
+    """The Arrow array of a list of one or more values, each as in :func:`exact_scalar`, of a type of
+    :data:`LISTED_CLASSES`.
 
     Raises:
         InexactError: It is no list, has no elements, or one of them is not of the type as it is.
@@ -70,7 +80,9 @@ def exact_array(values: Any, type_: SqlType) -> pa.Array:
 
 
 def _belongs(value: Any, type_: SqlType) -> bool:
-    """Whether a value is of the type's own class and range; ``type(...) is`` keeps out bool for int, datetime for date, and numpy's."""
+    """Whether a value is of the type's own class and range; ``type(...) is`` keeps out bool for int, datetime for date,
+    and numpy's.
+    """
     match type_.kind:
         case TypeKind.HUGEINT:
             return type(value) is int and abs(value) < 10**38
@@ -87,9 +99,13 @@ def _belongs(value: Any, type_: SqlType) -> bool:
             low, high = type_.integer_range
             return type(value) is int and low <= value <= high
         case TypeKind.FLOAT | TypeKind.DOUBLE:
-            return (type(value) is float and value == value) or (type(value) is int and abs(value) <= _INTEGER_IN_FLOAT_MAX)
+            return (type(value) is float and value == value) or (
+                type(value) is int and abs(value) <= _INTEGER_IN_FLOAT_MAX
+            )
         case TypeKind.DECIMAL:
-            return (type(value) is int or (type(value) is Decimal and value.is_finite())) and fits(value, type_.precision, type_.scale)
+            return (type(value) is int or (type(value) is Decimal and value.is_finite())) and fits(
+                value, type_.precision, type_.scale
+            )
         case TypeKind.BOOLEAN:
             return type(value) is bool
         case TypeKind.VARCHAR:

@@ -1,6 +1,7 @@
 """Expressions of the arrow kernel: four kinds of node, each with its SQL type, pure data that travels as nested lists.
 
-Only what can be evaluated exactly as DuckDB does has a node here; ``planner/fragments/arrow_compiler.py`` decides what becomes one.
+Only what can be evaluated exactly as DuckDB does has a node here; ``planner/fragments/arrow_compiler.py`` decides what
+becomes one.
 """
 
 from __future__ import annotations
@@ -27,7 +28,11 @@ __all__ = [
 
 
 class ScalarFunction(Enum):
-    """What a :class:`CallExpression` computes. NULL in gives NULL out, but for AND and OR (three-valued logic), IS_NULL, COALESCE, and IN, which is as a chain of OR."""
+    """What a :class:`CallExpression` computes.
+
+    NULL in gives NULL out, but for AND and OR (three-valued logic), IS_NULL, COALESCE, and IN, which is as a chain of
+    OR.
+    """
 
     EQUAL = "="
     NOT_EQUAL = "<>"
@@ -40,7 +45,9 @@ class ScalarFunction(Enum):
     NOT = "not"
     IS_NULL = "is_null"
     IN = "in"
-    """The first argument is in the list of the others, which are constants and parameters of its type, or one :class:`ParameterListExpression`."""
+    """The first argument is in the list of the others, which are constants and parameters of its type, or one
+    :class:`ParameterListExpression`.
+    """
     ADD = "+"
     SUBTRACT = "-"
     MULTIPLY = "*"
@@ -82,7 +89,9 @@ class ParameterExpression:
 
 @dataclass(frozen=True, slots=True)
 class ParameterListExpression:
-    """The elements of ``$number``, a list of one or more values that each have to be one of ``type`` exactly; any other value sends the call to DuckDB."""
+    """The elements of ``$number``, a list of one or more values that each have to be one of ``type`` exactly; any other
+    value sends the call to DuckDB.
+    """
 
     number: int
     type: SqlType

@@ -1,7 +1,8 @@
 """A fragment for the arrow kernel: one pass over one relation, stage by stage, as pure data.
 
-``WHERE -> GROUP BY and aggregates -> HAVING -> outputs -> DISTINCT -> ORDER BY -> OFFSET, LIMIT``. Without aggregation the outputs read the relation's
-columns. With it, they read the group keys and then the aggregates, which are columns named by their position: ``#0``, ``#1`` and so on (:func:`slot_name`).
+``WHERE -> GROUP BY and aggregates -> HAVING -> outputs -> DISTINCT -> ORDER BY -> OFFSET, LIMIT``. Without aggregation
+the outputs read the relation's columns. With it, they read the group keys and then the aggregates, which are columns
+named by their position: ``#0``, ``#1`` and so on (:func:`slot_name`).
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class ArrowAggregate:
 
 @dataclass(frozen=True, slots=True)
 class OrderTerm:
-    """One ORDER BY term over the same columns as the outputs, or, under DISTINCT, over the outputs as ``#0``, ``#1``."""
+    """One ORDER BY term over the same columns as the outputs, or, under DISTINCT, over the outputs as ``#0``,
+    ``#1``.
+    """
 
     expression: Expression
     descending: bool = False
@@ -59,7 +62,8 @@ class ArrowFragment:
     Attributes:
         outputs: Name and expression of each result column.
         where: Rows for which it is true are read; None for all.
-        keys: Group keys; empty with aggregates for one group of all rows (which exists even without rows); None without aggregation.
+        keys: Group keys; empty with aggregates for one group of all rows (which exists even without rows); None without
+            aggregation.
         aggregates: What is computed for each group.
         having: Groups for which it is true are kept, over ``#0``, ``#1``.
         distinct: Whether equal result rows are merged.
@@ -77,7 +81,8 @@ class ArrowFragment:
     order: tuple[OrderTerm, ...] = ()
     limit: Expression | None = None
     offset: Expression | None = None
-    #: The closure that the kernel compiled from this value. A memo beside the value: looking it up by value would hash the whole tree in each call.
+    #: The closure that the kernel compiled from this value. A memo beside the value: looking it up by value would hash
+    #: the whole tree in each call.
     program: Any = field(default=None, init=False, compare=False, repr=False)
 
     @property
@@ -105,10 +110,16 @@ class ArrowFragment:
             outputs=tuple((name, from_wire(expression)) for name, expression in data["outputs"]),
             where=_read(data["where"]),
             keys=None if data["keys"] is None else tuple(map(from_wire, data["keys"])),
-            aggregates=tuple(ArrowAggregate(AggregateFunction(function), _read(argument), parse_type(kind)) for function, argument, kind in data["aggregates"]),
+            aggregates=tuple(
+                ArrowAggregate(AggregateFunction(function), _read(argument), parse_type(kind))
+                for function, argument, kind in data["aggregates"]
+            ),
             having=_read(data["having"]),
             distinct=data["distinct"],
-            order=tuple(OrderTerm(from_wire(expression), descending, nulls_first) for expression, descending, nulls_first in data["order"]),
+            order=tuple(
+                OrderTerm(from_wire(expression), descending, nulls_first)
+                for expression, descending, nulls_first in data["order"]
+            ),
             limit=_read(data["limit"]),
             offset=_read(data["offset"]),
         )

@@ -1,8 +1,9 @@
 """The kernel for simple statements over one relation: Arrow's compute functions, each stage compiled once to closures.
 
-Statements on a key slice of some hundred rows are its purpose: there it takes tens of microseconds where DuckDB takes a millisecond. It answers exactly what
-DuckDB answers or not at all: what it cannot say from the statement is refused by ``planner/fragments/arrow_compiler.py``, what it cannot say from the values
-(a NaN to be sorted, a sum past 64 bits, a parameter that is not of the column's type) it declines here, by returning None.
+Statements on a key slice of some hundred rows are its purpose: there it takes tens of microseconds where DuckDB takes a
+millisecond. It answers exactly what DuckDB answers or not at all: what it cannot say from the statement is refused by
+``planner/fragments/arrow_compiler.py``, what it cannot say from the values (a NaN to be sorted, a sum past 64 bits, a
+parameter that is not of the column's type) it declines here, by returning None.
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ import pyarrow.compute as pc
 from secateur.engine.kernels.arrow.aggregate import compile_aggregation
 from secateur.engine.kernels.arrow.evaluate import EvaluationContext, compile_expression
 from secateur.engine.kernels.arrow.exact_values import InexactError
-from secateur.engine.kernels.arrow.expression import ColumnExpression, ConstantExpression, Expression, ParameterExpression, walk
+from secateur.engine.kernels.arrow.expression import (
+    ColumnExpression,
+    ConstantExpression,
+    Expression,
+    ParameterExpression,
+    walk,
+)
 from secateur.engine.kernels.arrow.fragment import ArrowFragment, OrderTerm, slot_name
 from secateur.engine.kernels.arrow.small_groups import SMALL_ROWS_MAX, compile_small_aggregation
 from secateur.partitioning.types.column_type import SqlType, TypeKind
@@ -51,10 +58,15 @@ def run(fragment: ArrowFragment, table: pa.Table, params: Sequence[Any] = ()) ->
         params: Values of ``$1`` to ``$n``.
 
     Returns:
-        The result, exactly DuckDB's; or None when only DuckDB can give it (or has to raise the error, such as an overflow).
+        The result, exactly DuckDB's; or None when only DuckDB can give it (or has to raise the error, such as an
+        overflow).
     """
     found = answer(fragment, table, params)
-    return found.to_table([(name, expression.type) for name, expression in fragment.outputs]) if isinstance(found, ShortTable) else found
+    return (
+        found.to_table([(name, expression.type) for name, expression in fragment.outputs])
+        if isinstance(found, ShortTable)
+        else found
+    )
 
 
 def answer(fragment: ArrowFragment, table: pa.Table, params: Sequence[Any] = ()) -> pa.Table | ShortTable | None:
@@ -65,21 +77,35 @@ def answer(fragment: ArrowFragment, table: pa.Table, params: Sequence[Any] = ())
         object.__setattr__(fragment, "program", program)
     try:
         return program(table, params)
-    except (InexactError, pa.ArrowInvalid, pa.ArrowNotImplementedError):  # by value; an overflow; an older Arrow without a function for a type
+    except (
+        InexactError,
+        pa.ArrowInvalid,
+        pa.ArrowNotImplementedError,
+    ):  # by value; an overflow; an older Arrow without a function for a type
         return None
 
 
 def _compile(fragment: ArrowFragment) -> Program:
     """Compile the stages of a fragment."""
     types = [expression.type for _, expression in fragment.outputs]
-    finish = _compile_finish(types, pa.schema([pa.field(name, expression.type.arrow) for name, expression in fragment.outputs]))
+    finish = _compile_finish(
+        types, pa.schema([pa.field(name, expression.type.arrow) for name, expression in fragment.outputs])
+    )
     plain = _plain_columns(fragment)
     if plain is not None:
         return lambda table, _params: finish([table.column(name) for name in plain], table.num_rows)
     outputs = [(expression, compile_expression(expression)) for _, expression in fragment.outputs]
     order_expressions = [] if fragment.distinct else [key.expression for key in fragment.order]
-    fixed = [position for position, (_, expression) in enumerate(fragment.outputs) if isinstance(expression, (ConstantExpression, ParameterExpression))]
-    read = [*(expression for expression, _ in outputs), *order_expressions] if fragment.keys is None else [*fragment.keys, *_arguments(fragment)]
+    fixed = [
+        position
+        for position, (_, expression) in enumerate(fragment.outputs)
+        if isinstance(expression, (ConstantExpression, ParameterExpression))
+    ]
+    read = (
+        [*(expression for expression, _ in outputs), *order_expressions]
+        if fragment.keys is None
+        else [*fragment.keys, *_arguments(fragment)]
+    )
     rows_after_where = _compile_where(fragment.where, _columns(read))
     aggregation = None if fragment.keys is None else compile_aggregation(fragment.keys, fragment.aggregates)
     small = compile_small_aggregation(fragment)
@@ -94,7 +120,11 @@ def _compile(fragment: ArrowFragment) -> Program:
         if small is not None and count <= SMALL_ROWS_MAX:
             values = small(columns, lambda groups: window(params, groups))
             groups = ShortTable(values, len(values[0]))
-            return groups if is_short(values, types) else groups.to_table([(name, expression.type) for name, expression in fragment.outputs])
+            return (
+                groups
+                if is_short(values, types)
+                else groups.to_table([(name, expression.type) for name, expression in fragment.outputs])
+            )
         if aggregation is not None:
             columns = aggregation(EvaluationContext(columns, params), count)
             count = len(next(iter(columns.values())))
@@ -114,12 +144,16 @@ def _compile(fragment: ArrowFragment) -> Program:
             results = [_TAKE.call([result, indices], _UNCHECKED) for result in results]
         elif (start, stop) != (0, count):
             results = [result.slice(start, stop - start) for result in results]
-        return finish([_as_uuid(result) if wrap else result for result, wrap in zip(results, wraps, strict=True)], stop - start)
+        return finish(
+            [_as_uuid(result) if wrap else result for result, wrap in zip(results, wraps, strict=True)], stop - start
+        )
 
     return program
 
 
-def _compile_finish(types: Sequence[SqlType], schema: pa.Schema) -> Callable[[Sequence[Any], int], pa.Table | ShortTable]:
+def _compile_finish(
+    types: Sequence[SqlType], schema: pa.Schema
+) -> Callable[[Sequence[Any], int], pa.Table | ShortTable]:
     """The result of columns and their number of rows: plain values for a few, else a table."""
     may_be_short = travels_short(types)
 
@@ -143,7 +177,10 @@ def _plain_columns(fragment: ArrowFragment) -> list[str] | None:
 def _compile_where(where: Expression | None, read: Mapping[str, SqlType]) -> Callable[[pa.Table, Sequence[Any]], Rows]:
     """Load the columns that are read and keep the rows for which ``where`` is true."""
     if where is None:
-        return lambda table, _params: ({name: _load(table, name, type_) for name, type_ in read.items()}, table.num_rows)
+        return lambda table, _params: (
+            {name: _load(table, name, type_) for name, type_ in read.items()},
+            table.num_rows,
+        )
     tested = _columns([where])
     predicate = compile_expression(where)
 
@@ -165,7 +202,9 @@ def _compile_having(fragment: ArrowFragment) -> Callable[[Mapping[str, Any], Seq
 
 def _compile_distinct(types: Sequence[SqlType]) -> Callable[[Sequence[Any], int], list[Any]]:
     """Merge equal rows: a grouping by all columns without aggregates."""
-    group = compile_aggregation([ColumnExpression(slot_name(position), type_) for position, type_ in enumerate(types)], ())
+    group = compile_aggregation(
+        [ColumnExpression(slot_name(position), type_) for position, type_ in enumerate(types)], ()
+    )
 
     def merge(results: Sequence[Any], count: int) -> list[Any]:
         columns = {slot_name(position): result for position, result in enumerate(results)}
@@ -181,7 +220,9 @@ def _compile_order(order: Sequence[OrderTerm]) -> Callable[[EvaluationContext, i
     keys = [(compile_expression(key.expression), key.expression.type.is_float, key.nulls_first) for key in order]
     columns: list[tuple[str, str]] = []
     for position, key in enumerate(order):
-        if key.nulls_first:  # "is it NULL" sorts before the value: Arrow's own option for that is not the same in all versions
+        if (
+            key.nulls_first
+        ):  # "is it NULL" sorts before the value: Arrow's own option for that is not the same in all versions
             columns.append((f"null {position}", "descending"))
         columns.append((f"key {position}", "descending" if key.descending else "ascending"))
     names, options = [name for name, _ in columns], pc.SortOptions(columns)
@@ -202,14 +243,18 @@ def _compile_order(order: Sequence[OrderTerm]) -> Callable[[EvaluationContext, i
     return indices
 
 
-def _compile_window(offset: Expression | None, limit: Expression | None) -> Callable[[Sequence[Any], int], tuple[int, int]]:
+def _compile_window(
+    offset: Expression | None, limit: Expression | None
+) -> Callable[[Sequence[Any], int], tuple[int, int]]:
     """First row and end of the rows that OFFSET and LIMIT leave of ``count``."""
     if offset is None and limit is None:
         return lambda _params, count: (0, count)
     evaluators = [None if expression is None else compile_expression(expression) for expression in (offset, limit)]
 
     def window(params: Sequence[Any], count: int) -> tuple[int, int]:
-        skipped, most = (None if evaluate is None else evaluate(EvaluationContext({}, params)).as_py() for evaluate in evaluators)
+        skipped, most = (
+            None if evaluate is None else evaluate(EvaluationContext({}, params)).as_py() for evaluate in evaluators
+        )
         if (skipped or 0) < 0 or (most or 0) < 0:
             raise InexactError("a negative LIMIT or OFFSET")
         start = min(skipped or 0, count)
@@ -249,7 +294,12 @@ def _as_uuid(values: Any) -> Any:
 
 
 def _columns(expressions: Sequence[Expression]) -> dict[str, SqlType]:
-    return {node.name: node.type for expression in expressions for node in walk(expression) if isinstance(node, ColumnExpression)}
+    return {
+        node.name: node.type
+        for expression in expressions
+        for node in walk(expression)
+        if isinstance(node, ColumnExpression)
+    }
 
 
 def _arguments(fragment: ArrowFragment) -> list[Expression]:

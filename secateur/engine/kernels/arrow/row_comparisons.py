@@ -1,8 +1,9 @@
 """Two comparisons of one row value that DuckDB's optimizer must not make one.
 
-``(a, b) >= (1, 1) AND (a, b) < (1, 3)``, the bounds of a primary key, becomes ``(a, b) BETWEEN ...`` when filters are pushed down, and DuckDB 2.0 cannot
-evaluate BETWEEN over rows. A constant field behind the others, the same on both sides, changes nothing: rows compare field by field, and this one is always
-equal. A different one in each comparison makes them comparisons of different things, which are left apart.
+``(a, b) >= (1, 1) AND (a, b) < (1, 3)``, the bounds of a primary key, becomes ``(a, b) BETWEEN ...`` when filters are
+pushed down, and DuckDB 2.0 cannot evaluate BETWEEN over rows. A constant field behind the others, the same on both
+sides, changes nothing: rows compare field by field, and this one is always equal. A different one in each comparison
+makes them comparisons of different things, which are left apart.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import Any, Final
 
 __all__ = ["is_about_rows", "rows_told_apart"]
 
-_ORDERING: Final = frozenset({"COMPARE_LESSTHAN", "COMPARE_LESSTHANOREQUALTO", "COMPARE_GREATERTHAN", "COMPARE_GREATERTHANOREQUALTO"})
+_ORDERING: Final = frozenset(
+    {"COMPARE_LESSTHAN", "COMPARE_LESSTHANOREQUALTO", "COMPARE_GREATERTHAN", "COMPARE_GREATERTHANOREQUALTO"}
+)
 
 
 def is_about_rows(message: str) -> bool:
@@ -29,7 +32,8 @@ def rows_told_apart(sql: str, serialized: str) -> str | None:
         serialized: What ``json_serialize_sql`` gives for it: DuckDB's reading, with positions in bytes.
 
     Returns:
-        The other text; None when fewer than two rows are compared by their order, or a row does not stand where DuckDB says.
+        The other text; None when fewer than two rows are compared by their order, or a row does not stand where DuckDB
+        says.
     """
     text = sql.encode()
     ends: list[tuple[int, int]] = []

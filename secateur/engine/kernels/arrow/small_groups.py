@@ -1,8 +1,8 @@
 """Whole aggregations of few rows in plain Python, from the columns to the sorted result.
 
-Arrow's hash aggregation takes about 100 us to start and each of its functions a few more, whatever they are given; a customer's twenty rows are
-grouped, finished and sorted here in a fraction of that. Only plain columns of types whose Python values compare and add as SQL's do are taken, so that
-the answer is Arrow's to the bit.
+Arrow's hash aggregation takes about 100 us to start and each of its functions a few more, whatever they are given; a
+customer's twenty rows are grouped, finished and sorted here in a fraction of that. Only plain columns of types whose
+Python values compare and add as SQL's do are taken, so that the answer is Arrow's to the bit.
 """
 
 from __future__ import annotations
@@ -12,7 +12,13 @@ from typing import Any, Final, assert_never
 
 from secateur.engine.kernels.arrow.exact_values import InexactError
 from secateur.engine.kernels.arrow.expression import ColumnExpression, Expression
-from secateur.engine.kernels.arrow.fragment import AggregateFunction, ArrowAggregate, ArrowFragment, OrderTerm, slot_name
+from secateur.engine.kernels.arrow.fragment import (
+    AggregateFunction,
+    ArrowAggregate,
+    ArrowFragment,
+    OrderTerm,
+    slot_name,
+)
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX
 
@@ -59,7 +65,9 @@ def compile_small_aggregation(fragment: ArrowFragment) -> SmallAggregation | Non
         None in outputs
         or any(key is None or key.type.kind not in _ORDERED | {TypeKind.BOOLEAN} for key in keys)
         or any(fold is None for fold in folds)
-        or (order is not None and (sorted_by is None or order.expression.type.kind not in _ORDERED | {TypeKind.HUGEINT}))
+        or (
+            order is not None and (sorted_by is None or order.expression.type.kind not in _ORDERED | {TypeKind.HUGEINT})
+        )
     ):
         return None
     key_names = [key.name for key in keys if key is not None]
@@ -100,7 +108,9 @@ def _slot(expression: Expression, slots: Mapping[str, int]) -> int | None:
 
 
 def _fold(aggregate: ArrowAggregate) -> tuple[str | None, _Fold] | None:
-    """The column of an aggregate and what to do with its present values (without a column: with the rows); None when that is Arrow's."""
+    """The column of an aggregate and what to do with its present values (without a column: with the rows); None when
+    that is Arrow's.
+    """
     argument = aggregate.argument
     if argument is None:
         return (None, len) if aggregate.function is AggregateFunction.COUNT_ROWS else None
@@ -116,7 +126,11 @@ def _fold(aggregate: ArrowAggregate) -> tuple[str | None, _Fold] | None:
             pick: _Fold = min if aggregate.function is AggregateFunction.MIN else max
             return (argument.name, lambda values: pick(values) if values else None) if kind in _ORDERED else None
         case AggregateFunction.SUM:
-            return (argument.name, lambda values: sum(values) if values else None) if _adds_up(kind, aggregate.type) else None
+            return (
+                (argument.name, lambda values: sum(values) if values else None)
+                if _adds_up(kind, aggregate.type)
+                else None
+            )
         case AggregateFunction.AVG:
             return (argument.name, _average) if kind in _INTEGERS | {TypeKind.DOUBLE} else None
         case _:
@@ -124,7 +138,9 @@ def _fold(aggregate: ArrowAggregate) -> tuple[str | None, _Fold] | None:
 
 
 def _adds_up(kind: TypeKind, result: SqlType) -> bool:
-    return (kind in _INTEGERS and result.kind is TypeKind.HUGEINT) or (kind is TypeKind.DOUBLE and result.kind is TypeKind.DOUBLE)
+    return (kind in _INTEGERS and result.kind is TypeKind.HUGEINT) or (
+        kind is TypeKind.DOUBLE and result.kind is TypeKind.DOUBLE
+    )
 
 
 def _average(values: list[Any]) -> float | None:

@@ -1,7 +1,8 @@
 """The binder: what DuckDB says of a statement without running it, over relations that need not exist.
 
-Planning one statement asks for dozens of texts over the same few relations. So a binder keeps its cursor, and its relations as views without rows behind them:
-a view costs as much as binding a small text, and is made again only where a relation of its name has other columns than before.
+Planning one statement asks for dozens of texts over the same few relations. So a binder keeps its cursor, and its
+relations as views without rows behind them: a view costs as much as binding a small text, and is made again only where
+a relation of its name has other columns than before.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ class Binder:
         self.cursor = cursor
         self._shown: dict[str, tuple[tuple[str, str], ...] | None] = {}
 
-    def describe(self, sql: str, relations: Mapping[str, Mapping[str, SqlType | str]], params: Sequence[Any]) -> tuple[tuple[str, str], ...]:
+    def describe(
+        self, sql: str, relations: Mapping[str, Mapping[str, SqlType | str]], params: Sequence[Any]
+    ) -> tuple[tuple[str, str], ...]:
         """As :meth:`DuckDBKernel.describe`."""
         statement, names = parameters_of_select(self.cursor, sql)
         self._show(sql, relations)
@@ -50,14 +53,23 @@ class Binder:
     def _show(self, sql: str, relations: Mapping[str, Mapping[str, SqlType | str]]) -> None:
         """Let the next text see the relations, and none that it could only mean by mistake."""
         folded = sql.casefold()
-        made = {name: tuple((column, str(kind)) for column, kind in schema.items()) for name, schema in relations.items()}
-        strange = [name for name in self._shown if name not in made and (len(self._shown) > _VIEWS_MAX or name.casefold() in folded)]
+        made = {
+            name: tuple((column, str(kind)) for column, kind in schema.items()) for name, schema in relations.items()
+        }
+        strange = [
+            name
+            for name in self._shown
+            if name not in made and (len(self._shown) > _VIEWS_MAX or name.casefold() in folded)
+        ]
         changed = [name for name, schema in made.items() if self._shown.get(name) != schema]
         if not strange and not changed:
             return
         texts = [f"DROP VIEW IF EXISTS {quoted(name)}" for name in strange]
         for name in changed:
-            columns = ", ".join(f"CAST(NULL AS {kind}) AS {quoted(column)}" for column, kind in made[name]) or 'NULL AS "rows without columns"'
+            columns = (
+                ", ".join(f"CAST(NULL AS {kind}) AS {quoted(column)}" for column, kind in made[name])
+                or 'NULL AS "rows without columns"'
+            )
             texts.append(f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS SELECT {columns}")
             self._shown[name] = None  # if the statements fail half-way, there may be a view
         self.cursor.execute("; ".join(texts))

@@ -20,7 +20,8 @@ class _Interruptible(Protocol):
 class Cancellation:
     """Stops the kernel calls that were given it, now and later.
 
-    One handle may serve several calls at once, such as all fragments of a job. A deadline is a timer that calls :meth:`cancel`.
+    One handle may serve several calls at once, such as all fragments of a job. A deadline is a timer that calls
+    :meth:`cancel`.
     """
 
     __slots__ = ("_cancelled", "_lock", "_running")
@@ -37,8 +38,8 @@ class Cancellation:
     def cancel(self) -> None:
         """Interrupt what runs and refuse what comes; safe from any thread and more than once.
 
-        DuckDB forgets an interrupt that arrives between two steps of a statement (binding and execution): a caller who must be sure calls again until its
-        kernel call returns.
+        DuckDB forgets an interrupt that arrives between two steps of a statement (binding and execution): a caller who
+        must be sure calls again until its kernel call returns.
         """
         with self._lock:
             self._cancelled = True
@@ -74,7 +75,9 @@ _AMBIENT: Final[ContextVar[Cancellation | None]] = ContextVar("secateur-cancella
 
 @contextmanager
 def cancelled_by(cancellation: Cancellation) -> Iterator[None]:
-    """Let a handle stop every kernel call of this thread meanwhile, those included that are given no handle: for work that makes many, such as planning."""
+    """Let a handle stop every kernel call of this thread meanwhile, those included that are given no handle: for work
+    that makes many, such as planning.
+    """
     token = _AMBIENT.set(cancellation)
     try:
         yield

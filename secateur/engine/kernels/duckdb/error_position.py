@@ -1,7 +1,10 @@
-"""Where in a text DuckDB finds what it complains about. Asked once a statement has failed to bind, so it may take its time.
+"""Where in a text DuckDB finds what it complains about.
 
-DuckDB says the position only where errors are JSON and statements are prepared by SQL, which the kernel's own database is not set to. So there is another
-database, as closed as that one, in which the relations of the statement are empty tables.
+Asked once a statement has failed to bind, so it may take its time.
+
+DuckDB says the position only where errors are JSON and statements are prepared by SQL, which the kernel's own database
+is not set to. So there is another database, as closed as that one, in which the relations of the statement are empty
+tables.
 """
 
 from __future__ import annotations
@@ -50,7 +53,10 @@ def bind_error_position(sql: str, relations: Mapping[str, Mapping[str, SqlType |
     with _lock, _database().cursor() as cursor:
         try:
             for name, schema in relations.items():
-                columns = ", ".join(f"{_quoted(column)} {kind}" for column, kind in schema.items()) or '"rows without columns" BOOLEAN'
+                columns = (
+                    ", ".join(f"{_quoted(column)} {kind}" for column, kind in schema.items())
+                    or '"rows without columns" BOOLEAN'
+                )
                 cursor.execute(f"CREATE TEMP TABLE {_quoted(name)} ({columns})")
             cursor.execute(_PREFIX + sql)
         except (duckdb.Error, UnicodeDecodeError) as error:
@@ -59,7 +65,9 @@ def bind_error_position(sql: str, relations: Mapping[str, Mapping[str, SqlType |
 
 
 def syntax_error_position(sql: str) -> ErrorPosition | None:
-    """What DuckDB's parser says of a text of whatever kind, and where; None when it parses, or when DuckDB does not say where."""
+    """What DuckDB's parser says of a text of whatever kind, and where; None when it parses, or when DuckDB does not say
+    where.
+    """
     with _lock, _database().cursor() as cursor:
         try:
             cursor.extract_statements(sql)
@@ -81,15 +89,29 @@ def _read(text: str, sql: str, prefix: str = _PREFIX) -> ErrorPosition | None:
         start -= len(prefix)
         raw = sql.encode()
         offset = len(raw[:start].decode(errors="ignore"))
-        return ErrorPosition(str(said["exception_message"]), offset, max(1, len(raw[start : start + length].decode(errors="ignore")))) if start >= 0 else None
+        return (
+            ErrorPosition(
+                str(said["exception_message"]), offset, max(1, len(raw[start : start + length].decode(errors="ignore")))
+            )
+            if start >= 0
+            else None
+        )
     except (ValueError, KeyError, TypeError):
         return None
 
 
 @cache
 def _database() -> duckdb.DuckDBPyConnection:
-    database = duckdb.connect(":memory:", config={"threads": "1", "autoload_known_extensions": "false", "autoinstall_known_extensions": "false"})
-    for setting, value in (("enable_external_access", "false"), ("errors_as_json", "true"), ("TimeZone", "'UTC'"), ("lock_configuration", "true")):
+    database = duckdb.connect(
+        ":memory:",
+        config={"threads": "1", "autoload_known_extensions": "false", "autoinstall_known_extensions": "false"},
+    )
+    for setting, value in (
+        ("enable_external_access", "false"),
+        ("errors_as_json", "true"),
+        ("TimeZone", "'UTC'"),
+        ("lock_configuration", "true"),
+    ):
         database.execute(f"SET GLOBAL {setting} = {value}")
     return database
 

@@ -16,7 +16,11 @@ _MEANING: Final[tuple[tuple[type[duckdb.Error], str, type[errors.Error]], ...]] 
     (duckdb.ParserException, "", errors.SqlSyntaxError),
     (duckdb.SyntaxException, "", errors.SqlSyntaxError),
     (duckdb.BinderException, r'^Referenced table "', errors.UnknownTableError),
-    (duckdb.BinderException, r'^Referenced column "|does not have a column named|^Column .* not found|^Column with name', errors.UnknownColumnError),
+    (
+        duckdb.BinderException,
+        r'^Referenced column "|does not have a column named|^Column .* not found|^Column with name',
+        errors.UnknownColumnError,
+    ),
     (duckdb.BinderException, r"^Parameter|prepared parameter", errors.ParameterError),
     (duckdb.BinderException, "", errors.ProgrammingError),
     (duckdb.CatalogException, r"^Table with name|^View with name", errors.UnknownTableError),
@@ -25,7 +29,11 @@ _MEANING: Final[tuple[tuple[type[duckdb.Error], str, type[errors.Error]], ...]] 
     (duckdb.OutOfRangeException, "", errors.DataError),
     (duckdb.TypeMismatchException, "", errors.DataError),
     (duckdb.InvalidTypeException, "", errors.DataError),
-    (duckdb.InvalidInputException, r"following parameters|count mismatch|Python (integer|Conversion)|transform python|Cannot use", errors.ParameterError),
+    (
+        duckdb.InvalidInputException,
+        r"following parameters|count mismatch|Python (integer|Conversion)|transform python|Cannot use",
+        errors.ParameterError,
+    ),
     (duckdb.InvalidInputException, "", errors.DataError),
     (duckdb.NotImplementedException, r"transform python value", errors.ParameterError),
     (duckdb.NotImplementedException, "", errors.NotSupportedError),
@@ -39,7 +47,9 @@ _MEANING: Final[tuple[tuple[type[duckdb.Error], str, type[errors.Error]], ...]] 
 )
 
 _ADVICE: Final[dict[type[errors.Error], str]] = {
-    errors.LimitExceededError: "; the kernel's memory limit is reached: read fewer rows or columns, or start the members with a higher limit",
+    errors.LimitExceededError: (
+        "; the kernel's memory limit is reached: read fewer rows or columns, or start the members with a higher limit"
+    ),
     errors.JobCancelledError: ": the kernel call was stopped on request",
     errors.InternalError: "; this is a bug, please report it",
 }
@@ -51,7 +61,9 @@ _PREFIX: Final = re.compile(r"^[A-Za-z ]+ Error: ")
 #: The excerpt shows the SQL of the fragment, which is not the user's text, and so does everything behind it.
 _EXCERPT: Final = re.compile(r"\s*\n\s*LINE \d+:.*", re.DOTALL)
 #: Settings to change, which are locked here; our own advice follows.
-_SETTINGS_HINT: Final = re.compile(r"\s*\n\s*(?:Possible solutions:|See also https|Database is launched in in-memory|Use \"?SET ).*", re.DOTALL)
+_SETTINGS_HINT: Final = re.compile(
+    r"\s*\n\s*(?:Possible solutions:|See also https|Database is launched in in-memory|Use \"?SET ).*", re.DOTALL
+)
 #: What DuckDB adds to an error of its own is about addresses in its library.
 _STACK: Final = re.compile(r"\s*\n\s*Stack Trace:.*", re.DOTALL)
 #: DuckDB offers names of its own catalog, none of which a statement should use.
@@ -59,13 +71,20 @@ _SYSTEM_HINT: Final = re.compile(r'\s*Did you mean "(?:pg_|duckdb_|sqlite_|pragm
 
 
 def translated(error: duckdb.Error) -> errors.Error:
-    """The error of our tree that says the same as ``error``, with DuckDB's useful text and without its view of the fragment's SQL."""
+    """The error of our tree that says the same as ``error``, with DuckDB's useful text and without its view of the
+    fragment's SQL.
+    """
     text = _message(str(error))
-    target = next((target for source, pattern, target in _MEANING if isinstance(error, source) and re.search(pattern, text)), None)
+    target = next(
+        (target for source, pattern, target in _MEANING if isinstance(error, source) and re.search(pattern, text)), None
+    )
     if target is None:
-        # Python has classes for DuckDB's common kinds of errors, and the base class for the others; those of DuckDB itself have classes.
+        # Python has classes for DuckDB's common kinds of errors, and the base class for the others; those of DuckDB
+        # itself have classes.
         target = errors.DataError if type(error) is duckdb.Error else errors.InternalError
-    advice = _FORBIDDEN if isinstance(error, (duckdb.PermissionException, duckdb.IOException)) else _ADVICE.get(target, "")
+    advice = (
+        _FORBIDDEN if isinstance(error, (duckdb.PermissionException, duckdb.IOException)) else _ADVICE.get(target, "")
+    )
     return target(_INFALLIBLE.sub("", text) + advice)
 
 

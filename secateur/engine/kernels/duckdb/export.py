@@ -1,7 +1,8 @@
 """What DuckDB answers, as Arrow: batch by batch as it is made, or all of it up to a number of bytes.
 
-DuckDB's memory limit is about what it works with: the Arrow table that it makes of a result is not counted, and a join that was forgotten to be restricted
-makes one that no machine holds. So a result is taken batch by batch, for the same time as at once, and given up when it has grown too large.
+DuckDB's memory limit is about what it works with: the Arrow table that it makes of a result is not counted, and a join
+that was forgotten to be restricted makes one that no machine holds. So a result is taken batch by batch, for the same
+time as at once, and given up when it has grown too large.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ def exported(relation: duckdb.DuckDBPyRelation, bytes_max: int, cancellation: Ca
         held_bytes += batch.get_total_buffer_size()
         if held_bytes > bytes_max:
             raise LimitExceededError(
-                f"a result of one step of the statement is larger than {bytes_max:,} bytes; restrict the join, filter or aggregate more, or add a LIMIT"
+                f"a result of one step of the statement is larger than {bytes_max:,} bytes; restrict the join, filter"
+                " or aggregate more, or add a LIMIT"
             )
         batches.append(batch)
     return pa.Table.from_batches(batches, reader.schema)
@@ -72,7 +74,9 @@ def reader_of(relation: duckdb.DuckDBPyRelation, batch_rows: int = _BATCH_ROWS) 
 
 
 def batch_rows_over(relations: Iterable[pa.Table]) -> int:
-    """How many rows make about a megabyte, if each has all columns of one row of every relation: 2,048, which DuckDB makes at a time, to 65,536."""
+    """How many rows make about a megabyte, if each has all columns of one row of every relation: 2,048, which DuckDB
+    makes at a time, to 65,536.
+    """
     row_bytes = 0.0
     for table in relations:
         sample = table.slice(0, _SAMPLED_ROWS)

@@ -1,10 +1,12 @@
 """The kernel that answers the whole dialect: DuckDB over Arrow tables in memory.
 
-One closed in-memory database per kernel: no file, no extension, no setting can be reached from a statement. Each call borrows a *slot*, a cursor with its
-own temporary views, so that calls from several threads never see each other's relations.
+One closed in-memory database per kernel: no file, no extension, no setting can be reached from a statement. Each call
+borrows a *slot*, a cursor with its own temporary views, so that calls from several threads never see each other's
+relations.
 
-A small aggregate takes about a millisecond, half of it to parse, bind and plan. ``sql(...).to_arrow_table()`` is the fastest way to Arrow of DuckDB's public
-interface: ``execute(...).to_arrow_table()`` binds once less, but copies the result once more, and warns about it in each call.
+A small aggregate takes about a millisecond, half of it to parse, bind and plan. ``sql(...).to_arrow_table()`` is the
+fastest way to Arrow of DuckDB's public interface: ``execute(...).to_arrow_table()`` binds once less, but copies the
+result once more, and warns about it in each call.
 """
 
 from __future__ import annotations
@@ -44,10 +46,11 @@ class DuckDBKernel:
     """A closed DuckDB database that answers SELECT statements over Arrow tables.
 
     Args:
-        memory_limit_bytes: Most memory for intermediate results of all calls together; None for DuckDB's default, 80 % of the machine.
+        memory_limit_bytes: Most memory for intermediate results of all calls together; None for DuckDB's default, 80 %
+            of the machine.
         threads: Worker threads shared by all calls; None for one per core.
-        spill_directory: Where intermediate results go that pass the limit, in a folder of their own that goes with the kernel; None to raise
-            LimitExceededError instead.
+        spill_directory: Where intermediate results go that pass the limit, in a folder of their own that goes with the
+            kernel; None to raise LimitExceededError instead.
         result_bytes_max: Most bytes of the Arrow result of one call, which DuckDB does not count.
     """
 
@@ -98,7 +101,8 @@ class DuckDBKernel:
             cancellation: Lets another thread stop the call.
 
         Returns:
-            The result in the delivered types of ``result_types``. Rows are in no order unless the statement orders them.
+            The result in the delivered types of ``result_types``. Rows are in no order unless the statement orders
+            them.
 
         Raises:
             Error: As :func:`secateur.engine.kernels.fragment.run`.
@@ -120,10 +124,11 @@ class DuckDBKernel:
         casts: Casts = (),
         cancellation: Cancellation | None = None,
     ) -> Generator[pa.Table, None, None]:
-        """As :meth:`run`, with rows made as they are asked for, about a megabyte at a time; at least one part, were it without rows.
+        """As :meth:`run`, with rows made as they are asked for, about a megabyte at a time; at least one part, were it
+        without rows.
 
-        What the statement reads and what it works with is held until the last part was asked for or the generator is closed, and the rows in no order have no
-        limit in bytes. Not for two threads at once.
+        What the statement reads and what it works with is held until the last part was asked for or the generator is
+        closed, and the rows in no order have no limit in bytes. Not for two threads at once.
         """
         batch_rows = batch_rows_over(relations.values())
         with self._running(sql, relations, params, names, casts, cancellation) as (types, names, relation, again):
@@ -153,17 +158,21 @@ class DuckDBKernel:
             params: Values of the parameters; the types of results may depend on theirs.
 
         Returns:
-            Name and SQL type text of each result column. The text is DuckDB's, except that an untyped NULL is INTEGER; it may name a type that no table
-            column can have, such as ``STRUCT(a INTEGER)``: ``result_types`` says how such a column is delivered.
+            Name and SQL type text of each result column. The text is DuckDB's, except that an untyped NULL is INTEGER;
+            it may name a type that no table column can have, such as ``STRUCT(a INTEGER)``: ``result_types`` says how
+            such a column is delivered.
 
         Raises:
-            SqlSyntaxError, UnknownTableError, UnknownColumnError, ParameterError, DataError, ProgrammingError: The statement does not bind.
+            SqlSyntaxError, UnknownTableError, UnknownColumnError, ParameterError, DataError, ProgrammingError: The
+                statement does not bind.
         """
         with self._binder() as binder:
             return binder.describe(sql, relations, params)
 
     def parse(self, sql: str) -> None:
-        """Have DuckDB's parser read one text, of whatever kind; nothing is bound or run. Costs some 50 microseconds for a short one.
+        """Have DuckDB's parser read one text, of whatever kind; nothing is bound or run.
+
+        Costs some 50 microseconds for a short one.
 
         Raises:
             SqlSyntaxError, NotSupportedError: It does not.
@@ -174,7 +183,11 @@ class DuckDBKernel:
     def function_names(self) -> frozenset[str]:
         """The names of all functions that DuckDB has here, of every kind. Costs some milliseconds at the first call."""
         if self._function_names is None:
-            names = self.run("SELECT DISTINCT lower(function_name) AS name FROM duckdb_functions()", {}).column("name").to_pylist()
+            names = (
+                self.run("SELECT DISTINCT lower(function_name) AS name FROM duckdb_functions()", {})
+                .column("name")
+                .to_pylist()
+            )
             self._function_names = frozenset(names)
         return self._function_names
 
@@ -189,9 +202,24 @@ class DuckDBKernel:
 
     @contextmanager
     def _running(
-        self, sql: str, relations: Mapping[str, pa.Table], params: Sequence[Any], names: Sequence[str] | None, casts: Casts, cancellation: Cancellation | None
-    ) -> Iterator[tuple[list[pa.DataType], list[str], duckdb.DuckDBPyRelation, Callable[[duckdb.InvalidTypeException], duckdb.DuckDBPyRelation]]]:
-        """A statement bound and ready to run: the types and names of its result, the relation, and what to run if that is refused."""
+        self,
+        sql: str,
+        relations: Mapping[str, pa.Table],
+        params: Sequence[Any],
+        names: Sequence[str] | None,
+        casts: Casts,
+        cancellation: Cancellation | None,
+    ) -> Iterator[
+        tuple[
+            list[pa.DataType],
+            list[str],
+            duckdb.DuckDBPyRelation,
+            Callable[[duckdb.InvalidTypeException], duckdb.DuckDBPyRelation],
+        ]
+    ]:
+        """A statement bound and ready to run: the types and names of its result, the relation, and what to run if that
+        is refused.
+        """
         # Columns without a name of their own are named by their text, which has to be the user's.
         text = sql if names is None else self._apart.get(sql, sql)
         with self._slot(sql) as slot, _interruptible(slot.cursor, cancellation), slot.reading(relations, dict(casts)):
@@ -237,7 +265,8 @@ class DuckDBKernel:
     def _opened(self) -> duckdb.DuckDBPyConnection:
         """A new database, closed to everything outside of it."""
         database = duckdb.connect(":memory:", config=self._config)
-        # GLOBAL: a plain SET would hold for this connection and not for its cursors. The directory is not to be set any more once access is off.
+        # GLOBAL: a plain SET would hold for this connection and not for its cursors. The directory is not to be set any
+        # more once access is off.
         for setting, value in (
             ("temp_directory", "" if self._spill is None else str(self._spill)),
             ("enable_external_access", "false"),
@@ -282,7 +311,12 @@ class DuckDBKernel:
             raise
         finally:
             with self._lock:
-                kept = not is_broken and not self._closed and self._database is database and len(self._binders) < _SLOTS_KEPT_MAX
+                kept = (
+                    not is_broken
+                    and not self._closed
+                    and self._database is database
+                    and len(self._binders) < _SLOTS_KEPT_MAX
+                )
                 if kept:
                     self._binders.append(binder)
             if not kept:
@@ -338,7 +372,9 @@ def default_kernel() -> DuckDBKernel:
     return _default if _default is not None else configure()
 
 
-def configure(*, memory_limit_bytes: int | None = None, threads: int | None = None, spill_directory: Path | None = None) -> DuckDBKernel:
+def configure(
+    *, memory_limit_bytes: int | None = None, threads: int | None = None, spill_directory: Path | None = None
+) -> DuckDBKernel:
     """Start the kernel of this process with limits of its own, unless it runs already; returns it.
 
     Members of one process share it, and its limits. It ends with the process.
@@ -346,7 +382,9 @@ def configure(*, memory_limit_bytes: int | None = None, threads: int | None = No
     global _default
     with _default_lock:
         if _default is None:
-            _default = DuckDBKernel(memory_limit_bytes=memory_limit_bytes, threads=threads, spill_directory=spill_directory)
+            _default = DuckDBKernel(
+                memory_limit_bytes=memory_limit_bytes, threads=threads, spill_directory=spill_directory
+            )
             atexit.register(_default.close)
         return _default
 
@@ -374,7 +412,10 @@ def _translating() -> Iterator[None]:
 
 
 def _delivered(sql: str, names: Sequence[str], items: Sequence[str]) -> str:
-    """The statement, its columns named and then delivered as items say. Rows keep their order: DuckDB preserves it through a projection."""
+    """The statement, its columns named and then delivered as items say.
+
+    Rows keep their order: DuckDB preserves it through a projection.
+    """
     return f"SELECT {', '.join(items)} FROM (\n{sql}\n) AS result({', '.join(names)})"
 
 

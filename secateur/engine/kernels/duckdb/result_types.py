@@ -1,17 +1,19 @@
 """How a SQL type of a result travels: the type a kernel delivers, and its Arrow form.
 
-Columns of tables are always a :class:`~secateur.partitioning.types.column_type.SqlType`. Results may be of any type of the dialect, so this module covers all of them:
+Columns of tables are always a :class:`~secateur.partitioning.types.column_type.SqlType`. Results may be of any type of
+the dialect, so this module covers all of them:
 
 ========================================================  =====================================  ===================================
 SQL type                                                  delivered as                           Arrow form
 ========================================================  =====================================  ===================================
 every ``SqlType``                                         itself; INTERVAL up to 292 years      ``SqlType.arrow``
-STRUCT, MAP, ``T[n]``, ``T[]`` of anything                itself, its parts as delivered         struct, map, fixed_size_list, list
-TUPLE                                                     itself, its parts as delivered         struct of element1, element2, ...
-TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS, TIME_NS          itself                                 timestamp or time64 in that unit
-``"NULL"`` (an untyped NULL)                              INTEGER, as CREATE TABLE AS has it     int32
-UHUGEINT                                                  HUGEINT, a DataError past its range    decimal128(38, 0)
-ENUM, BIT, UNION, JSON, TIMETZ, and whatever comes next   VARCHAR, as the dialect casts it       string
+STRUCT, MAP, ``T[n]``, ``T[]`` of anything                itself, its parts as delivered         struct, map,
+fixed_size_list, list TUPLE                                                     itself, its parts as delivered
+struct of element1, element2, ... TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS, TIME_NS          itself
+timestamp or time64 in that unit ``"NULL"`` (an untyped NULL)                              INTEGER, as CREATE TABLE AS
+has it     int32 UHUGEINT                                                  HUGEINT, a DataError past its range
+decimal128(38, 0) ENUM, BIT, UNION, JSON, TIMETZ, and whatever comes next   VARCHAR, as the dialect casts it
+string
 ========================================================  =====================================  ===================================
 """
 
@@ -37,7 +39,10 @@ _FINER: Final[dict[str, pa.DataType]] = {
     "TIME_NS": pa.time64("ns"),
 }
 _RESTORED: Final = frozenset({"BIT", "JSON", "BIGNUM", "TIME WITH TIME ZONE", "UHUGEINT", '"NULL"'})
-"""Types that are delivered as others, and that a cast makes of those again without loss, or with an error. So is ENUM."""
+"""Types that are delivered as others, and that a cast makes of those again without loss, or with an error.
+
+So is ENUM.
+"""
 _SUFFIX: Final = re.compile(r"(.*)\[(\d*)\]", re.DOTALL)
 _TYPES_CACHED_MAX: Final = 4096
 
@@ -63,7 +68,8 @@ def delivered_type(text: str) -> str:
 
 @lru_cache(_TYPES_CACHED_MAX)
 def is_restored(text: str) -> bool:
-    """Whether a value of type ``text`` is the same value again after it was delivered and cast back, as between two stages.
+    """Whether a value of type ``text`` is the same value again after it was delivered and cast back, as between two
+    stages.
 
     The text of a UNION does not say which member it is, and that of a VARIANT not which type.
     """
@@ -80,7 +86,9 @@ def is_restored(text: str) -> bool:
 
 @lru_cache(_TYPES_CACHED_MAX)
 def delivery_sql(name: str, text: str) -> str:
-    """A result column of type ``text`` as it is delivered: ``name`` itself, cast, or with an error in place of intervals that Arrow cannot carry."""
+    """A result column of type ``text`` as it is delivered: ``name`` itself, cast, or with an error in place of
+    intervals that Arrow cannot carry.
+    """
     wanted = delivered_type(text)
     value = name if wanted == text else f"CAST({name} AS {wanted})"
     is_long = _long_intervals_sql(name, text)
@@ -88,7 +96,9 @@ def delivery_sql(name: str, text: str) -> str:
 
 
 def _long_intervals_sql(value: str, text: str, depth: int = 0) -> str | None:
-    """The condition that a value of type ``text`` has an INTERVAL in it that is too long; None where it cannot have one."""
+    """The condition that a value of type ``text`` has an INTERVAL in it that is too long; None where it cannot have
+    one.
+    """
     if TypeKind.INTERVAL.value not in text:
         return None
     known = sql_type(text)
@@ -106,7 +116,10 @@ def _long_intervals_sql(value: str, text: str, depth: int = 0) -> str | None:
         named = [(_unquoted(name).replace("'", "''"), kind) for name, kind in map(_field, fields)]
         conditions = [_long_intervals_sql(f"struct_extract({value}, '{name}')", kind, depth) for name, kind in named]
     elif parts := _arguments(text, "TUPLE"):
-        conditions = [_long_intervals_sql(f"struct_extract({value}, {number})", kind, depth) for number, kind in enumerate(parts, 1)]
+        conditions = [
+            _long_intervals_sql(f"struct_extract({value}, {number})", kind, depth)
+            for number, kind in enumerate(parts, 1)
+        ]
     elif parts := _arguments(text, "MAP"):
         conditions = [in_list(f"map_keys({value})", parts[0]), in_list(f"map_values({value})", parts[1])]
     return " OR ".join(condition for condition in conditions if condition is not None) or None
@@ -142,10 +155,11 @@ def sql_type(text: str) -> SqlType | None:
 
 
 def relation_casts(schema: Mapping[str, SqlType | str]) -> tuple[tuple[str, str], ...]:
-    """The columns whose SQL type has to be restored by a cast when DuckDB reads them from Arrow, each with that type's text.
+    """The columns whose SQL type has to be restored by a cast when DuckDB reads them from Arrow, each with that type's
+    text.
 
-    HUGEINT is one: in memory it is ``decimal128(38, 0)``, which DuckDB reads as DECIMAL(38,0). TUPLE is one, which it reads as STRUCT. So is a type that is
-    delivered as another, such as an ENUM between two stages.
+    HUGEINT is one: in memory it is ``decimal128(38, 0)``, which DuckDB reads as DECIMAL(38,0). TUPLE is one, which it
+    reads as STRUCT. So is a type that is delivered as another, such as an ENUM between two stages.
     """
     texts = ((name, str(kind)) for name, kind in schema.items())
     return tuple((name, text) for name, text in texts if not _reads_naturally(text))

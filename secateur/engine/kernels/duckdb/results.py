@@ -1,8 +1,8 @@
 """From the Arrow that DuckDB exports without loss to the Arrow form of our types.
 
-DuckDB offers two exports. The lossy one writes UUID as text and wraps a HUGEINT past 38 digits to a wrong number in silence. The lossless one keeps both as
-raw 16 bytes, which become ``pa.uuid()`` (already) and ``decimal128(38, 0)`` (the same bytes under another type) for nothing; its only cost is BOOLEAN, a
-byte per value that has to be packed.
+DuckDB offers two exports. The lossy one writes UUID as text and wraps a HUGEINT past 38 digits to a wrong number in
+silence. The lossless one keeps both as raw 16 bytes, which become ``pa.uuid()`` (already) and ``decimal128(38, 0)``
+(the same bytes under another type) for nothing; its only cost is BOOLEAN, a byte per value that has to be packed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,11 @@ def conform(table: pa.Table, types: list[pa.DataType], names: list[str]) -> pa.T
     for column, name in zip(table.columns, names, strict=True):
         check_held(column, name)
     columns = [
-        column if column.type.equals(wanted) else pa.chunked_array([_converted(chunk, wanted) for chunk in column.chunks], wanted)
+        (
+            column
+            if column.type.equals(wanted)
+            else pa.chunked_array([_converted(chunk, wanted) for chunk in column.chunks], wanted)
+        )
         for column, wanted in zip(table.columns, types, strict=True)
     ]
     return pa.Table.from_arrays(columns, names=names)
@@ -62,16 +66,24 @@ def _converted(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if pa.types.is_fixed_size_list(given):
         # values of the slots that are NULL are kept: flatten() would drop them and shift the rest
         values = array.values.slice(array.offset * given.list_size, len(array) * given.list_size)
-        return pa.FixedSizeListArray.from_arrays(_converted(values, wanted.value_type), type=wanted, mask=_null_mask(array))
+        return pa.FixedSizeListArray.from_arrays(
+            _converted(values, wanted.value_type), type=wanted, mask=_null_mask(array)
+        )
     if pa.types.is_list(given):
-        return pa.ListArray.from_arrays(_offsets(array), _converted(array.values, wanted.value_type), type=wanted, mask=_null_mask(array))
+        return pa.ListArray.from_arrays(
+            _offsets(array), _converted(array.values, wanted.value_type), type=wanted, mask=_null_mask(array)
+        )
     if pa.types.is_timestamp(given) or pa.types.is_null(given):
         return array.cast(wanted)
-    raise InternalError(f"DuckDB exported {given} where {wanted} was expected; this is a bug, please report it with the statement")
+    raise InternalError(
+        f"DuckDB exported {given} where {wanted} was expected; this is a bug, please report it with the statement"
+    )
 
 
 def _offsets(array: pa.Array) -> pa.Array:
-    """The offsets of a list or map array, copied where there is a null: Arrow takes no slice of offsets together with a mask."""
+    """The offsets of a list or map array, copied where there is a null: Arrow takes no slice of offsets together with a
+    mask.
+    """
     return pa.array(array.offsets.to_numpy()) if array.null_count else array.offsets
 
 
@@ -80,7 +92,9 @@ def _null_mask(array: pa.Array) -> pa.Array | None:
 
 
 def _decimal_of_hugeint(storage: pa.FixedSizeBinaryArray) -> pa.Array:
-    """Read 16-byte little-endian integers as ``decimal128(38, 0)``: the same bytes, once none is found to have more than 38 digits."""
+    """Read 16-byte little-endian integers as ``decimal128(38, 0)``: the same bytes, once none is found to have more
+    than 38 digits.
+    """
     validity, data = storage.buffers()
     count, offset = len(storage), storage.offset
     if data is None:
@@ -91,5 +105,7 @@ def _decimal_of_hugeint(storage: pa.FixedSizeBinaryArray) -> pa.Array:
     for index in suspects:
         value = (int(high[index]) << 64) + int(halves["low"][index])
         if abs(value) >= 10**38 and storage[int(index)].is_valid:
-            raise DataError(f"HUGEINT value {value} of the result has more than 38 digits; cast it to DOUBLE or VARCHAR")
+            raise DataError(
+                f"HUGEINT value {value} of the result has more than 38 digits; cast it to DOUBLE or VARCHAR"
+            )
     return pa.Array.from_buffers(_HUGEINT, count, [validity, data], offset=offset)

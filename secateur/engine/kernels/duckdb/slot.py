@@ -1,7 +1,8 @@
 """A slot: one DuckDB cursor, prepared for one statement, whose views read other tables in each call.
 
-Registering an Arrow object costs more than a small statement does. Over small tables a slot therefore registers once, an object whose content is exchanged
-for each call. Large tables are registered anew each time: only of a table that it is given does DuckDB know the row count, and orders joins by it.
+Registering an Arrow object costs more than a small statement does. Over small tables a slot therefore registers once,
+an object whose content is exchanged for each call. Large tables are registered anew each time: only of a table that it
+is given does DuckDB know the row count, and orders joins by it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from secateur.errors import ParameterError, ProgrammingError
 
 __all__ = ["Slot", "parameters_of_select", "quoted", "values_of"]
 
-#: Up to so many rows in all, relations are read through exchangeable views: a wrong join order costs less than a registration.
+#: Up to so many rows in all, relations are read through exchangeable views: a wrong join order costs less than a
+#: registration.
 _EXCHANGEABLE_ROWS_MAX: Final = 20_000
 
 
@@ -46,9 +48,11 @@ class Slot:
         self._relation: duckdb.DuckDBPyRelation | None = None
 
     def bound(self, params: Sequence[Any], sql: str | None = None) -> duckdb.DuckDBPyRelation:
-        """The statement, or ``sql`` in its place, bound to its relations and to those of ``params`` that it uses; not run yet.
+        """The statement, or ``sql`` in its place, bound to its relations and to those of ``params`` that it uses; not
+        run yet.
 
-        A fragment has all parameters of its statement at hand and may use some; DuckDB takes exactly those that the text names.
+        A fragment has all parameters of its statement at hand and may use some; DuckDB takes exactly those that the
+        text names.
         """
         if self._parameters:
             return self.cursor.sql(sql or self.sql, params=values_of(self._parameters, params))
@@ -59,7 +63,9 @@ class Slot:
         return self._relation
 
     @contextmanager
-    def reading(self, relations: Mapping[str, pa.Table], casts: Mapping[str, Sequence[tuple[str, str]]]) -> Iterator[None]:
+    def reading(
+        self, relations: Mapping[str, pa.Table], casts: Mapping[str, Sequence[tuple[str, str]]]
+    ) -> Iterator[None]:
         """Let the statement see ``relations`` for the length of the block."""
         relations = {name: table if table.num_columns else _with_column(table) for name, table in relations.items()}
         exchangeable = sum(table.num_rows for table in relations.values()) <= _EXCHANGEABLE_ROWS_MAX
@@ -86,14 +92,21 @@ class Slot:
                 self._hide(name)
 
     def _show(self, name: str, rows: object, schema: pa.Schema, casts: Sequence[tuple[str, str]]) -> None:
-        # a column that lies in memory otherwise than its cast expects came out wider than planned: DuckDB reads its own type
-        needed = [(column, text) for column, text in casts if column in schema.names and schema.field(column).type.equals(arrow_type(text))]
+        # a column that lies in memory otherwise than its cast expects came out wider than planned: DuckDB reads its own
+        # type
+        needed = [
+            (column, text)
+            for column, text in casts
+            if column in schema.names and schema.field(column).type.equals(arrow_type(text))
+        ]
         if not needed:
             self.cursor.register(name, rows)
             return
         self.cursor.register(_raw(name), rows)
         replaced = ", ".join(f"CAST({quoted(column)} AS {text}) AS {quoted(column)}" for column, text in needed)
-        self.cursor.execute(f"CREATE TEMP VIEW {quoted(name)} AS SELECT * REPLACE ({replaced}) FROM {quoted(_raw(name))}")
+        self.cursor.execute(
+            f"CREATE TEMP VIEW {quoted(name)} AS SELECT * REPLACE ({replaced}) FROM {quoted(_raw(name))}"
+        )
 
     def _hide(self, name: str) -> None:
         self._shown.discard(name)
@@ -122,7 +135,9 @@ class _Exchangeable:
 
 
 def parameters_of_select(cursor: duckdb.DuckDBPyConnection, sql: str) -> tuple[duckdb.Statement, tuple[str, ...]]:
-    """A SELECT, parsed, and the numbers of the parameters that it uses. What is not one SELECT is refused: ``cursor.sql`` would run it at once.
+    """A SELECT, parsed, and the numbers of the parameters that it uses.
+
+    What is not one SELECT is refused: ``cursor.sql`` would run it at once.
 
     Raises:
         ProgrammingError: It is something else.
@@ -148,7 +163,9 @@ def values_of(names: Sequence[str], params: Sequence[Any]) -> dict[str, Any]:
     try:
         return {name: params[int(name) - 1] for name in names}
     except IndexError:
-        raise ParameterError(f"the statement uses ${max(map(int, names))}, but {len(params)} parameters were given") from None
+        raise ParameterError(
+            f"the statement uses ${max(map(int, names))}, but {len(params)} parameters were given"
+        ) from None
 
 
 def quoted(name: str) -> str:
@@ -157,7 +174,9 @@ def quoted(name: str) -> str:
 
 
 def _with_column(table: pa.Table) -> pa.Table:
-    """A table of the same rows that has a column: DuckDB has no table without, yet ``count(*)`` needs no column of its relation."""
+    """A table of the same rows that has a column: DuckDB has no table without, yet ``count(*)`` needs no column of its
+    relation.
+    """
     return pa.table({"rows without columns": pa.nulls(table.num_rows, pa.bool_())})
 
 

@@ -20,7 +20,9 @@ COLUMNS = [Column("k", parse_type("INTEGER")), Column("s", parse_type("VARCHAR")
 
 def rows(options: FileOptions, columns: list[Column] | None = None) -> list[tuple[Any, ...]]:
     return [
-        tuple(str(value) if value is not None else None for value in row.values()) for b in read_batches(options, columns or COLUMNS) for row in b.to_pylist()
+        tuple(str(value) if value is not None else None for value in row.values())
+        for b in read_batches(options, columns or COLUMNS)
+        for row in b.to_pylist()
     ]
 
 
@@ -28,7 +30,9 @@ def rows(options: FileOptions, columns: list[Column] | None = None) -> list[tupl
     ("text", "said", "expected"),
     [
         pytest.param("k,s,d\n1,a,2020-01-01\n", {}, [("1", "a", "2020-01-01")], id="names of the columns"),
-        pytest.param("x,y,z\n1,a,2020-01-01\n", {}, [("1", "a", "2020-01-01")], id="a line that the columns cannot hold"),
+        pytest.param(
+            "x,y,z\n1,a,2020-01-01\n", {}, [("1", "a", "2020-01-01")], id="a line that the columns cannot hold"
+        ),
         pytest.param("1,a,2020-01-01\n", {}, [("1", "a", "2020-01-01")], id="no header"),
         pytest.param("1,a,2020-01-01\n2,b,\n", {"HEADER": True}, [("2", "b", None)], id="a header is said to be there"),
         pytest.param("1|a,b|2020-01-01\n", {}, [("1", "a,b", "2020-01-01")], id="another delimiter"),
@@ -88,9 +92,17 @@ def test_json_numbers_are_exact(tmp_path: Path, name: str) -> None:
     ]
     path = tmp_path / name.replace("*", "a")
     path.write_bytes(gzip.compress("\n".join(lines).encode()) if name.endswith("gz") else "\n".join(lines).encode())
-    columns = [Column(name, parse_type(type_)) for name, type_ in (("a", "DECIMAL(20, 2)"), ("b", "DOUBLE"), ("l", "DECIMAL(38, 0)[]"), ("t", "VARCHAR"))]
+    columns = [
+        Column(name, parse_type(type_))
+        for name, type_ in (("a", "DECIMAL(20, 2)"), ("b", "DOUBLE"), ("l", "DECIMAL(38, 0)[]"), ("t", "VARCHAR"))
+    ]
     assert rows(FileOptions(str(tmp_path / name), CopyFormat.JSON), columns) == [
-        ("123456789012345678.91", "3.0", "[Decimal('-12345678901234567890123456789012345678'), Decimal('1')]", 'a "12345678901234567890" b'),
+        (
+            "123456789012345678.91",
+            "3.0",
+            "[Decimal('-12345678901234567890123456789012345678'), Decimal('1')]",
+            'a "12345678901234567890" b',
+        ),
         ("2.00", "0.5", None, None),
         ("-999999999999999999.99", "1e+300", "[Decimal('1')]", "x"),
     ]
@@ -100,7 +112,9 @@ def test_json_with_a_compression_that_is_said(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(gzip.compress(b'{"a": 123456789012345678.91}'))
     columns = [Column("a", parse_type("DECIMAL(20, 2)"))]
-    assert rows(FileOptions(str(path), CopyFormat.JSON, (("COMPRESSION", "gzip"),)), columns) == [("123456789012345678.91",)]
+    assert rows(FileOptions(str(path), CopyFormat.JSON, (("COMPRESSION", "gzip"),)), columns) == [
+        ("123456789012345678.91",)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -131,7 +145,13 @@ def test_values_that_no_column_holds(tmp_path: Path, type_: str, text: str, mess
         pytest.param("a.json", "{", DataError, "cannot be read as json", id="no json"),
         pytest.param("a.json", "[1]", DataError, "cannot be read as json", id="no objects"),
         pytest.param("a.json", '{"k": "x"}', DataError, "cannot be read as json", id="a text for a number"),
-        pytest.param("http://127.0.0.1:9/a.csv", None, ProgrammingError, "on the machine of this client", id="no place of this machine"),
+        pytest.param(
+            "http://127.0.0.1:9/a.csv",
+            None,
+            ProgrammingError,
+            "on the machine of this client",
+            id="no place of this machine",
+        ),
     ],
 )
 def test_mistakes(tmp_path: Path, name: str, content: str | None, error: type[Exception], message: str) -> None:

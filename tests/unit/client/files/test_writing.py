@@ -34,7 +34,11 @@ def options(path: Path, form: CopyFormat = CopyFormat.CSV, **given: OptionValue)
         pytest.param({"NULL": "NA"}, 'a,b,c\n1,"x,y",\n2,NA,"q""r"\n', id="a text for NULL"),
         pytest.param({"QUOTE": "'"}, "a,b,c\n1,'x,y',''\n2,,q\"r\n", id="another quote"),
         pytest.param({"FORCE_QUOTE": ("b",)}, 'a,"b",c\n1,"x,y",""\n2,,"q""r"\n', id="names of columns"),
-        pytest.param({"FORCE_QUOTE": ("*",), "DELIMITER": "';--"}, '"a"\';--"b"\';--"c"\n"1"\';--"x,y"\';--""\n"2"\';--\';--"q""r"\n', id="all columns"),
+        pytest.param(
+            {"FORCE_QUOTE": ("*",), "DELIMITER": "';--"},
+            '"a"\';--"b"\';--"c"\n"1"\';--"x,y"\';--""\n"2"\';--\';--"q""r"\n',
+            id="all columns",
+        ),
     ],
 )
 def test_csv(tmp_path: Path, given: dict[str, OptionValue], expected: str) -> None:
@@ -98,7 +102,9 @@ def test_a_pipe_is_written_to_as_it_is(tmp_path: Path) -> None:
 def test_columns_of_one_name_get_numbers(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     table = pa.Table.from_arrays([pa.array([1])] * 3, names=["a", "a", "b"])
-    write_file(options(path, CopyFormat.PARQUET), [table], [ResultColumn(name, "BIGINT") for name in table.column_names])
+    write_file(
+        options(path, CopyFormat.PARQUET), [table], [ResultColumn(name, "BIGINT") for name in table.column_names]
+    )
     assert pq.read_table(path).column_names == ["a", "a_1", "b"]
 
 

@@ -1,4 +1,6 @@
-"""A controller and members that only take loads, in a thread of the test: enough of the protocol for the writer, and every frame to look at afterwards."""
+"""A controller and members that only take loads, in a thread of the test: enough of the protocol for the writer, and
+every frame to look at afterwards.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,19 @@ def _define(name: str, columns: str, key: str, *, partitions: int = 8, replicate
     parsed = [text.strip().removesuffix(" NOT NULL").split(" ", 1) for text in columns.split(", ")]
     types = {column: parse_type(type_) for column, type_ in parsed}
     primary_key = tuple(key.split(", "))
-    nullable = {column: "NOT NULL" not in text and column not in primary_key for (column, _), text in zip(parsed, columns.split(", "), strict=True)}
+    nullable = {
+        column: "NOT NULL" not in text and column not in primary_key
+        for (column, _), text in zip(parsed, columns.split(", "), strict=True)
+    }
     hashed = primary_key[:1]
-    scheme = PartitionScheme() if replicated else PartitionScheme((HashComponent(hashed, partitions),), None, tuple((c, types[c]) for c in hashed))
-    return TableDef(name, 7, tuple(Column(c, types[c], nullable[c]) for c in types), primary_key, scheme, replicated=replicated)
+    scheme = (
+        PartitionScheme()
+        if replicated
+        else PartitionScheme((HashComponent(hashed, partitions),), None, tuple((c, types[c]) for c in hashed))
+    )
+    return TableDef(
+        name, 7, tuple(Column(c, types[c], nullable[c]) for c in types), primary_key, scheme, replicated=replicated
+    )
 
 
 class LoadsOnly:
@@ -124,9 +135,18 @@ class LoadsOnly:
     def _publish(self, args: dict[str, Any]) -> Reply:
         if self.publish_error is not None:
             raise self.publish_error
-        pieces = [piece for partition, attempts in args["parts"].items() for attempt in attempts for piece in self._rows[int(partition), attempt]]
+        pieces = [
+            piece
+            for partition, attempts in args["parts"].items()
+            for attempt in attempts
+            for piece in self._rows[int(partition), attempt]
+        ]
         rows = pa.concat_tables([self.table.arrow_schema.empty_table(), *pieces])
-        keys = rows.select(list(self.table.primary_key)).group_by(list(self.table.primary_key)).aggregate([([], "count_all")])
+        keys = (
+            rows.select(list(self.table.primary_key))
+            .group_by(list(self.table.primary_key))
+            .aggregate([([], "count_all")])
+        )
         if args["mode"] == "append" and keys.num_rows < rows.num_rows:
             raise DuplicateKeyError(f"{self.table.name}: a key occurs twice", table=self.table.name, key=[1])
         self.published.append((args, rows))

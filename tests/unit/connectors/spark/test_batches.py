@@ -26,7 +26,9 @@ class Session:
 
 
 def frame(session: Session, *types: DataType) -> SimpleNamespace:
-    return SimpleNamespace(sparkSession=session, schema=StructType([StructField(f"c{i}", type_) for i, type_ in enumerate(types)]))
+    return SimpleNamespace(
+        sparkSession=session, schema=StructType([StructField(f"c{i}", type_) for i, type_ in enumerate(types)])
+    )
 
 
 def test_the_bound_is_lifted_and_put_back_also_after_an_exception() -> None:
@@ -45,7 +47,10 @@ def test_the_bound_is_lifted_and_put_back_also_after_an_exception() -> None:
 
 def test_the_last_of_several_writes_puts_it_back() -> None:
     session, other = Session(), Session()
-    first, second = batches_bounded_in_rows(frame(session, LongType())), batches_bounded_in_rows(frame(session, LongType()))
+    first, second = (
+        batches_bounded_in_rows(frame(session, LongType())),
+        batches_bounded_in_rows(frame(session, LongType())),
+    )
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)

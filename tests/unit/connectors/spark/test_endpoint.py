@@ -29,7 +29,9 @@ def _bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param(None, None, "secateur://c:3", "secateur://c:3", id="then-the-environment"),
     ],
 )
-def test_where_the_address_comes_from(monkeypatch: pytest.MonkeyPatch, given: str | None, conf: str | None, variable: str, expected: str) -> None:
+def test_where_the_address_comes_from(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, conf: str | None, variable: str, expected: str
+) -> None:
     monkeypatch.setenv(VARIABLE, variable)
     spark = session(**({CONF: conf} if conf else {}))
     assert Endpoint.of(spark, given, None) == Endpoint(expected)

@@ -6,7 +6,15 @@ import traceback
 import pytest
 
 from secateur.connectors.spark.failures import error_behind, noted_errors
-from secateur.errors import DataError, DuplicateKeyError, Error, LoadFailedError, NullKeyError, OperationalError, TopologyChangedError
+from secateur.errors import (
+    DataError,
+    DuplicateKeyError,
+    Error,
+    LoadFailedError,
+    NullKeyError,
+    OperationalError,
+    TopologyChangedError,
+)
 
 
 def text_of(error: Error) -> str:
@@ -15,14 +23,20 @@ def text_of(error: Error) -> str:
         with noted_errors():
             raise error
     except Error:
-        return f"Job aborted due to stage failure: Task 1 in stage 3.0 failed\n{traceback.format_exc()}\n\tat org.apache.spark.api.python.Runner(x.scala:1)"
+        return (
+            f"Job aborted due to stage failure: Task 1 in stage 3.0 failed\n{traceback.format_exc()}\n\tat"
+            " org.apache.spark.api.python.Runner(x.scala:1)"
+        )
 
 
 @pytest.mark.parametrize(
     "error",
     [
         pytest.param(NullKeyError("flights.tailnum is NULL", table="flights", column="tailnum"), id="details"),
-        pytest.param(DuplicateKeyError("key ('ä', \"b\")\nin two lines {", table="t", key=["ä", 7, None, True]), id="newlines-and-quotes"),
+        pytest.param(
+            DuplicateKeyError("key ('ä', \"b\")\nin two lines {", table="t", key=["ä", 7, None, True]),
+            id="newlines-and-quotes",
+        ),
         pytest.param(TopologyChangedError("partition 3 has moved"), id="no-details"),
         pytest.param(DataError("secateur-error: in the message itself"), id="the-mark-in-the-message"),
     ],
@@ -66,5 +80,7 @@ def test_anything_else_is_a_failed_load_that_can_be_repeated() -> None:
     found = error_behind(RuntimeError("[USER_RAISED_EXCEPTION]   boom\n" + "x" * 1000), table="flights")
     assert type(found) is LoadFailedError
     assert found.retry_safe
-    assert found.message.startswith("Spark could not write to flights, which is as it was: [USER_RAISED_EXCEPTION] boom xxx")
+    assert found.message.startswith(
+        "Spark could not write to flights, which is as it was: [USER_RAISED_EXCEPTION] boom xxx"
+    )
     assert len(found.message) < 600

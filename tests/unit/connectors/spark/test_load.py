@@ -1,4 +1,6 @@
-"""Real Spark writes to members that only take loads: what the tasks send, what is published, and which error the user sees."""
+"""Real Spark writes to members that only take loads: what the tasks send, what is published, and which error the user
+sees.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,9 @@ def test_every_task_stages_under_its_own_attempt_in_the_order_of_the_dataframe(c
     for attempts in args["parts"].values():
         assert len(set(attempts)) == 4
     for partition in range(8):
-        piece = [i for i in published.column("id").to_pylist() if cluster.table.scheme.partition_of({"id": i}) == partition]
+        piece = [
+            i for i in published.column("id").to_pylist() if cluster.table.scheme.partition_of({"id": i}) == partition
+        ]
         assert piece == sorted(piece)
 
 
@@ -156,18 +160,35 @@ def test_a_task_that_fails_too_often_leaves_the_table_as_it_was(cluster: Any, ro
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        pytest.param(lambda df: df.withColumn("id", F.nullif("id", F.lit(700))), NullKeyError, "orders: column id is NOT NULL, but 1 of 250", id="null-key"),
-        pytest.param(lambda df: df.withColumn("id", F.expr("id + 9223372036854775808")), DataError, "9223372036854775808", id="value-out-of-bounds"),
-        pytest.param(lambda df: df.unionAll(df), DuplicateKeyError, "orders: a key occurs twice", id="found-at-publication"),
+        pytest.param(
+            lambda df: df.withColumn("id", F.nullif("id", F.lit(700))),
+            NullKeyError,
+            "orders: column id is NOT NULL, but 1 of 250",
+            id="null-key",
+        ),
+        pytest.param(
+            lambda df: df.withColumn("id", F.expr("id + 9223372036854775808")),
+            DataError,
+            "9223372036854775808",
+            id="value-out-of-bounds",
+        ),
+        pytest.param(
+            lambda df: df.unionAll(df), DuplicateKeyError, "orders: a key occurs twice", id="found-at-publication"
+        ),
         pytest.param(lambda df: df.drop("id"), NullKeyError, "lacks id", id="missing-column"),
         pytest.param(lambda df: df.withColumn("nmae", F.lit(1)), UnknownColumnError, "'nmae'", id="unknown-column"),
         pytest.param(lambda df: df.withColumn("note", F.lit(1)), DataError, "note.*int32.*VARCHAR", id="no-conversion"),
         pytest.param(
-            lambda df: df.withColumn("note", F.raise_error(F.lit("boom"))), LoadFailedError, "Spark could not write to orders.*boom", id="spark-fails"
+            lambda df: df.withColumn("note", F.raise_error(F.lit("boom"))),
+            LoadFailedError,
+            "Spark could not write to orders.*boom",
+            id="spark-fails",
         ),
     ],
 )
-def test_bad_data_leave_the_table_as_it_was(cluster: Any, rows: Rows, change: Callable[[DataFrame], DataFrame], error: type[Error], words: str) -> None:
+def test_bad_data_leave_the_table_as_it_was(
+    cluster: Any, rows: Rows, change: Callable[[DataFrame], DataFrame], error: type[Error], words: str
+) -> None:
     with pytest.raises(error, match=words):
         write(change(rows(1000)), "orders")
     assert cluster.published == []
@@ -225,26 +246,29 @@ def test_an_interrupt_drops_the_load(cluster: Any, rows: Rows, monkeypatch: pyte
 @pytest.mark.parametrize("mode", ["errorifexists", "ignore"])
 def test_save_modes_that_have_no_meaning_are_refused(cluster: Any, rows: Rows, mode: str) -> None:
     with pytest.raises(AnalysisException, match="SAVE_MODE"):
-        rows(1).write.format("secateur").mode(mode).options(address=cluster.address, token="hush", table="orders").save()
+        rows(1).write.format("secateur").mode(mode).options(
+            address=cluster.address, token="hush", table="orders"
+        ).save()
     assert cluster.published == []
 
 
-def test_every_type_arrives(spark: SparkSession, define: Callable[..., TableDef], loads_only: Callable[..., Any]) -> None:
+def test_every_type_arrives(
+    spark: SparkSession, define: Callable[..., TableDef], loads_only: Callable[..., Any]
+) -> None:
     columns = (
-        "k BIGINT NOT NULL, b BOOLEAN, i1 TINYINT, i2 SMALLINT, i4 INTEGER, u8 UBIGINT, h HUGEINT, f FLOAT, d DOUBLE, "
-        "small DECIMAL(10,2), large DECIMAL(30,2), s VARCHAR, x BLOB, day DATE, t TIME, ts TIMESTAMP, tz TIMESTAMP WITH TIME ZONE, u UUID, l BIGINT[]"
+        "k BIGINT NOT NULL, b BOOLEAN, i1 TINYINT, i2 SMALLINT, i4 INTEGER, u8 UBIGINT, h HUGEINT, f FLOAT, d DOUBLE,"
+        " small DECIMAL(10,2), large DECIMAL(30,2), s VARCHAR, x BLOB, day DATE, t TIME, ts TIMESTAMP, tz TIMESTAMP"
+        " WITH TIME ZONE, u UUID, l BIGINT[]"
     )
     cluster = loads_only(define("everything", columns, "k"))
     text = "6f1b4b1e-0e5f-4c7e-9a2b-1f2e3d4c5b6a"
-    df = spark.sql(
-        f"""
+    df = spark.sql(f"""
         SELECT 1L AS K, true AS b, -128Y AS i1, 7L AS i2, 2147483647L AS i4, CAST('18446744073709551615' AS DECIMAL(20,0)) AS u8, 5 AS h,
             0.5F AS f, 0.25D AS d, CAST(1.5 AS DECIMAL(10,1)) AS small, CAST(-1.50 AS DECIMAL(30,2)) AS large, 'ünï' AS s, X'00FF' AS x,
             DATE '1969-12-31' AS day, TIME '12:34:56.789' AS t, TIMESTAMP_NTZ '2024-03-10 02:30:00' AS ts, TIMESTAMP '2024-03-10 03:30:00' AS tz,
             '{text.upper()}' AS u, ARRAY(1, 2) AS l
         UNION ALL SELECT 2L{", null" * 18}
-        """
-    )
+        """)
     write(df, "everything", address=cluster.address)
     ((_, published),) = cluster.published
     first, second = sorted(published.to_pylist(), key=lambda row: row["k"])

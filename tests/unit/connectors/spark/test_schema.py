@@ -13,7 +13,11 @@ from secateur.partitioning.tables.table import TableDef
 
 @pytest.fixture
 def table(define: Callable[..., TableDef]) -> TableDef:
-    return define("orders", "id BIGINT NOT NULL, name VARCHAR NOT NULL, amount DOUBLE, small SMALLINT, at TIMESTAMP, tags VARCHAR[]", "id")
+    return define(
+        "orders",
+        "id BIGINT NOT NULL, name VARCHAR NOT NULL, amount DOUBLE, small SMALLINT, at TIMESTAMP, tags VARCHAR[]",
+        "id",
+    )
 
 
 def schema(**columns: spark.DataType) -> spark.StructType:
@@ -29,7 +33,10 @@ ID, NAME = spark.LongType(), spark.StringType()
         pytest.param({"id": ID, "name": NAME}, id="nullable-columns-missing"),
         pytest.param({"NAME": NAME, "Id": ID}, id="other-order-and-case"),
         pytest.param({"id": spark.ShortType(), "name": spark.VarcharType(10)}, id="narrower-types"),
-        pytest.param({"id": spark.DecimalType(20, 0), "name": NAME, "small": spark.LongType()}, id="wider-types-are-judged-by-value"),
+        pytest.param(
+            {"id": spark.DecimalType(20, 0), "name": NAME, "small": spark.LongType()},
+            id="wider-types-are-judged-by-value",
+        ),
         pytest.param({"id": ID, "name": NAME, "at": spark.TimestampType()}, id="instant"),
         pytest.param({"id": ID, "name": NAME, "at": spark.TimestampNTZType()}, id="local-time"),
         pytest.param({"id": ID, "name": NAME, "amount": spark.NullType()}, id="void"),
@@ -47,12 +54,29 @@ def test_columns_that_fit(table: TableDef, columns: dict[str, spark.DataType]) -
         pytest.param({}, NullKeyError, ["lacks id, name", "no columns"], id="all-missing"),
         pytest.param({"id": ID, "name": NAME, "nmae": NAME}, UnknownColumnError, ["orders", "'nmae'"], id="unknown"),
         pytest.param({"id": ID, "name": NAME, "ID": ID}, DataError, ["ID twice"], id="twice"),
-        pytest.param({"id": ID, "name": NAME, "amount": NAME}, DataError, ["amount", "string", "DOUBLE", "cast"], id="no-conversion"),
-        pytest.param({"id": ID, "name": NAME, "amount": spark.MapType(NAME, ID)}, DataError, ["amount", "map<string,bigint>"], id="map"),
-        pytest.param({"id": ID, "name": NAME, "tags": spark.ArrayType(spark.VariantType())}, DataError, ["tags", "variant"], id="array-of-variant"),
+        pytest.param(
+            {"id": ID, "name": NAME, "amount": NAME},
+            DataError,
+            ["amount", "string", "DOUBLE", "cast"],
+            id="no-conversion",
+        ),
+        pytest.param(
+            {"id": ID, "name": NAME, "amount": spark.MapType(NAME, ID)},
+            DataError,
+            ["amount", "map<string,bigint>"],
+            id="map",
+        ),
+        pytest.param(
+            {"id": ID, "name": NAME, "tags": spark.ArrayType(spark.VariantType())},
+            DataError,
+            ["tags", "variant"],
+            id="array-of-variant",
+        ),
     ],
 )
-def test_columns_that_do_not_fit(table: TableDef, columns: dict[str, spark.DataType], error: type[Error], words: list[str]) -> None:
+def test_columns_that_do_not_fit(
+    table: TableDef, columns: dict[str, spark.DataType], error: type[Error], words: list[str]
+) -> None:
     with pytest.raises(error) as caught:
         check_columns(schema(**columns), table)
     assert [word for word in words if word not in caught.value.message] == []

@@ -74,7 +74,9 @@ def test_modes(cluster: Any, option: str | None, overwrite: bool, mode: str) -> 
         pytest.param({"mode": "upsert"}, True, ProgrammingError, "contradicts", id="upsert-overwrites"),
         pytest.param({"mode": "overwrite"}, False, ProgrammingError, "contradicts", id="overwrite-appends"),
         pytest.param({"mode": "merge"}, False, ProgrammingError, "'merge'", id="unknown-mode"),
-        pytest.param({"parallel": "9"}, False, ProgrammingError, "no option parallel; it has address,", id="unknown-option"),
+        pytest.param(
+            {"parallel": "9"}, False, ProgrammingError, "no option parallel; it has address,", id="unknown-option"
+        ),
         pytest.param({"table": ""}, False, ProgrammingError, "needs the option 'table'", id="no-table"),
         pytest.param({"chunk_bytes": "0"}, False, ProgrammingError, "chunk_bytes='0'", id="no-chunk"),
         pytest.param({"table": "ordres"}, False, UnknownTableError, "ordres", id="unknown-table"),
@@ -102,7 +104,9 @@ def test_the_token_is_not_shown(cluster: Any) -> None:
     assert "hush" not in repr(writer(cluster))
 
 
-def test_a_commit_publishes_the_tasks_that_spark_reports_in_their_order(cluster: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_commit_publishes_the_tasks_that_spark_reports_in_their_order(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     load = writer(cluster, mode="upsert", report=str(tmp_path / "report.json"))
     run_task(monkeypatch, load, 1, batch(0, 50))  # a task that failed: its message never arrives
     second = run_task(monkeypatch, load, 2, batch(50, 100))
@@ -123,7 +127,9 @@ def test_a_commit_without_rows_still_overwrites(cluster: Any, monkeypatch: pytes
     assert (args["mode"], args["parts"], published.num_rows) == ("overwrite", {}, 0)
 
 
-def test_a_publication_that_fails_reports_nothing(cluster: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_publication_that_fails_reports_nothing(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     load = writer(cluster, report=str(tmp_path / "report.json"))
     task = run_task(monkeypatch, load, 1, batch(0, 10), batch(0, 1))
     with pytest.raises(DuplicateKeyError) as caught:
@@ -132,7 +138,9 @@ def test_a_publication_that_fails_reports_nothing(cluster: Any, monkeypatch: pyt
     assert (tmp_path / "report.json").read_text() == ""
 
 
-def test_nothing_is_published_that_cannot_be_reported(cluster: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_nothing_is_published_that_cannot_be_reported(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     load = writer(cluster, report=str(tmp_path / "gone" / "report.json"))
     task = run_task(monkeypatch, load, 1, batch(0, 10))
     with pytest.raises(FileNotFoundError):

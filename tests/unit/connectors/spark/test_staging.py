@@ -37,9 +37,17 @@ def test_rows_are_staged_at_their_owners(orders: TableDef, loads_only: Start) ->
         stager.add(rows(0, 60))
         stager.add(rows(60, 100))
         staged = stager.finish()
-    assert staged == {partition: piece.num_rows for partition, piece in split(conform(rows(0, 100), orders), orders).items()}
+    assert staged == {
+        partition: piece.num_rows for partition, piece in split(conform(rows(0, 100), orders), orders).items()
+    }
     (frame,) = cluster.stages["m1"]  # both batches together, as they are far from a chunk
-    assert {**frame, "parts": None} == {"load_id": "L", "table_id": 7, "attempt": 41, "topology_version": 3, "parts": None}
+    assert {**frame, "parts": None} == {
+        "load_id": "L",
+        "table_id": 7,
+        "attempt": 41,
+        "topology_version": 3,
+        "parts": None,
+    }
     assert [len(frames) for frames in cluster.stages.values()] == [1, 1, 1]
 
 
@@ -75,10 +83,17 @@ def test_no_rows_no_frames(orders: TableDef, loads_only: Start) -> None:
     ("batch", "error", "words"),
     [
         pytest.param(pa.record_batch({"id": [1, None]}), NullKeyError, "id is NOT NULL", id="null-key"),
-        pytest.param(pa.record_batch({"id": pa.array([2**63], pa.uint64())}), DataError, "9223372036854775808", id="out-of-bounds"),
+        pytest.param(
+            pa.record_batch({"id": pa.array([2**63], pa.uint64())}),
+            DataError,
+            "9223372036854775808",
+            id="out-of-bounds",
+        ),
     ],
 )
-def test_bad_rows_are_found_before_anything_is_sent(orders: TableDef, loads_only: Start, batch: pa.RecordBatch, error: type[Exception], words: str) -> None:
+def test_bad_rows_are_found_before_anything_is_sent(
+    orders: TableDef, loads_only: Start, batch: pa.RecordBatch, error: type[Exception], words: str
+) -> None:
     cluster = loads_only(orders)
     with Stager(orders, cluster.topology, load_id="L", attempt=0) as stager:
         stager.add(batch)
@@ -97,7 +112,9 @@ def test_members_ask_for_the_token(orders: TableDef, loads_only: Start) -> None:
 
 def test_ranges_are_made_for_the_rows_that_need_them(orders: TableDef, loads_only: Start) -> None:
     every = IntervalPartitioning(10, IntervalUnit.NUMBER)
-    scheme = build_scheme(range_columns=["id"], every=every, types={"id": orders.column("id").type}, primary_key=["id"], table="orders")
+    scheme = build_scheme(
+        range_columns=["id"], every=every, types={"id": orders.column("id").type}, primary_key=["id"], table="orders"
+    )
     before, after = replace(orders, scheme=scheme), replace(orders, scheme=with_cells(scheme, [0, 1], table="orders"))
     cluster = loads_only(after)
     nobody = Topology(2, cluster.topology.members, {scheme.affinity_group(): assign(0, cluster.topology.member_ids, 1)})

@@ -1,4 +1,6 @@
-"""Each stage of the arrow kernel with literal expectations, and each kind of value at which it leaves the answer to DuckDB."""
+"""Each stage of the arrow kernel with literal expectations, and each kind of value at which it leaves the answer to
+DuckDB.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,28 @@ from secateur.engine.kernels.arrow.expression import (
     to_wire,
     walk,
 )
-from secateur.engine.kernels.arrow.fragment import AggregateFunction, ArrowAggregate, ArrowFragment, OrderTerm, slot_name
+from secateur.engine.kernels.arrow.fragment import (
+    AggregateFunction,
+    ArrowAggregate,
+    ArrowFragment,
+    OrderTerm,
+    slot_name,
+)
 from secateur.engine.kernels.arrow.small_groups import SMALL_ROWS_MAX
 from secateur.partitioning.types.column_type import parse_type
 from secateur.wire.values import pack, unpack
 
-TYPES = {"k": "VARCHAR", "v": "INTEGER", "b": "BIGINT", "d": "DOUBLE", "m": "DECIMAL(10,2)", "h": "HUGEINT", "u": "UUID", "ub": "UBIGINT", "t": "TINYINT"}
+TYPES = {
+    "k": "VARCHAR",
+    "v": "INTEGER",
+    "b": "BIGINT",
+    "d": "DOUBLE",
+    "m": "DECIMAL(10,2)",
+    "h": "HUGEINT",
+    "u": "UUID",
+    "ub": "UBIGINT",
+    "t": "TINYINT",
+}
 BOOLEAN, BIGINT, DOUBLE, HUGEINT = (parse_type(text) for text in ("BOOLEAN", "BIGINT", "DOUBLE", "HUGEINT"))
 UUIDS = [uuid.UUID(int=1), None, uuid.UUID(int=2**127), uuid.UUID(int=1)]
 TABLE = pa.table(
@@ -90,37 +108,81 @@ CONDITIONS: list[tuple[str, Expression, list[Any]]] = [
     ("null", holds(ScalarFunction.IS_NULL, column("k")), [30]),
     ("not null", holds(ScalarFunction.NOT, holds(ScalarFunction.IS_NULL, column("k"))), [10, None, 40]),
     ("in", holds(ScalarFunction.IN, column("v"), constant(1, "v"), constant(3, "v")), [10, 30]),
-    ("not in leaves nulls out", holds(ScalarFunction.NOT, holds(ScalarFunction.IN, column("v"), constant(1, "v"))), [None, 30]),
+    (
+        "not in leaves nulls out",
+        holds(ScalarFunction.NOT, holds(ScalarFunction.IN, column("v"), constant(1, "v"))),
+        [None, 30],
+    ),
     (
         "or is true beside null",
-        holds(ScalarFunction.OR, holds(ScalarFunction.EQUAL, column("v"), constant(9, "v")), holds(ScalarFunction.EQUAL, column("k"), constant("a", "k"))),
+        holds(
+            ScalarFunction.OR,
+            holds(ScalarFunction.EQUAL, column("v"), constant(9, "v")),
+            holds(ScalarFunction.EQUAL, column("k"), constant("a", "k")),
+        ),
         [10, 40],
     ),
     (
         "not of and with null",
         holds(
             ScalarFunction.NOT,
-            holds(ScalarFunction.AND, holds(ScalarFunction.EQUAL, column("v"), constant(9, "v")), holds(ScalarFunction.IS_NULL, column("b"))),
+            holds(
+                ScalarFunction.AND,
+                holds(ScalarFunction.EQUAL, column("v"), constant(9, "v")),
+                holds(ScalarFunction.IS_NULL, column("b")),
+            ),
         ),
         [10, None, 30, 40],
     ),
-    ("two columns", holds(ScalarFunction.LESS, CallExpression(ScalarFunction.CAST, (column("v"),), BIGINT), column("b")), [10, 30]),
+    (
+        "two columns",
+        holds(ScalarFunction.LESS, CallExpression(ScalarFunction.CAST, (column("v"),), BIGINT), column("b")),
+        [10, 30],
+    ),
     ("starts with", holds(ScalarFunction.STARTS_WITH, column("k"), constant("a", "k")), [10, 40]),
     ("ends with", holds(ScalarFunction.ENDS_WITH, column("k"), constant("b", "k")), [None]),
     ("contains", holds(ScalarFunction.CONTAINS, column("k"), constant("a", "k")), [10, 40]),
     (
         "arithmetic",
-        holds(ScalarFunction.EQUAL, CallExpression(ScalarFunction.ADD, (column("v"), constant(1, "v")), parse_type("INTEGER")), constant(3, "v")),
+        holds(
+            ScalarFunction.EQUAL,
+            CallExpression(ScalarFunction.ADD, (column("v"), constant(1, "v")), parse_type("INTEGER")),
+            constant(3, "v"),
+        ),
         [None],
     ),
-    ("division", holds(ScalarFunction.LESS, CallExpression(ScalarFunction.DIVIDE, (column("d"), constant(0.0, "d")), DOUBLE), constant(0.0, "d")), [None]),
+    (
+        "division",
+        holds(
+            ScalarFunction.LESS,
+            CallExpression(ScalarFunction.DIVIDE, (column("d"), constant(0.0, "d")), DOUBLE),
+            constant(0.0, "d"),
+        ),
+        [None],
+    ),
     (
         "coalesce",
-        holds(ScalarFunction.EQUAL, CallExpression(ScalarFunction.COALESCE, (column("v"), constant(7, "v")), parse_type("INTEGER")), constant(7, "v")),
+        holds(
+            ScalarFunction.EQUAL,
+            CallExpression(ScalarFunction.COALESCE, (column("v"), constant(7, "v")), parse_type("INTEGER")),
+            constant(7, "v"),
+        ),
         [40],
     ),
-    ("cast", holds(ScalarFunction.EQUAL, CallExpression(ScalarFunction.CAST, (column("h"),), BIGINT), constant(6, "b")), [None]),
-    ("negation", holds(ScalarFunction.EQUAL, CallExpression(ScalarFunction.NEGATE, (column("v"),), parse_type("INTEGER")), constant(-2, "v")), [None]),
+    (
+        "cast",
+        holds(ScalarFunction.EQUAL, CallExpression(ScalarFunction.CAST, (column("h"),), BIGINT), constant(6, "b")),
+        [None],
+    ),
+    (
+        "negation",
+        holds(
+            ScalarFunction.EQUAL,
+            CallExpression(ScalarFunction.NEGATE, (column("v"),), parse_type("INTEGER")),
+            constant(-2, "v"),
+        ),
+        [None],
+    ),
 ]
 
 
@@ -142,7 +204,9 @@ NAN_CONDITIONS = [
 
 @pytest.mark.parametrize(("function", "kept"), NAN_CONDITIONS, ids=[case[0].value for case in NAN_CONDITIONS])
 def test_nan_is_greater_than_every_number(function: ScalarFunction, kept: list[str]) -> None:
-    assert answer(select("k", where=holds(function, column("d"), constant(1.0, "d"))), table=NAN_TABLE) == [(name,) for name in kept]
+    assert answer(select("k", where=holds(function, column("d"), constant(1.0, "d"))), table=NAN_TABLE) == [
+        (name,) for name in kept
+    ]
 
 
 def test_columns_come_in_the_order_asked_for_and_uuids_as_uuids() -> None:
@@ -150,36 +214,69 @@ def test_columns_come_in_the_order_asked_for_and_uuids_as_uuids() -> None:
 
 
 def test_a_parameter_is_taken_as_it_is() -> None:
-    fragment = select("v", where=holds(ScalarFunction.IN, column("k"), ParameterExpression(2, parse_type("VARCHAR")), constant("z", "k")))
+    fragment = select(
+        "v",
+        where=holds(ScalarFunction.IN, column("k"), ParameterExpression(2, parse_type("VARCHAR")), constant("z", "k")),
+    )
     assert answer(fragment, [None, "b"]) == [(2,)]
     assert answer(fragment, [None, "a"]) == [(1,), (None,)]
 
 
-@pytest.mark.parametrize(("name", "values", "rows"), [("k", ["a", "z"], [(1,), (None,)]), ("b", [10, 30, 10], [(1,), (3,)]), ("t", [-128], [(None,)])])
+@pytest.mark.parametrize(
+    ("name", "values", "rows"),
+    [("k", ["a", "z"], [(1,), (None,)]), ("b", [10, 30, 10], [(1,), (3,)]), ("t", [-128], [(None,)])],
+)
 def test_a_list_is_looked_up(name: str, values: list[Any], rows: list[tuple[Any, ...]]) -> None:
     condition = holds(ScalarFunction.IN, column(name), ParameterListExpression(2, column(name).type))
     assert from_wire(unpack(pack(to_wire(condition)))) == condition
     assert answer(select("v", where=condition), [None, values]) == rows
-    others = [row for row, value in zip([(1,), (2,), (3,), (None,)], TABLE[name].to_pylist(), strict=True) if value is not None and value not in values]
+    others = [
+        row
+        for row, value in zip([(1,), (2,), (3,), (None,)], TABLE[name].to_pylist(), strict=True)
+        if value is not None and value not in values
+    ]
     assert answer(select("v", where=holds(ScalarFunction.NOT, condition)), [None, values]) == others
 
 
 @pytest.mark.parametrize("value", [None, [], ["a", None], ["a", 1], "a", {"a": 1}, ["\ud800"], [["a"]]], ids=repr)
 def test_another_list_is_left_to_duckdb(value: Any) -> None:
-    assert answer(select("v", where=holds(ScalarFunction.IN, column("k"), ParameterListExpression(1, parse_type("VARCHAR")))), [value]) is None
+    assert (
+        answer(
+            select("v", where=holds(ScalarFunction.IN, column("k"), ParameterListExpression(1, parse_type("VARCHAR")))),
+            [value],
+        )
+        is None
+    )
 
 
 def test_a_list_with_a_number_out_of_range_is_left_to_duckdb() -> None:
-    assert answer(select("v", where=holds(ScalarFunction.IN, column("t"), ParameterListExpression(1, parse_type("TINYINT")))), [[1, 128]]) is None
+    assert (
+        answer(
+            select("v", where=holds(ScalarFunction.IN, column("t"), ParameterListExpression(1, parse_type("TINYINT")))),
+            [[1, 128]],
+        )
+        is None
+    )
 
 
 @pytest.mark.parametrize("value", [None, 5, b"a", "\ud800"], ids=repr)
 def test_another_parameter_is_left_to_duckdb(value: Any) -> None:
-    assert answer(select("v", where=holds(ScalarFunction.EQUAL, column("k"), ParameterExpression(1, parse_type("VARCHAR")))), [value]) is None
+    assert (
+        answer(
+            select("v", where=holds(ScalarFunction.EQUAL, column("k"), ParameterExpression(1, parse_type("VARCHAR")))),
+            [value],
+        )
+        is None
+    )
 
 
 def test_a_missing_parameter_is_left_to_duckdb() -> None:
-    assert answer(select("v", where=holds(ScalarFunction.EQUAL, column("k"), ParameterExpression(1, parse_type("VARCHAR"))))) is None
+    assert (
+        answer(
+            select("v", where=holds(ScalarFunction.EQUAL, column("k"), ParameterExpression(1, parse_type("VARCHAR"))))
+        )
+        is None
+    )
 
 
 @pytest.mark.parametrize("name", ["v", "t"])
@@ -190,7 +287,9 @@ def test_an_overflow_is_left_to_duckdb(name: str) -> None:
 
 
 def test_a_cast_out_of_range_is_left_to_duckdb() -> None:
-    assert answer(ArrowFragment(outputs=(("x", CallExpression(ScalarFunction.CAST, (column("b"),), parse_type("TINYINT"))),))) == [(10,), (None,), (30,), (40,)]
+    assert answer(
+        ArrowFragment(outputs=(("x", CallExpression(ScalarFunction.CAST, (column("b"),), parse_type("TINYINT"))),))
+    ) == [(10,), (None,), (30,), (40,)]
     assert answer(ArrowFragment(outputs=(("x", CallExpression(ScalarFunction.CAST, (column("ub"),), BIGINT)),))) is None
 
 
@@ -220,7 +319,9 @@ def test_order_by(key: OrderTerm, expected: list[Any]) -> None:
 
 
 def test_order_by_several_keys_that_need_not_be_shown() -> None:
-    assert answer(select("b", order=(OrderTerm(column("k"), nulls_first=True), OrderTerm(column("d"), descending=True)))) == [(30,), (10,), (40,), (None,)]
+    assert answer(
+        select("b", order=(OrderTerm(column("k"), nulls_first=True), OrderTerm(column("d"), descending=True)))
+    ) == [(30,), (10,), (40,), (None,)]
 
 
 def test_nan_to_be_sorted_is_left_to_duckdb() -> None:
@@ -232,7 +333,14 @@ def test_many_rows_to_be_sorted_are_left_to_duckdb() -> None:
     assert answer(select("b", order=(OrderTerm(column("b")),)), table=table) is None
 
 
-WINDOWS = [((None, 2), [10, None]), ((1, 2), [None, 30]), ((3, None), [40]), ((9, 1), []), ((0, 0), []), ((2, 9), [30, 40])]
+WINDOWS = [
+    ((None, 2), [10, None]),
+    ((1, 2), [None, 30]),
+    ((3, None), [40]),
+    ((9, 1), []),
+    ((0, 0), []),
+    ((2, 9), [30, 40]),
+]
 
 
 @pytest.mark.parametrize(("window", "expected"), WINDOWS, ids=[str(case[0]) for case in WINDOWS])
@@ -256,7 +364,9 @@ def test_limit_may_be_a_parameter() -> None:
 
 def aggregate(*aggregates: ArrowAggregate, keys: tuple[Expression, ...] = (), **clauses: Any) -> ArrowFragment:
     types = [*(key.type for key in keys), *(some.type for some in aggregates)]
-    outputs = tuple((f"c{position}", ColumnExpression(slot_name(position), type_)) for position, type_ in enumerate(types))
+    outputs = tuple(
+        (f"c{position}", ColumnExpression(slot_name(position), type_)) for position, type_ in enumerate(types)
+    )
     return ArrowFragment(outputs=outputs, keys=keys, aggregates=aggregates, **clauses)
 
 
@@ -296,7 +406,9 @@ def test_an_aggregate_of_all_rows_and_of_none(some: ArrowAggregate, expected: An
 
 @pytest.mark.parametrize(("some", "expected", "of_nothing"), AGGREGATES, ids=IDS)
 def test_the_same_for_each_group(some: ArrowAggregate, expected: Any, of_nothing: Any) -> None:
-    table = pa.concat_tables([TABLE.append_column("g", pa.array([1] * 4)), TABLE.slice(0, 1).append_column("g", pa.array([2]))])
+    table = pa.concat_tables(
+        [TABLE.append_column("g", pa.array([1] * 4)), TABLE.slice(0, 1).append_column("g", pa.array([2]))]
+    )
     nulls = pa.table({name: pa.nulls(1, parse_type(text).arrow) for name, text in TYPES.items()} | {"g": [3]})
     rows = answer(aggregate(some, keys=(ColumnExpression("g", BIGINT),)), table=pa.concat_tables([table, nulls]))
     assert rows is not None
@@ -306,7 +418,11 @@ def test_the_same_for_each_group(some: ArrowAggregate, expected: Any, of_nothing
 
 
 def test_null_is_a_group() -> None:
-    rows = answer(aggregate(COUNT_ROWS, keys=(column("k"),), order=(OrderTerm(ColumnExpression(slot_name(0), parse_type("VARCHAR"))),)))
+    rows = answer(
+        aggregate(
+            COUNT_ROWS, keys=(column("k"),), order=(OrderTerm(ColumnExpression(slot_name(0), parse_type("VARCHAR"))),)
+        )
+    )
     assert rows == [("a", 2), ("b", 1), (None, 1)]
 
 
@@ -324,16 +440,30 @@ def test_having_sees_keys_and_aggregates() -> None:
 
 LEFT_TO_DUCKDB = [
     ("sum past 64 bits", of(AggregateFunction.SUM, "b", "HUGEINT"), {"b": pa.array([2**62, 2**62])}),
-    ("sum past unsigned 64 bits", of(AggregateFunction.SUM, "ub", "HUGEINT"), {"ub": pa.array([2**63, 2**63], pa.uint64())}),
-    ("sum past 38 digits", of(AggregateFunction.SUM, "h", "HUGEINT"), {"h": pa.array([Decimal(10**38 - 1), Decimal(1)], pa.decimal128(38, 0))}),
+    (
+        "sum past unsigned 64 bits",
+        of(AggregateFunction.SUM, "ub", "HUGEINT"),
+        {"ub": pa.array([2**63, 2**63], pa.uint64())},
+    ),
+    (
+        "sum past 38 digits",
+        of(AggregateFunction.SUM, "h", "HUGEINT"),
+        {"h": pa.array([Decimal(10**38 - 1), Decimal(1)], pa.decimal128(38, 0))},
+    ),
     ("average whose sum is no double", of(AggregateFunction.AVG, "b", "DOUBLE"), {"b": pa.array([2**53, 1])}),
-    ("average of decimals whose sum is no double", of(AggregateFunction.AVG, "h", "DOUBLE"), {"h": pa.array([Decimal(2**60)], pa.decimal128(38, 0))}),
+    (
+        "average of decimals whose sum is no double",
+        of(AggregateFunction.AVG, "h", "DOUBLE"),
+        {"h": pa.array([Decimal(2**60)], pa.decimal128(38, 0))},
+    ),
     ("minimum with nan", of(AggregateFunction.MIN, "d", "DOUBLE"), {"d": pa.array([1.0, math.nan])}),
     ("maximum with nan", of(AggregateFunction.MAX, "d", "DOUBLE"), {"d": pa.array([1.0, math.nan])}),
 ]
 
 
-@pytest.mark.parametrize(("some", "data"), [case[1:] for case in LEFT_TO_DUCKDB], ids=[case[0] for case in LEFT_TO_DUCKDB])
+@pytest.mark.parametrize(
+    ("some", "data"), [case[1:] for case in LEFT_TO_DUCKDB], ids=[case[0] for case in LEFT_TO_DUCKDB]
+)
 def test_values_that_need_duckdb(some: ArrowAggregate, data: dict[str, pa.Array]) -> None:
     table = pa.table(data | {"g": [1] * len(next(iter(data.values())))})
     assert answer(aggregate(some), table=table) is None
@@ -345,16 +475,28 @@ def test_few_rows_are_summed_past_64_bits() -> None:
     """Python's integers have no end."""
     group = (ColumnExpression("g", BIGINT),)
     table = pa.table({"b": [2**62, 2**62, -(2**63)], "g": [1, 1, 2]})
-    assert answer(aggregate(of(AggregateFunction.SUM, "b", "HUGEINT"), keys=group), table=table) == [(1, Decimal(2**63)), (2, Decimal(-(2**63)))]
+    assert answer(aggregate(of(AggregateFunction.SUM, "b", "HUGEINT"), keys=group), table=table) == [
+        (1, Decimal(2**63)),
+        (2, Decimal(-(2**63))),
+    ]
     assert answer(aggregate(of(AggregateFunction.AVG, "b", "DOUBLE"), keys=group), table=table) is None
 
 
 @pytest.mark.parametrize("rows", [SMALL_ROWS_MAX, SMALL_ROWS_MAX + 1], ids=["small", "large"])
 def test_few_rows_and_many_give_the_same_groups(rows: int) -> None:
-    table = pa.table({"g": [None if i % 7 == 0 else i % 5 for i in range(rows)], "b": [None if i % 3 == 0 else i for i in range(rows)]})
+    table = pa.table(
+        {
+            "g": [None if i % 7 == 0 else i % 5 for i in range(rows)],
+            "b": [None if i % 3 == 0 else i for i in range(rows)],
+        }
+    )
     functions = (AggregateFunction.SUM, AggregateFunction.MIN, AggregateFunction.MAX, AggregateFunction.COUNT)
     some = [
-        ArrowAggregate(function, ColumnExpression("b", BIGINT), parse_type("HUGEINT" if function is AggregateFunction.SUM else "BIGINT"))
+        ArrowAggregate(
+            function,
+            ColumnExpression("b", BIGINT),
+            parse_type("HUGEINT" if function is AggregateFunction.SUM else "BIGINT"),
+        )
         for function in functions
     ]
     found = answer(aggregate(*some, COUNT_ROWS, keys=(ColumnExpression("g", BIGINT),)), table=table)
@@ -363,11 +505,15 @@ def test_few_rows_and_many_give_the_same_groups(rows: int) -> None:
     for group, value in zip(table["g"].to_pylist(), table["b"].to_pylist(), strict=True):
         by_group.setdefault(group, []).append(value)
     present = {group: [value for value in values if value is not None] for group, values in by_group.items()}
-    assert set(found) == {(group, sum(some), min(some), max(some), len(some), len(by_group[group])) for group, some in present.items()}
+    assert set(found) == {
+        (group, sum(some), min(some), max(some), len(some), len(by_group[group])) for group, some in present.items()
+    }
 
 
 def test_sums_of_64_bits_that_fit_are_answered() -> None:
-    assert answer(aggregate(of(AggregateFunction.SUM, "b", "HUGEINT")), table=pa.table({"b": [2**61, -(2**61), 2**61]})) == [(Decimal(2**61),)]
+    assert answer(
+        aggregate(of(AggregateFunction.SUM, "b", "HUGEINT")), table=pa.table({"b": [2**61, -(2**61), 2**61]})
+    ) == [(Decimal(2**61),)]
     table = pa.table({"ub": pa.array([2**62, 2**62], pa.uint64())})
     assert answer(aggregate(of(AggregateFunction.SUM, "ub", "HUGEINT")), table=table) == [(Decimal(2**63),)]
 
@@ -386,9 +532,17 @@ CHUNKED = [
     select("u", "k", where=holds(ScalarFunction.NOT, holds(ScalarFunction.IN, column("k"), constant("b", "k")))),
     select("k", distinct=True, order=(OrderTerm(ColumnExpression(slot_name(0), parse_type("VARCHAR"))),)),
     select("b", "u", order=(OrderTerm(column("b"), descending=True),), limit=ConstantExpression(2, BIGINT)),
-    aggregate(COUNT_ROWS, of(AggregateFunction.AVG, "m", "DOUBLE"), of(AggregateFunction.MAX, "u", "UUID"), of(AggregateFunction.MIN, "d", "DOUBLE")),
     aggregate(
-        COUNT_ROWS, of(AggregateFunction.SUM, "v", "HUGEINT"), keys=(column("k"),), order=(OrderTerm(ColumnExpression(slot_name(0), parse_type("VARCHAR"))),)
+        COUNT_ROWS,
+        of(AggregateFunction.AVG, "m", "DOUBLE"),
+        of(AggregateFunction.MAX, "u", "UUID"),
+        of(AggregateFunction.MIN, "d", "DOUBLE"),
+    ),
+    aggregate(
+        COUNT_ROWS,
+        of(AggregateFunction.SUM, "v", "HUGEINT"),
+        keys=(column("k"),),
+        order=(OrderTerm(ColumnExpression(slot_name(0), parse_type("VARCHAR"))),),
     ),
 ]
 

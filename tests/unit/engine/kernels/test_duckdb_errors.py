@@ -12,22 +12,43 @@ from secateur.engine.kernels.duckdb.errors import translated, unreadable
 @pytest.mark.parametrize(
     ("sql", "kind", "message"),
     [
-        pytest.param("SELECT 1 FROM", errors.SqlSyntaxError, 'syntax error at or near "FROM"', id="syntax, without the excerpt"),
-        pytest.param("SELECT CAST('x' AS INTEGER)", errors.DataError, "Could not convert string 'x' to INT32", id="a conversion"),
+        pytest.param(
+            "SELECT 1 FROM", errors.SqlSyntaxError, 'syntax error at or near "FROM"', id="syntax, without the excerpt"
+        ),
+        pytest.param(
+            "SELECT CAST('x' AS INTEGER)", errors.DataError, "Could not convert string 'x' to INT32", id="a conversion"
+        ),
         pytest.param(
             "SELECT (SELECT * FROM range(2))",
             errors.DataError,
-            "More than one row returned by a subquery used as an expression - scalar subqueries can only return a single row.",
+            "More than one row returned by a subquery used as an expression - scalar subqueries can only return a"
+            " single row.",
             id="no advice to change a setting",
         ),
-        pytest.param("SELECT 1 ORDER BY ?", errors.ParameterError, "Parameter not supported in ORDER BY clause", id="a parameter where none may be"),
         pytest.param(
-            "SELECT list(reduce([], lambda q, i: q))", errors.DataError, "Cannot perform list_reduce on an empty input list", id="a kind without a class"
+            "SELECT 1 ORDER BY ?",
+            errors.ParameterError,
+            "Parameter not supported in ORDER BY clause",
+            id="a parameter where none may be",
         ),
         pytest.param(
-            "SELECT TRY_CAST((repeat('9', 60))::BIGNUM AS UHUGEINT)", errors.DataError, "Positive bignum too large for type", id="not expected to fail"
+            "SELECT list(reduce([], lambda q, i: q))",
+            errors.DataError,
+            "Cannot perform list_reduce on an empty input list",
+            id="a kind without a class",
         ),
-        pytest.param("SELECT * FROM nowhere", errors.UnknownTableError, "Table with name nowhere does not exist", id="no advice to read DuckDB's catalog"),
+        pytest.param(
+            "SELECT TRY_CAST((repeat('9', 60))::BIGNUM AS UHUGEINT)",
+            errors.DataError,
+            "Positive bignum too large for type",
+            id="not expected to fail",
+        ),
+        pytest.param(
+            "SELECT * FROM nowhere",
+            errors.UnknownTableError,
+            "Table with name nowhere does not exist",
+            id="no advice to read DuckDB's catalog",
+        ),
     ],
 )
 def test_translated(sql: str, kind: type[errors.Error], message: str) -> None:
@@ -45,7 +66,9 @@ def test_reading_files_is_not_for_statements() -> None:
             connection.execute("FROM read_csv('/nowhere.csv')")
         found = translated(caught.value)
     assert isinstance(found, errors.ProgrammingError)
-    assert found.message.endswith("statements cannot read files, load extensions or change the configuration of the members")
+    assert found.message.endswith(
+        "statements cannot read files, load extensions or change the configuration of the members"
+    )
 
 
 def test_a_message_that_is_cut_off_inside_of_a_character() -> None:

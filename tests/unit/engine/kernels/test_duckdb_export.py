@@ -32,9 +32,24 @@ def test_a_result_that_no_machine_holds_is_given_up_and_the_kernel_lives() -> No
 @pytest.mark.parametrize(
     ("sql", "raised", "message"),
     [
-        pytest.param("SELECT (900000 - i)::UINTEGER AS n FROM range(1000000) AS a(i)", DataError, "^Type INT64 with value -1 can't be cast", id="cast"),
-        pytest.param("SELECT 9223372036854775807 - 900000 + i AS n FROM range(1000000) AS a(i)", DataError, "^Overflow in addition", id="overflow"),
-        pytest.param("SELECT CASE WHEN i = 900000 THEN error('no') END AS n FROM range(1000000) AS a(i)", DataError, "^no$", id="error()"),
+        pytest.param(
+            "SELECT (900000 - i)::UINTEGER AS n FROM range(1000000) AS a(i)",
+            DataError,
+            "^Type INT64 with value -1 can't be cast",
+            id="cast",
+        ),
+        pytest.param(
+            "SELECT 9223372036854775807 - 900000 + i AS n FROM range(1000000) AS a(i)",
+            DataError,
+            "^Overflow in addition",
+            id="overflow",
+        ),
+        pytest.param(
+            "SELECT CASE WHEN i = 900000 THEN error('no') END AS n FROM range(1000000) AS a(i)",
+            DataError,
+            "^no$",
+            id="error()",
+        ),
     ],
 )
 def test_an_error_behind_many_rows_is_the_same_error(sql: str, raised: type[Exception], message: str) -> None:
@@ -42,7 +57,9 @@ def test_an_error_behind_many_rows_is_the_same_error(sql: str, raised: type[Exce
         kernel(1 << 30).run(sql, {})
 
 
-@pytest.mark.parametrize("name", ["Conversion", "INTERRUPT", "Invalid Input", "Out of Memory", "Out of Range", "What nobody knows"])
+@pytest.mark.parametrize(
+    "name", ["Conversion", "INTERRUPT", "Invalid Input", "Out of Memory", "Out of Range", "What nobody knows"]
+)
 def test_classes_are_found_by_their_names(name: str) -> None:
     class Broken:
         def to_arrow_reader(self, rows: int) -> Broken:

@@ -61,8 +61,12 @@ PARAMETERS = [
 ]
 
 
-@pytest.mark.parametrize(("value", "type_text", "arrow"), PARAMETERS, ids=[f"{case[1]} {case[0]}" for case in PARAMETERS])
-def test_a_parameter_comes_back_as_it_went_in(kernel: DuckDBKernel, value: Any, type_text: str, arrow: pa.DataType) -> None:
+@pytest.mark.parametrize(
+    ("value", "type_text", "arrow"), PARAMETERS, ids=[f"{case[1]} {case[0]}" for case in PARAMETERS]
+)
+def test_a_parameter_comes_back_as_it_went_in(
+    kernel: DuckDBKernel, value: Any, type_text: str, arrow: pa.DataType
+) -> None:
     assert kernel.describe("SELECT $1 AS x", {}, [value]) == (("x", type_text),)
     result = kernel.run("SELECT $1 AS x", {}, [value])
     assert result.schema == pa.schema([("x", arrow)])
@@ -82,7 +86,9 @@ def test_columns_of_every_type_pass_through_unchanged(kernel: DuckDBKernel) -> N
 
 
 def test_a_hugeint_column_is_hugeint_and_a_decimal_of_38_digits_is_not(kernel: DuckDBKernel) -> None:
-    table = pa.table({"h": pa.array([Decimal(1)], pa.decimal128(38, 0)), "d": pa.array([Decimal(1)], pa.decimal128(38, 0))})
+    table = pa.table(
+        {"h": pa.array([Decimal(1)], pa.decimal128(38, 0)), "d": pa.array([Decimal(1)], pa.decimal128(38, 0))}
+    )
     casts = [("s0", [("h", "HUGEINT")])]
     sql = "SELECT typeof(h) AS h, typeof(d) AS d FROM s0"
     for _ in range(2):  # the second call reads through the views of the first
@@ -91,11 +97,16 @@ def test_a_hugeint_column_is_hugeint_and_a_decimal_of_38_digits_is_not(kernel: D
 
 def test_a_column_that_is_not_what_its_cast_expects_is_read_as_it_is(kernel: DuckDBKernel) -> None:
     table = pa.table({"h": pa.array([Decimal("1.5")], pa.decimal128(38, 1))})
-    assert kernel.run("SELECT h + 0 AS h FROM s0", {"s0": table}, casts=[("s0", [("h", "HUGEINT")])]).to_pylist() == [{"h": Decimal("1.5")}]
+    assert kernel.run("SELECT h + 0 AS h FROM s0", {"s0": table}, casts=[("s0", [("h", "HUGEINT")])]).to_pylist() == [
+        {"h": Decimal("1.5")}
+    ]
 
 
 def test_types_that_no_column_has_are_delivered(kernel: DuckDBKernel) -> None:
-    sql = "SELECT {'a': v, 'b': v > 1} AS s, MAP {k: v} AS m, CAST('x' AS ENUM ('y', 'x')) AS e, [v > 1, NULL] AS l, NULL AS n"
+    sql = (
+        "SELECT {'a': v, 'b': v > 1} AS s, MAP {k: v} AS m, CAST('x' AS ENUM ('y', 'x')) AS e, [v > 1, NULL] AS l, NULL"
+        " AS n"
+    )
     sql += " FROM s0 WHERE v < 3 ORDER BY e, v DESC"
     result = kernel.run(sql, {"s0": S0})
     assert result.to_pylist() == [
@@ -156,7 +167,9 @@ def test_the_time_zone_is_utc_wherever_the_member_runs(monkeypatch: pytest.Monke
     monkeypatch.setenv("TZ", "America/New_York")
     kernel = DuckDBKernel(threads=1)
     try:
-        assert kernel.run("SELECT CAST(TIMESTAMPTZ '2024-07-01 12:00:00+00' AS VARCHAR) AS t", {}).to_pylist() == [{"t": "2024-07-01 12:00:00+00"}]
+        assert kernel.run("SELECT CAST(TIMESTAMPTZ '2024-07-01 12:00:00+00' AS VARCHAR) AS t", {}).to_pylist() == [
+            {"t": "2024-07-01 12:00:00+00"}
+        ]
     finally:
         kernel.close()
 
@@ -195,7 +208,9 @@ ERRORS: list[tuple[str, list[Any], type[Error], str]] = [
 
 
 @pytest.mark.parametrize(("sql", "params", "error", "text"), ERRORS, ids=[case[0] or "nothing" for case in ERRORS])
-def test_an_error_is_ours_and_the_kernel_goes_on(kernel: DuckDBKernel, sql: str, params: list[Any], error: type[Error], text: str) -> None:
+def test_an_error_is_ours_and_the_kernel_goes_on(
+    kernel: DuckDBKernel, sql: str, params: list[Any], error: type[Error], text: str
+) -> None:
     with pytest.raises(error, match=text) as caught:
         kernel.run(sql, {"s0": S0}, params)
     assert type(caught.value) is error
@@ -227,7 +242,15 @@ def test_statements_cannot_read_files(kernel: DuckDBKernel, tmp_path: Path, sql:
 
 
 @pytest.mark.parametrize(
-    "statement", ["SET threads = 1", "SET enable_external_access = true", "LOAD httpfs", "ATTACH 'x.db'", "COPY (SELECT 1) TO 'x.csv'", "PRAGMA version"]
+    "statement",
+    [
+        "SET threads = 1",
+        "SET enable_external_access = true",
+        "LOAD httpfs",
+        "ATTACH 'x.db'",
+        "COPY (SELECT 1) TO 'x.csv'",
+        "PRAGMA version",
+    ],
 )
 def test_only_a_select_runs(kernel: DuckDBKernel, statement: str) -> None:
     with pytest.raises(ProgrammingError, match="one SELECT at a time"):
@@ -301,7 +324,9 @@ def test_the_memory_limit_is_an_error_and_the_kernel_lives() -> None:
         kernel.close()
 
 
-LARGER_THAN_MEMORY = "SELECT count(DISTINCT a) AS n FROM (SELECT hash(range)::VARCHAR || repeat('x', 50) AS a FROM range(700000))"
+LARGER_THAN_MEMORY = (
+    "SELECT count(DISTINCT a) AS n FROM (SELECT hash(range)::VARCHAR || repeat('x', 50) AS a FROM range(700000))"
+)
 
 
 def test_what_passes_the_memory_limit_spills_where_it_may(tmp_path: Path) -> None:
@@ -357,15 +382,15 @@ def _wide(rows: int) -> pa.Table:
 def test_a_defect_of_duckdb_ends_one_statement_and_not_the_kernel() -> None:
     # DuckDB 2.0 takes a HUGEINT for an INTEGER here, and then calls the whole database invalid.
     sql = (
-        "SELECT x8.c11 AS c12, x1.s AS c13 FROM s0 x1 SEMI JOIN s1 x2 ON x1.m = x2.m AND x1.k < ANY (SELECT {'a': 3}.a AS c7 FROM (SELECT x5.m AS m FROM s2 x4 "
-        "FULL JOIN s3 x5 ON x4.k = x5.j WHERE (x5.m BETWEEN 1.50::DECIMAL(8, 2) AND 1::DECIMAL(8, 2) OR (x5.s IS NOT NULL OR ((x4.f IS NULL OR (x5.j "
-        "IN (2, -1, 0) "
-        "OR x5.d <> DATE '2024-01-03')) OR x5.s < 'b'))) AND (x5.m BETWEEN 0.25::DECIMAL(8, 2) AND 0.25::DECIMAL(8, 2) OR (x5.m BETWEEN "
-        "1.50::DECIMAL(8, 2) AND "
-        "0.25::DECIMAL(8, 2) OR x4.i <> 2))) x3 WHERE 1 = ALL (SELECT x6.k AS k FROM s4 x6 WHERE coalesce(x6.j = -1, TRUE) AND x6.k = 2 GROUP BY x6.k, x6.d)) "
-        "LEFT JOIN (SELECT sum(x9.j) OVER (PARTITION BY x9.d) AS c10, max(x9.i) OVER (PARTITION BY x9.d) AS c11 FROM s5 x9 WHERE coalesce(x9.m = "
-        "0.25::DECIMAL(8, 2), TRUE) AND (x9.j IN (1, 0, -1) OR (x9.j IN (1, 1, 2) OR x9.m = x9.m)) QUALIFY sum(x9.j) OVER (PARTITION BY x9.d) > 2 "
-        "ORDER BY ALL DESC LIMIT 1) x8 ON x1.k < x8.c10"
+        "SELECT x8.c11 AS c12, x1.s AS c13 FROM s0 x1 SEMI JOIN s1 x2 ON x1.m = x2.m AND x1.k < ANY (SELECT {'a': 3}.a"
+        " AS c7 FROM (SELECT x5.m AS m FROM s2 x4 FULL JOIN s3 x5 ON x4.k = x5.j WHERE (x5.m BETWEEN 1.50::DECIMAL(8,"
+        " 2) AND 1::DECIMAL(8, 2) OR (x5.s IS NOT NULL OR ((x4.f IS NULL OR (x5.j IN (2, -1, 0) OR x5.d <> DATE"
+        " '2024-01-03')) OR x5.s < 'b'))) AND (x5.m BETWEEN 0.25::DECIMAL(8, 2) AND 0.25::DECIMAL(8, 2) OR (x5.m"
+        " BETWEEN 1.50::DECIMAL(8, 2) AND 0.25::DECIMAL(8, 2) OR x4.i <> 2))) x3 WHERE 1 = ALL (SELECT x6.k AS k FROM"
+        " s4 x6 WHERE coalesce(x6.j = -1, TRUE) AND x6.k = 2 GROUP BY x6.k, x6.d)) LEFT JOIN (SELECT sum(x9.j) OVER"
+        " (PARTITION BY x9.d) AS c10, max(x9.i) OVER (PARTITION BY x9.d) AS c11 FROM s5 x9 WHERE coalesce(x9.m ="
+        " 0.25::DECIMAL(8, 2), TRUE) AND (x9.j IN (1, 0, -1) OR (x9.j IN (1, 1, 2) OR x9.m = x9.m)) QUALIFY sum(x9.j)"
+        " OVER (PARTITION BY x9.d) > 2 ORDER BY ALL DESC LIMIT 1) x8 ON x1.k < x8.c10"
     )
     relations = {f"s{number}": _wide(rows) for number, rows in enumerate((2, 2, 2, 2, 3, 13))}
     kernel = DuckDBKernel()
@@ -386,7 +411,9 @@ def test_one_text_over_columns_that_arrow_does_not_tell_apart(kernel: DuckDBKern
     column = pa.table({"v": pa.array([Decimal(12)], pa.decimal128(38, 0))})
     for type_ in ("HUGEINT", None, "UHUGEINT", "HUGEINT", None):
         casts = [("r", [("v", type_)])] if type_ else []
-        assert kernel.run("SELECT typeof(v) AS t FROM r", {"r": column}, casts=casts)["t"].to_pylist() == [type_ or "DECIMAL(38,0)"]
+        assert kernel.run("SELECT typeof(v) AS t FROM r", {"r": column}, casts=casts)["t"].to_pylist() == [
+            type_ or "DECIMAL(38,0)"
+        ]
         delivered = kernel.run("SELECT v FROM r", {"r": column}, casts=casts)["v"]
         assert (delivered.type, delivered.to_pylist()) == (pa.decimal128(38, 0), [Decimal(12)])
 
@@ -395,4 +422,7 @@ def test_one_text_over_columns_of_other_types_has_their_types(kernel: DuckDBKern
     texts = pa.table({"v": ["101"]})
     for type_, value in (("BIT", "101"), ("JSON", "101"), (None, "101"), ("TIMETZ", None), ("BIT", "101")):
         rows = pa.table({"v": ["01:02:03+00"]}) if value is None else texts
-        assert kernel.run("SELECT v FROM r", {"r": rows}, casts=[("r", [("v", type_)])] if type_ else [])["v"].to_pylist() == rows["v"].to_pylist()
+        assert (
+            kernel.run("SELECT v FROM r", {"r": rows}, casts=[("r", [("v", type_)])] if type_ else [])["v"].to_pylist()
+            == rows["v"].to_pylist()
+        )

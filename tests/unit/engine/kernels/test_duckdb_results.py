@@ -13,16 +13,22 @@ DECIMAL = pa.decimal128(38, 0)
 
 
 def hugeints(*values: int | None) -> pa.Array:
-    storage = pa.array([None if value is None else value.to_bytes(16, "little", signed=True) for value in values], pa.binary(16))
+    storage = pa.array(
+        [None if value is None else value.to_bytes(16, "little", signed=True) for value in values], pa.binary(16)
+    )
     return pa.ExtensionArray.from_storage(HUGEINT, storage)
 
 
 def booleans(*values: bool | None) -> pa.Array:
-    return pa.ExtensionArray.from_storage(pa.bool8(), pa.array([None if value is None else int(value) for value in values], pa.int8()))
+    return pa.ExtensionArray.from_storage(
+        pa.bool8(), pa.array([None if value is None else int(value) for value in values], pa.int8())
+    )
 
 
 #: Its second list is NULL, and has an element all the same.
-NULL_OVER_ELEMENTS = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), booleans(True, None, False), mask=pa.array([False, True, False]))
+NULL_OVER_ELEMENTS = pa.ListArray.from_arrays(
+    pa.array([0, 1, 2, 3], pa.int32()), booleans(True, None, False), mask=pa.array([False, True, False])
+)
 
 
 def conformed(array: pa.Array, wanted: pa.DataType) -> list[object]:
@@ -39,12 +45,16 @@ def test_a_hugeint_of_38_digits_is_the_same_decimal(value: int) -> None:
 
 @pytest.mark.parametrize("value", [10**38, -(10**38), 2**127 - 1, -(2**127)], ids=str)
 def test_a_hugeint_of_39_digits_is_refused_by_value(value: int) -> None:
-    with pytest.raises(DataError, match=f"HUGEINT value {value} of the result has more than 38 digits; cast it to DOUBLE or VARCHAR"):
+    with pytest.raises(
+        DataError, match=f"HUGEINT value {value} of the result has more than 38 digits; cast it to DOUBLE or VARCHAR"
+    ):
         conformed(hugeints(1, value), DECIMAL)
 
 
 def test_what_lies_under_a_null_does_not_matter() -> None:
-    storage = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), 2, [pa.py_buffer(b"\x01"), pa.py_buffer((5).to_bytes(16, "little") + b"\xff" * 15 + b"\x7f")])
+    storage = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(16), 2, [pa.py_buffer(b"\x01"), pa.py_buffer((5).to_bytes(16, "little") + b"\xff" * 15 + b"\x7f")]
+    )
     assert conformed(pa.ExtensionArray.from_storage(HUGEINT, storage), DECIMAL) == [Decimal(5), None]
 
 
@@ -53,7 +63,12 @@ CASES = [
     ("a slice of hugeints", hugeints(1, 2, 3).slice(1), DECIMAL, [Decimal(2), Decimal(3)]),
     ("no row", hugeints().slice(0), DECIMAL, []),
     ("untyped nulls", pa.nulls(2), pa.int32(), [None, None]),
-    ("a zone of another name", pa.array([0], pa.timestamp("us", "Etc/UTC")).cast(pa.timestamp("us", "Etc/UTC")), pa.timestamp("us", "UTC"), None),
+    (
+        "a zone of another name",
+        pa.array([0], pa.timestamp("us", "Etc/UTC")).cast(pa.timestamp("us", "Etc/UTC")),
+        pa.timestamp("us", "UTC"),
+        None,
+    ),
     (
         "lists with a null",
         pa.ListArray.from_arrays(pa.array([0, 2, None, 3], pa.int32()), booleans(True, None, False)),
@@ -70,13 +85,17 @@ CASES = [
     ),
     (
         "pairs with a null",
-        pa.FixedSizeListArray.from_arrays(booleans(True, False, None, None, False, True), 2, mask=pa.array([False, True, False])),
+        pa.FixedSizeListArray.from_arrays(
+            booleans(True, False, None, None, False, True), 2, mask=pa.array([False, True, False])
+        ),
         pa.list_(pa.bool_(), 2),
         [[True, False], None, [False, True]],
     ),
     (
         "structs with a null",
-        pa.StructArray.from_arrays([booleans(True, False), hugeints(7, None)], ["b", "h"], mask=pa.array([False, True])),
+        pa.StructArray.from_arrays(
+            [booleans(True, False), hugeints(7, None)], ["b", "h"], mask=pa.array([False, True])
+        ),
         pa.struct([("b", pa.bool_()), ("h", DECIMAL)]),
         [{"b": True, "h": Decimal(7)}, None],
     ),

@@ -26,14 +26,22 @@ EXACT: list[tuple[Any, str, Any]] = [
     (Decimal("1.5000"), "DECIMAL(3,2)", Decimal("1.50")),
     (Decimal("1E+1"), "DECIMAL(4,2)", Decimal(10)),
     (Decimal("0E-30"), "DECIMAL(4,2)", Decimal(0)),
-    (Decimal("12345678901234567890123456789012345678"), "DECIMAL(38,0)", Decimal("12345678901234567890123456789012345678")),
+    (
+        Decimal("12345678901234567890123456789012345678"),
+        "DECIMAL(38,0)",
+        Decimal("12345678901234567890123456789012345678"),
+    ),
     ("é", "VARCHAR", "é"),
     (b"\x00", "BLOB", b"\x00"),
     (True, "BOOLEAN", True),
     (dt.date(2024, 2, 29), "DATE", dt.date(2024, 2, 29)),
     (dt.time(1, 2), "TIME", dt.time(1, 2)),
     (dt.datetime(2024, 1, 1, 5), "TIMESTAMP", dt.datetime(2024, 1, 1, 5)),
-    (dt.datetime(2024, 1, 1, 5, tzinfo=dt.timezone(dt.timedelta(hours=5))), "TIMESTAMPTZ", dt.datetime(2024, 1, 1, tzinfo=dt.UTC)),
+    (
+        dt.datetime(2024, 1, 1, 5, tzinfo=dt.timezone(dt.timedelta(hours=5))),
+        "TIMESTAMPTZ",
+        dt.datetime(2024, 1, 1, tzinfo=dt.UTC),
+    ),
     (uuid.UUID(int=1), "UUID", b"\x00" * 15 + b"\x01"),
 ]
 

@@ -5,7 +5,12 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.arrow.expression import CallExpression, ColumnExpression, ParameterExpression, ScalarFunction
+from secateur.engine.kernels.arrow.expression import (
+    CallExpression,
+    ColumnExpression,
+    ParameterExpression,
+    ScalarFunction,
+)
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
 from secateur.engine.kernels.fragment import Fragment, KernelName, run, run_with
 from secateur.errors import ParameterError
@@ -16,7 +21,11 @@ INTEGER = SqlType(TypeKind.INTEGER)
 TABLE = pa.table({"v": pa.array([1, 2, 3, None], pa.int32())})
 EQUALS = ArrowFragment(
     outputs=(("x", ColumnExpression("v", INTEGER)),),
-    where=CallExpression(ScalarFunction.EQUAL, (ColumnExpression("v", INTEGER), ParameterExpression(1, INTEGER)), SqlType(TypeKind.BOOLEAN)),
+    where=CallExpression(
+        ScalarFunction.EQUAL,
+        (ColumnExpression("v", INTEGER), ParameterExpression(1, INTEGER)),
+        SqlType(TypeKind.BOOLEAN),
+    ),
 )
 SQL = "SELECT v AS x FROM s0 WHERE v = $1"
 BOTH = Fragment.over(SQL, {"s0": {"v": INTEGER}}, [("x", "INTEGER")], EQUALS)
@@ -24,21 +33,33 @@ DUCKDB_ONLY = Fragment.over(SQL, {"s0": {"v": INTEGER}}, [("x", "INTEGER")])
 
 
 def test_over_finds_the_columns_that_need_a_cast() -> None:
-    schemas = {"p0": {"h": parse_type("HUGEINT"), "d": parse_type("DECIMAL(38,0)")}, "p1": {"e": "ENUM('a')", "v": "INTEGER"}, "p2": {"v": "DATE"}}
+    schemas = {
+        "p0": {"h": parse_type("HUGEINT"), "d": parse_type("DECIMAL(38,0)")},
+        "p1": {"e": "ENUM('a')", "v": "INTEGER"},
+        "p2": {"v": "DATE"},
+    }
     fragment = Fragment.over("SELECT 1 AS x", schemas, [("x", "INTEGER")])
     assert fragment.relations == ("p0", "p1", "p2")
     assert fragment.casts == (("p0", (("h", "HUGEINT"),)), ("p1", (("e", "ENUM('a')"),)))
 
 
 @pytest.mark.parametrize(
-    "fragment", [BOTH, DUCKDB_ONLY, Fragment.over("SELECT h FROM s0", {"s0": {"h": "HUGEINT"}}, [("h", "HUGEINT")])], ids=["both", "duckdb", "casts"]
+    "fragment",
+    [BOTH, DUCKDB_ONLY, Fragment.over("SELECT h FROM s0", {"s0": {"h": "HUGEINT"}}, [("h", "HUGEINT")])],
+    ids=["both", "duckdb", "casts"],
 )
 def test_a_fragment_survives_the_wire(fragment: Fragment) -> None:
     assert Fragment.from_wire(unpack(pack(fragment.to_wire()))) == fragment
 
 
 def test_the_schema_is_that_of_an_answer() -> None:
-    columns = [("a", "UUID"), ("b", "HUGEINT"), ("c", "STRUCT(x BOOLEAN)"), ("d", "ENUM('q')"), ("a", "TIMESTAMP WITH TIME ZONE")]
+    columns = [
+        ("a", "UUID"),
+        ("b", "HUGEINT"),
+        ("c", "STRUCT(x BOOLEAN)"),
+        ("d", "ENUM('q')"),
+        ("a", "TIMESTAMP WITH TIME ZONE"),
+    ]
     sql = "SELECT uuid(), CAST(1 AS HUGEINT), {'x': true}, CAST('q' AS ENUM ('q')), now()"
     fragment = Fragment.over(sql, {}, columns)
     assert run(fragment, {}).schema == fragment.schema

@@ -15,7 +15,12 @@ from secateur.engine.kernels.duckdb.kernel import DuckDBKernel
 from secateur.engine.kernels.fragment import Fragment, open_with
 from secateur.errors import DataError, JobCancelledError, LimitExceededError, UnknownColumnError
 
-ROWS = pa.table({"a": pa.array(range(200_000), pa.int64()), "s": pa.array([None if n % 3 == 0 else "x" * 50 for n in range(200_000)])})
+ROWS = pa.table(
+    {
+        "a": pa.array(range(200_000), pa.int64()),
+        "s": pa.array([None if n % 3 == 0 else "x" * 50 for n in range(200_000)]),
+    }
+)
 KEYS = pa.table({"a": pa.array(range(100_000, 300_000), pa.int64())})
 
 
@@ -31,8 +36,12 @@ def fragment(sql: str, *columns: tuple[str, str]) -> Fragment:
     return Fragment(sql, relations, columns)
 
 
-def answer(kernel: DuckDBKernel, sql: str, *columns: tuple[str, str], cancellation: Cancellation | None = None) -> ChunkedResult:
-    return open_with(fragment(sql, *columns), {"s0": ROWS, "x0": KEYS}, cancellation=cancellation, duckdb=lambda: kernel)
+def answer(
+    kernel: DuckDBKernel, sql: str, *columns: tuple[str, str], cancellation: Cancellation | None = None
+) -> ChunkedResult:
+    return open_with(
+        fragment(sql, *columns), {"s0": ROWS, "x0": KEYS}, cancellation=cancellation, duckdb=lambda: kernel
+    )
 
 
 def taken(answer: ChunkedResult, bytes_wanted: int) -> list[pa.Table]:
@@ -62,7 +71,9 @@ def test_the_parts_are_the_whole(kernel: DuckDBKernel, sql: str, bytes_wanted: i
 
 
 def test_rows_are_made_as_they_are_taken(kernel: DuckDBKernel) -> None:
-    endless = answer(kernel, "SELECT a.i + b.i AS n FROM range(1000000) AS a(i), range(1000000) AS b(i)", ("n", "BIGINT"))
+    endless = answer(
+        kernel, "SELECT a.i + b.i AS n FROM range(1000000) AS a(i), range(1000000) AS b(i)", ("n", "BIGINT")
+    )
     assert endless.take(1 << 20).num_rows >= 100_000
     assert (endless.is_done, endless.held_bytes) == (False, 0)
     endless.close()
@@ -77,7 +88,11 @@ def test_what_is_wrong_comes_with_the_part_that_it_is_in(kernel: DuckDBKernel) -
     with pytest.raises(UnknownColumnError):
         unbound.take(1)
     assert unbound.is_done
-    late = answer(kernel, "SELECT CASE WHEN i = 9000000 THEN error('no') ELSE i END AS n FROM range(10000000) AS a(i)", ("n", "BIGINT"))
+    late = answer(
+        kernel,
+        "SELECT CASE WHEN i = 9000000 THEN error('no') ELSE i END AS n FROM range(10000000) AS a(i)",
+        ("n", "BIGINT"),
+    )
     assert late.take(1).num_rows
     with pytest.raises(DataError, match=r"^no$"):
         taken(late, 1 << 20)
@@ -92,7 +107,12 @@ def test_rows_that_are_compared_are_told_apart(kernel: DuckDBKernel) -> None:
 
 def test_another_thread_stops_it(kernel: DuckDBKernel) -> None:
     stop = Cancellation()
-    endless = answer(kernel, "SELECT a.i + b.i AS n FROM range(1000000) AS a(i), range(1000000) AS b(i)", ("n", "BIGINT"), cancellation=stop)
+    endless = answer(
+        kernel,
+        "SELECT a.i + b.i AS n FROM range(1000000) AS a(i), range(1000000) AS b(i)",
+        ("n", "BIGINT"),
+        cancellation=stop,
+    )
     assert endless.take(1).num_rows
     threading.Timer(0.05, stop.cancel).start()
     with pytest.raises(JobCancelledError):
@@ -104,7 +124,11 @@ def test_another_thread_stops_it(kernel: DuckDBKernel) -> None:
 def test_a_sort_beyond_the_memory_limit(tmp_path: Path, spills: bool) -> None:
     small = DuckDBKernel(memory_limit_bytes=24 << 20, threads=1, spill_directory=tmp_path if spills else None)
     sorting = open_with(
-        fragment("SELECT i, md5(i::VARCHAR) AS s FROM range(1000000) AS r(i) ORDER BY s", ("i", "BIGINT"), ("s", "VARCHAR")), {}, duckdb=lambda: small
+        fragment(
+            "SELECT i, md5(i::VARCHAR) AS s FROM range(1000000) AS r(i) ORDER BY s", ("i", "BIGINT"), ("s", "VARCHAR")
+        ),
+        {},
+        duckdb=lambda: small,
     )
     if spills:
         first = sorting.take(1 << 20)

@@ -3,7 +3,13 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.duckdb.result_types import arrow_type, delivered_type, is_restored, relation_casts, sql_type
+from secateur.engine.kernels.duckdb.result_types import (
+    arrow_type,
+    delivered_type,
+    is_restored,
+    relation_casts,
+    sql_type,
+)
 from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
 
 DELIVERED = [
@@ -29,9 +35,17 @@ DELIVERED = [
         'STRUCT("a ""b"", c" VARCHAR, d VARCHAR[])',
         pa.struct([('a "b", c', pa.string()), ("d", pa.list_(pa.string()))]),
     ),
-    ("TUPLE(INTEGER, ENUM('x'))", "TUPLE(INTEGER, VARCHAR)", pa.struct([("element1", pa.int32()), ("element2", pa.string())])),
+    (
+        "TUPLE(INTEGER, ENUM('x'))",
+        "TUPLE(INTEGER, VARCHAR)",
+        pa.struct([("element1", pa.int32()), ("element2", pa.string())]),
+    ),
     ("MAP(VARCHAR, DECIMAL(4,1))", "MAP(VARCHAR, DECIMAL(4,1))", pa.map_(pa.string(), pa.decimal128(4, 1))),
-    ("MAP(ENUM('x'), STRUCT(i UHUGEINT))[]", "MAP(VARCHAR, STRUCT(i HUGEINT))[]", pa.list_(pa.map_(pa.string(), pa.struct([("i", pa.decimal128(38, 0))])))),
+    (
+        "MAP(ENUM('x'), STRUCT(i UHUGEINT))[]",
+        "MAP(VARCHAR, STRUCT(i HUGEINT))[]",
+        pa.list_(pa.map_(pa.string(), pa.struct([("i", pa.decimal128(38, 0))]))),
+    ),
 ]
 
 
@@ -57,7 +71,12 @@ def test_casts_are_asked_for_where_arrow_tells_too_little() -> None:
         "sh": "STRUCT(a HUGEINT)",
         "e": "ENUM('b', 'a')",
     }
-    assert relation_casts(schema) == (("h", "HUGEINT"), ("hs", "HUGEINT[]"), ("sh", "STRUCT(a HUGEINT)"), ("e", "ENUM('b', 'a')"))
+    assert relation_casts(schema) == (
+        ("h", "HUGEINT"),
+        ("hs", "HUGEINT[]"),
+        ("sh", "STRUCT(a HUGEINT)"),
+        ("e", "ENUM('b', 'a')"),
+    )
 
 
 RESTORED = (
@@ -84,6 +103,8 @@ LOST = (
 )
 
 
-@pytest.mark.parametrize(("text", "expected"), [*((text, True) for text in RESTORED), *((text, False) for text in LOST)])
+@pytest.mark.parametrize(
+    ("text", "expected"), [*((text, True) for text in RESTORED), *((text, False) for text in LOST)]
+)
 def test_what_a_text_tells_all_of_can_be_cast_back(text: str, expected: bool) -> None:
     assert is_restored(text) is expected

@@ -26,11 +26,13 @@ def table_of() -> Callable[[pa.Table, str], TableDef]:
 def grouped_twice(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[list[pa.Table], list[bool]]]:
     """Groups a table in one of the ways that may decline, then by DuckDB.
 
-    Called with the name of the way, the keys, the aggregates and the table, it returns the partial results and their combination with themselves, each
-    first one way and then the other; and whether the first way answered.
+    Called with the name of the way, the keys, the aggregates and the table, it returns the partial results and their
+    combination with themselves, each first one way and then the other; and whether the first way answered.
     """
 
-    def run(way: str, keys: tuple[str, ...], aggregates: dict[str, AggregateExpression], table: pa.Table) -> tuple[list[pa.Table], list[bool]]:
+    def run(
+        way: str, keys: tuple[str, ...], aggregates: dict[str, AggregateExpression], table: pa.Table
+    ) -> tuple[list[pa.Table], list[bool]]:
         kernel, made, answered = Kernel(fragment.run, Cancellation()), grouping.KernelGrouping(keys, aggregates), []
         tried = getattr(grouping, way)
 

@@ -37,7 +37,9 @@ ROWS = pa.table(
         "k": pa.array(["b", "a", "b", None, "b", None]).dictionary_encode(),
         "i": pa.array([1, 2, None, 4, 1, 6], pa.int8()),
         "d": [0.5, None, NAN, 1.5, 0.5, 2.0],
-        "m": pa.array([Decimal("1.10"), None, Decimal("2.20"), None, Decimal("3.30"), Decimal("-1.00")], pa.decimal128(5, 2)),
+        "m": pa.array(
+            [Decimal("1.10"), None, Decimal("2.20"), None, Decimal("3.30"), Decimal("-1.00")], pa.decimal128(5, 2)
+        ),
         "s": pa.array(["x", "y", None, "z", "x", "w"]).dictionary_encode(),
         "n": pa.nulls(6),
     }
@@ -75,7 +77,13 @@ BY_K = pa.table(
 )
 
 
-SUMS = {"n": count_rows(), "total": sum_of("i"), "mean": avg_of("i"), "kinds": count_distinct_of("s"), "all": list_of("i")}
+SUMS = {
+    "n": count_rows(),
+    "total": sum_of("i"),
+    "mean": avg_of("i"),
+    "kinds": count_distinct_of("s"),
+    "all": list_of("i"),
+}
 PARTIALS = pa.table(
     {
         "k": ["a", "b", None, "b", "a"],
@@ -140,18 +148,36 @@ def test_several_keys_and_keys_that_are_equal() -> None:
     verify_processor(aggregate(["a", "b"], {"n": count_rows()}), [rows], expected, ordered=True)
 
 
-NOTHING = {"n": count_rows(), "values": count_of("i"), "total": sum_of("i"), "mean": avg_of("i"), "kinds": count_distinct_of("i"), "all": list_of("i")}
+NOTHING = {
+    "n": count_rows(),
+    "values": count_of("i"),
+    "total": sum_of("i"),
+    "mean": avg_of("i"),
+    "kinds": count_distinct_of("i"),
+    "all": list_of("i"),
+}
 EMPTY = pa.table({"k": pa.array([], pa.string()), "i": pa.array([], pa.int8())})
 
 
 @pytest.mark.parametrize("stage", [aggregate, combine], ids=["one stage", "second stage"])
 def test_without_keys_there_is_a_row_without_input(stage: Callable[..., ProcessorMetaSupplier]) -> None:
     expected = pa.table(
-        {"n": [0], "values": [0], "total": pa.nulls(1, pa.int64()), "mean": pa.nulls(1, pa.float64()), "kinds": [0], "all": pa.nulls(1, pa.list_(pa.int8()))}
+        {
+            "n": [0],
+            "values": [0],
+            "total": pa.nulls(1, pa.int64()),
+            "mean": pa.nulls(1, pa.float64()),
+            "kinds": [0],
+            "all": pa.nulls(1, pa.list_(pa.int8())),
+        }
     )
     verify_processor(stage([], NOTHING, schema=EMPTY.schema), [[]], expected)
     unknown = expected.set_column(2, "total", pa.nulls(1)).set_column(5, "all", pa.nulls(1))
-    verify_processor(stage([], {name: NOTHING[name] for name in ("n", "values", "total", "all")}), [[]], unknown.select(["n", "values", "total", "all"]))
+    verify_processor(
+        stage([], {name: NOTHING[name] for name in ("n", "values", "total", "all")}),
+        [[]],
+        unknown.select(["n", "values", "total", "all"]),
+    )
 
 
 def test_partial_results_of_nothing_agree_with_others() -> None:
@@ -163,7 +189,9 @@ def test_partial_results_of_nothing_agree_with_others() -> None:
 
 
 def test_with_keys_no_row_is_no_group() -> None:
-    expected = pa.table({"k": pa.array([], pa.string()), "n": pa.array([], pa.int64()), "total": pa.array([], pa.int64())})
+    expected = pa.table(
+        {"k": pa.array([], pa.string()), "n": pa.array([], pa.int64()), "total": pa.array([], pa.int64())}
+    )
     verify_processor(aggregate(["k"], {"n": count_rows(), "total": sum_of("i")}), [EMPTY], expected)
     verify_processor(aggregate(["k"], {"n": count_rows()}), [[]], pa.schema([]).empty_table())
 
@@ -172,18 +200,33 @@ def test_a_huge_group_and_many_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gathering, "_BLOCK_ROWS", 1 << 12)
     huge = pa.table({"k": pa.array(np.zeros(20_000, np.int64)), "v": pa.array(np.arange(20_000))})
     expected = pa.table({"k": [0], "n": [20_000], "total": [199_990_000], "kinds": [20_000]})
-    verify_processor(aggregate(["k"], {"n": count_rows(), "total": sum_of("v"), "kinds": count_distinct_of("v")}), [huge], expected)
+    verify_processor(
+        aggregate(["k"], {"n": count_rows(), "total": sum_of("v"), "kinds": count_distinct_of("v")}), [huge], expected
+    )
     many = huge.set_column(0, "k", huge["v"])
-    verify_processor(aggregate(["k"], {"n": count_rows()}), [many], pa.table({"k": many["k"], "n": pa.array(np.ones(20_000, np.int64))}), ordered=True)
+    verify_processor(
+        aggregate(["k"], {"n": count_rows()}),
+        [many],
+        pa.table({"k": many["k"], "n": pa.array(np.ones(20_000, np.int64))}),
+        ordered=True,
+    )
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         pytest.param(lambda: aggregate(["k"], {}), r"aggregate\(\) was given nothing to compute", id="nothing"),
-        pytest.param(lambda: combine(["k"], {"k": count_rows()}), r"combine\(\) would have several columns of one name", id="name of a key"),
+        pytest.param(
+            lambda: combine(["k"], {"k": count_rows()}),
+            r"combine\(\) would have several columns of one name",
+            id="name of a key",
+        ),
         pytest.param(lambda: accumulate(["k", "k"], {"n": count_rows()}), "the keys are k, k", id="key twice"),
-        pytest.param(lambda: aggregate([], {"n": count_rows(), "m": MEDIAN}), "n is a AggregateExpression, m is a AggregateOperation", id="both kinds"),
+        pytest.param(
+            lambda: aggregate([], {"n": count_rows(), "m": MEDIAN}),
+            "n is a AggregateExpression, m is a AggregateOperation",
+            id="both kinds",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_at_once(make: Callable[[], object], message: str) -> None:
@@ -196,14 +239,40 @@ def test_what_cannot_be_is_refused_at_once(make: Callable[[], object], message: 
     [
         pytest.param({"k": [1], "v": [1]}, {"n": sum_of("z")}, DagError, "no column 'z'", id="unknown column"),
         pytest.param({"z": [1], "v": [1]}, {"n": sum_of("v")}, DagError, "no column 'k'", id="unknown key"),
-        pytest.param({"k": [1], "v": ["a"]}, {"n": sum_of("v")}, DagError, "sum of column 'v', which is VARCHAR; only numbers", id="sum of text"),
-        pytest.param({"k": [1], "v": ["a"]}, {"n": avg_of("v")}, DagError, "avg of column 'v', which is VARCHAR", id="avg of text"),
-        pytest.param({"k": [1], "v": pa.array([1], pa.duration("s"))}, {"n": min_of("v")}, NotSupportedError, "column 'v' cannot be aggregated", id="type"),
-        pytest.param({"k": [1], "v": pa.array([1], pa.timestamp("ns"))}, {"n": min_of("v")}, DataError, "column 'v' of type timestamp[ns]", id="loses digits"),
+        pytest.param(
+            {"k": [1], "v": ["a"]},
+            {"n": sum_of("v")},
+            DagError,
+            "sum of column 'v', which is VARCHAR; only numbers",
+            id="sum of text",
+        ),
+        pytest.param(
+            {"k": [1], "v": ["a"]},
+            {"n": avg_of("v")},
+            DagError,
+            "avg of column 'v', which is VARCHAR",
+            id="avg of text",
+        ),
+        pytest.param(
+            {"k": [1], "v": pa.array([1], pa.duration("s"))},
+            {"n": min_of("v")},
+            NotSupportedError,
+            "column 'v' cannot be aggregated",
+            id="type",
+        ),
+        pytest.param(
+            {"k": [1], "v": pa.array([1], pa.timestamp("ns"))},
+            {"n": min_of("v")},
+            DataError,
+            "column 'v' of type timestamp[ns]",
+            id="loses digits",
+        ),
         pytest.param({"k": [1, 1], "v": [2**63 - 1, 1]}, {"n": sum_of("v")}, DataError, "", id="overflow"),
     ],
 )
-def test_what_goes_wrong_is_named(rows: dict[str, Any], aggregates: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_what_goes_wrong_is_named(
+    rows: dict[str, Any], aggregates: dict[str, Any], error: type[Exception], message: str
+) -> None:
     with pytest.raises(AssertionError) as caught:
         verify_processor(aggregate(["k"], aggregates), [pa.table(rows)])
     assert isinstance(caught.value.__cause__, error)
@@ -238,7 +307,11 @@ def test_operations_of_ones_own(block_rows: int, monkeypatch: pytest.MonkeyPatch
     medians = pa.table({"k": ["a", "b", None], "m": [3.0, None, 2.0]})
     verify_processor(aggregate(["k"], {"m": MEDIAN}), [rows], medians, ordered=True)
     verify_processor(accumulate(["k"], {"m": MEDIAN}), [rows], values, ordered=True)
-    verify_processor(combine(["k"], {"m": MEDIAN}), [pa.concat_tables([values.slice(1), values])], pa.table({"k": ["b", None, "a"], "m": [None, 2.0, 3.0]}))
+    verify_processor(
+        combine(["k"], {"m": MEDIAN}),
+        [pa.concat_tables([values.slice(1), values])],
+        pa.table({"k": ["b", None, "a"], "m": [None, 2.0, 3.0]}),
+    )
     verify_processor(aggregate([], {"m": MEDIAN}), [rows], pa.table({"m": [2.5]}))
     verify_processor(aggregate([], {"m": MEDIAN}), [[]], pa.table({"m": pa.nulls(1, pa.float64())}))
     verify_processor(aggregate([], {"m": MEDIAN}), [rows.slice(0, 0)], pa.table({"m": pa.nulls(1, pa.float64())}))

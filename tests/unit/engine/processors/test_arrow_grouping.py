@@ -12,7 +12,16 @@ import pytest
 
 from secateur.engine.kernels import fragment
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
-from secateur.engine.processors.aggregates import AggregateExpression, avg_of, count_distinct_of, count_of, count_rows, max_of, min_of, sum_of
+from secateur.engine.processors.aggregates import (
+    AggregateExpression,
+    avg_of,
+    count_distinct_of,
+    count_of,
+    count_rows,
+    max_of,
+    min_of,
+    sum_of,
+)
 from secateur.engine.processors.grouping import KernelGrouping
 from secateur.engine.processors.kernel import Kernel
 from secateur.errors import DataError
@@ -27,7 +36,12 @@ GroupedTwice = Callable[..., tuple[list[pa.Table], list[bool]]]
         pytest.param(pa.chunked_array([[3, None, 1], [3, 1, None, 2]], pa.int32()), id="integers"),
         pytest.param(pa.chunked_array([["b", "", "a", "b", None, "", "c"]]), id="texts"),
         pytest.param(pa.chunked_array([[True, False, None, True, True, False, None]]), id="booleans"),
-        pytest.param(pa.chunked_array([pa.array([Decimal("1.5"), Decimal("-2"), None] * 2 + [Decimal("1.5")], pa.decimal128(20, 3))]), id="decimals"),
+        pytest.param(
+            pa.chunked_array(
+                [pa.array([Decimal("1.5"), Decimal("-2"), None] * 2 + [Decimal("1.5")], pa.decimal128(20, 3))]
+            ),
+            id="decimals",
+        ),
         pytest.param(pa.chunked_array([[datetime.date(2024, 1, day) for day in (2, 1, 2, 3, 1, 1, 2)]]), id="dates"),
         pytest.param(pa.chunked_array([[b"\x00", b"", None, b"\x00", b"\xff", b"", b""]]), id="bytes"),
         pytest.param(pa.chunked_array([pa.array([5, 1, 5, None, 1, 2, 2], pa.timestamp("us", "UTC"))]), id="instants"),
@@ -44,14 +58,25 @@ GroupedTwice = Callable[..., tuple[list[pa.Table], list[bool]]]
     ],
 )
 def test_agrees_with_duckdb(grouped_twice: GroupedTwice, keys: pa.ChunkedArray, values: pa.Array) -> None:
-    aggregates = {"n": count_rows(), "c": count_of("v"), "s": sum_of("v"), "lo": min_of("v"), "hi": max_of("v"), "m": avg_of("v")}
-    (partials, combined, *expected), answered = grouped_twice("grouped_by_arrow", ("k",), aggregates, pa.table({"k": keys, "v": values}))
+    aggregates = {
+        "n": count_rows(),
+        "c": count_of("v"),
+        "s": sum_of("v"),
+        "lo": min_of("v"),
+        "hi": max_of("v"),
+        "m": avg_of("v"),
+    }
+    (partials, combined, *expected), answered = grouped_twice(
+        "grouped_by_arrow", ("k",), aggregates, pa.table({"k": keys, "v": values})
+    )
     assert answered == [True, True]
     assert [partials, combined] == expected
 
 
 def test_agrees_without_a_key(grouped_twice: GroupedTwice) -> None:
-    (partials, combined, *expected), answered = grouped_twice("grouped_by_arrow", (), {"n": count_rows(), "s": sum_of("v")}, pa.table({"v": [1, None, 3]}))
+    (partials, combined, *expected), answered = grouped_twice(
+        "grouped_by_arrow", (), {"n": count_rows(), "s": sum_of("v")}, pa.table({"v": [1, None, 3]})
+    )
     assert answered == [True, True]
     assert [partials, combined] == expected
 
@@ -59,8 +84,16 @@ def test_agrees_without_a_key(grouped_twice: GroupedTwice) -> None:
 def test_many_groups_come_in_the_order_of_their_first_rows(grouped_twice: GroupedTwice) -> None:
     """So many that Arrow finds some of them in another order."""
     random = np.random.default_rng(7)
-    table = pa.table({"a": random.integers(0, 50_000, 300_000), "b": pa.array(random.integers(0, 2, 300_000)).cast(pa.string()), "v": np.arange(300_000)})
-    (partials, combined, *expected), answered = grouped_twice("grouped_by_arrow", ("a", "b"), {"first": min_of("v"), "s": sum_of("v")}, table)
+    table = pa.table(
+        {
+            "a": random.integers(0, 50_000, 300_000),
+            "b": pa.array(random.integers(0, 2, 300_000)).cast(pa.string()),
+            "v": np.arange(300_000),
+        }
+    )
+    (partials, combined, *expected), answered = grouped_twice(
+        "grouped_by_arrow", ("a", "b"), {"first": min_of("v"), "s": sum_of("v")}, table
+    )
     assert answered == [True, True]
     assert [partials, combined] == expected
     assert np.all(np.diff(partials["first"].to_numpy()) > 0)
@@ -70,14 +103,18 @@ def test_many_groups_come_in_the_order_of_their_first_rows(grouped_twice: Groupe
     ("keys", "aggregates", "values"),
     [
         pytest.param(pa.array([0.0, -0.0]), {"n": count_rows()}, pa.array([1, 2]), id="a key with two zeros"),
-        pytest.param(pa.array(["a", "a"]).dictionary_encode(), {"n": count_rows()}, pa.array([1, 2]), id="a dictionary key"),
+        pytest.param(
+            pa.array(["a", "a"]).dictionary_encode(), {"n": count_rows()}, pa.array([1, 2]), id="a dictionary key"
+        ),
         pytest.param(pa.array([1, 1]), {"n": count_distinct_of("v")}, pa.array([1, 2]), id="distinct values"),
         pytest.param(pa.array([1, 1]), {"n": sum_of("v")}, pa.array([True, False]), id="booleans to add"),
         pytest.param(pa.array([1, 1]), {"n": max_of("v")}, pa.array([1.0, float("nan")]), id="the greatest of NaN"),
         pytest.param(pa.array([1, 2, 3, 4]), {"n": sum_of("v")}, pa.array([2**61] * 4), id="sums that might not fit"),
     ],
 )
-def test_declines(grouped_twice: GroupedTwice, keys: pa.Array, aggregates: dict[str, AggregateExpression], values: pa.Array) -> None:
+def test_declines(
+    grouped_twice: GroupedTwice, keys: pa.Array, aggregates: dict[str, AggregateExpression], values: pa.Array
+) -> None:
     _, answered = grouped_twice("grouped_by_arrow", ("k",), aggregates, pa.table({"k": keys, "v": values}))
     assert not answered[0]
 

@@ -20,7 +20,10 @@ KEYS = pa.chunked_array([[3, None, 1], [3, 1, None, 2]], pa.int64())
     [
         pytest.param({"k": KEYS}, id="NULL among them"),
         pytest.param({"k": pa.array([127, 125, None, 126, 127, 124, 125], pa.int8())}, id="the end of a small type"),
-        pytest.param({"k": pa.array([2**32 - 1, 2**32 - 1, 2**32 - 2, None] + [2**32 - 2] * 3, pa.uint32())}, id="the end of a type"),
+        pytest.param(
+            {"k": pa.array([2**32 - 1, 2**32 - 1, 2**32 - 2, None] + [2**32 - 2] * 3, pa.uint32())},
+            id="the end of a type",
+        ),
         pytest.param({"k": pa.array([-(2**63), -(2**63) + 2, None] + [-(2**63)] * 4)}, id="the beginning of a type"),
         pytest.param({"k": pa.nulls(7, pa.int64())}, id="NULL alone"),
         pytest.param({"k": KEYS, "l": pa.chunked_array([[None, 5, 4, 5], [4, 5, 4]], pa.int16())}, id="two keys"),
@@ -38,14 +41,18 @@ KEYS = pa.chunked_array([[3, None, 1], [3, 1, None, 2]], pa.int64())
 )
 def test_agrees_with_duckdb(grouped_twice: GroupedTwice, keys: dict[str, pa.Array], values: pa.Array) -> None:
     aggregates = {"n": count_rows(), "c": count_of("v"), "s": sum_of("v")}
-    (partials, combined, *expected), answered = grouped_twice("grouped_densely", tuple(keys), aggregates, pa.table({**keys, "v": values}))
+    (partials, combined, *expected), answered = grouped_twice(
+        "grouped_densely", tuple(keys), aggregates, pa.table({**keys, "v": values})
+    )
     assert answered == [True, True]
     assert [partials, combined] == expected
 
 
 def test_the_first_of_two_stages_of_a_mean(grouped_twice: GroupedTwice) -> None:
     """Its sum is a HUGEINT, which the second stage leaves to others."""
-    (partials, combined, *expected), answered = grouped_twice("grouped_densely", ("k",), {"m": avg_of("v")}, pa.table({"k": KEYS, "v": range(7)}))
+    (partials, combined, *expected), answered = grouped_twice(
+        "grouped_densely", ("k",), {"m": avg_of("v")}, pa.table({"k": KEYS, "v": range(7)})
+    )
     assert answered == [True, False]
     assert [partials, combined] == expected
 
@@ -53,7 +60,9 @@ def test_the_first_of_two_stages_of_a_mean(grouped_twice: GroupedTwice) -> None:
 def test_many_groups_come_in_the_order_of_their_first_rows(grouped_twice: GroupedTwice) -> None:
     random = np.random.default_rng(7)
     table = pa.table({"a": random.integers(-50_000, 50_000, 300_000), "v": random.integers(-(10**9), 10**9, 300_000)})
-    (partials, combined, *expected), answered = grouped_twice("grouped_densely", ("a",), {"n": count_rows(), "s": sum_of("v")}, table)
+    (partials, combined, *expected), answered = grouped_twice(
+        "grouped_densely", ("a",), {"n": count_rows(), "s": sum_of("v")}, table
+    )
     assert answered == [True, True]
     assert [partials, combined] == expected
 
@@ -72,6 +81,8 @@ def test_many_groups_come_in_the_order_of_their_first_rows(grouped_twice: Groupe
         pytest.param([1, 2], {"n": sum_of("v")}, pa.array([True, False]), id="booleans"),
     ],
 )
-def test_declines(grouped_twice: GroupedTwice, keys: list[int], aggregates: dict[str, AggregateExpression], values: pa.Array) -> None:
+def test_declines(
+    grouped_twice: GroupedTwice, keys: list[int], aggregates: dict[str, AggregateExpression], values: pa.Array
+) -> None:
     _, answered = grouped_twice("grouped_densely", ("k",), aggregates, pa.table({"k": keys, "v": values}))
     assert not answered[0]

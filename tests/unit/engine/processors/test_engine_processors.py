@@ -32,13 +32,25 @@ NAMES = pa.table({"k": ["a", "c"], "name": ["first", "third"]})
 
 def test_a_stage_of_one_input() -> None:
     stage = FragmentStageSupplier(
-        Fragment("SELECT k, count(*) FROM s0 WHERE v IS NULL OR v > $1 GROUP BY k", ("s0",), (("k", "VARCHAR"), ("n", "BIGINT"))), [("s0", ROWS.schema)]
+        Fragment(
+            "SELECT k, count(*) FROM s0 WHERE v IS NULL OR v > $1 GROUP BY k",
+            ("s0",),
+            (("k", "VARCHAR"), ("n", "BIGINT")),
+        ),
+        [("s0", ROWS.schema)],
     )
     verify_processor(stage, [ROWS], pa.table({"k": ["a", "b"], "n": [1, 1]}), params=[1])
     verify_processor(stage, [[]], pa.table({"k": pa.array([], pa.string()), "n": pa.array([], pa.int64())}), params=[1])
 
 
-@pytest.mark.parametrize("rows", [pytest.param(ROWS, id="some are kept"), pytest.param(ROWS.slice(0, 1), id="none is kept"), pytest.param([], id="none come")])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param(ROWS, id="some are kept"),
+        pytest.param(ROWS.slice(0, 1), id="none is kept"),
+        pytest.param([], id="none come"),
+    ],
+)
 def test_a_stage_that_answers_row_by_row(rows: Any) -> None:
     fragment = Fragment("SELECT v + 1 AS w FROM s0 WHERE v > $1", ("s0",), (("w", "BIGINT"),), is_pipelineable=True)
     expected = pa.table({"w": pa.array([3] if rows is ROWS else [], pa.int64())})
@@ -57,17 +69,29 @@ def test_a_stage_of_two_inputs(priorities: list[int]) -> None:
 
 
 def test_a_stage_that_calls_one_input_by_two_names() -> None:
-    fragment = Fragment("SELECT l.k, count(*) FROM l JOIN r USING (k) GROUP BY k", ("l", "r"), (("k", "VARCHAR"), ("n", "BIGINT")))
-    stage = FragmentStageSupplier(fragment, [("x0", ROWS.schema)], aliases=[InputAlias("l", "x0"), InputAlias("r", "x0")])
+    fragment = Fragment(
+        "SELECT l.k, count(*) FROM l JOIN r USING (k) GROUP BY k", ("l", "r"), (("k", "VARCHAR"), ("n", "BIGINT"))
+    )
+    stage = FragmentStageSupplier(
+        fragment, [("x0", ROWS.schema)], aliases=[InputAlias("l", "x0"), InputAlias("r", "x0")]
+    )
     verify_processor(stage, [ROWS], pa.table({"k": ["a", "b"], "n": [4, 1]}))
 
 
-@pytest.mark.parametrize("count", [pytest.param(12_000, id="many rows are read in a thread"), pytest.param(60, id="few rows are read at once")])
+@pytest.mark.parametrize(
+    "count",
+    [pytest.param(12_000, id="many rows are read in a thread"), pytest.param(60, id="few rows are read at once")],
+)
 @pytest.mark.parametrize(
     ("sql", "is_row_by_row"),
-    [pytest.param("SELECT v FROM s0 WHERE v >= 5", True, id="row by row"), pytest.param("SELECT DISTINCT v FROM s0 WHERE v >= 5", False, id="as a whole")],
+    [
+        pytest.param("SELECT v FROM s0 WHERE v >= 5", True, id="row by row"),
+        pytest.param("SELECT DISTINCT v FROM s0 WHERE v >= 5", False, id="as a whole"),
+    ],
 )
-def test_a_stage_that_scans_small_partitions(table_of: Callable[[pa.Table, str], TableDef], sql: str, is_row_by_row: bool, count: int) -> None:
+def test_a_stage_that_scans_small_partitions(
+    table_of: Callable[[pa.Table, str], TableDef], sql: str, is_row_by_row: bool, count: int
+) -> None:
     rows = pa.table({"id": range(count), "v": [number // 3 for number in range(count)]})
     tdef, store = table_of(rows, "id"), MemberStore()
     store.create_table(tdef, range(tdef.partition_count))
@@ -79,7 +103,9 @@ def test_a_stage_that_scans_small_partitions(table_of: Callable[[pa.Table, str],
     with ThreadPoolExecutor(1) as executor:
         services = {MemberServices: MemberServices(store, run, executor, table=lambda name: tdef)}
         for _ in range(2):  # the second reads what has been joined
-            verify_processor(FragmentStageSupplier(fragment, [], [scan]), expected=pa.table({"v": wanted}), services=services)
+            verify_processor(
+                FragmentStageSupplier(fragment, [], [scan]), expected=pa.table({"v": wanted}), services=services
+            )
 
 
 def test_the_sink_of_results() -> None:
@@ -98,15 +124,21 @@ def test_the_sink_of_results() -> None:
         pytest.param({"columns": ["x", "id"]}, [0, 1, 2, 3, 4, 5], id="columns"),
     ],
 )
-def test_readers_of_tables(table_of: Callable[[pa.Table, str], TableDef], options: dict[str, Any], expected: list[int]) -> None:
+def test_readers_of_tables(
+    table_of: Callable[[pa.Table, str], TableDef], options: dict[str, Any], expected: list[int]
+) -> None:
     rows = pa.table({"id": list(range(6)), "x": [i / 2 for i in range(6)]})
     tdef = table_of(rows, "id")
     store = MemberStore()
     store.create_table(tdef, range(tdef.partition_count))
     for partition, part in split(conform(rows, tdef), tdef).items():
         store.write(tdef.table_id, partition, part, "append")
-    topology = Topology(1, (MemberAddress("m1", "local", 0),), {tdef.scheme.affinity_group(): assign(tdef.partition_count, ["m1"], 1)})
+    topology = Topology(
+        1, (MemberAddress("m1", "local", 0),), {tdef.scheme.affinity_group(): assign(tdef.partition_count, ["m1"], 1)}
+    )
     wanted = rows.take(expected).select(options.get("columns", ["id", "x"]))
     with ThreadPoolExecutor(1) as executor:
         services = {MemberServices: MemberServices(store, run, executor, table=lambda name: tdef)}
-        verify_processor(table_source("rows", **options), expected=wanted, params=[3], services=services, topology=topology)
+        verify_processor(
+            table_source("rows", **options), expected=wanted, params=[3], services=services, topology=topology
+        )

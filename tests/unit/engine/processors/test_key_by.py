@@ -23,7 +23,12 @@ B = ROWS["b"]
         pytest.param({"k": "b"}, False, {"k": B, "a": [1, 2], "c": [0.5, 1.5]}, id="renamed"),
         pytest.param({"b": "b"}, True, {"b": B, "a": [1, 2], "c": [0.5, 1.5]}, id="moved to the front"),
         pytest.param({"a": "c", "c": "a"}, False, {"a": [0.5, 1.5], "c": [1, 2], "b": B}, id="exchanged"),
-        pytest.param({"k": lambda batch: pc.add(batch["a"], 1), "a": "c"}, True, {"k": [2, 3], "a": [0.5, 1.5], "b": B, "c": [0.5, 1.5]}, id="computed"),
+        pytest.param(
+            {"k": lambda batch: pc.add(batch["a"], 1), "a": "c"},
+            True,
+            {"k": [2, 3], "a": [0.5, 1.5], "b": B, "c": [0.5, 1.5]},
+            id="computed",
+        ),
     ],
 )
 def test_keys_come_first(keys: dict[str, Any], keep: bool, expected: dict[str, Any]) -> None:

@@ -64,8 +64,20 @@ def test_what_cannot_be_is_refused_at_once(make: Callable[[], object], message: 
 @pytest.mark.parametrize(
     ("inputs", "bytes_max", "error", "message"),
     [
-        pytest.param([A, pa.table({"k": [2, 1], "s": ["x", "y"]})], 1 << 20, DagError, "input 1 of the merge is not in order of k", id="within a batch"),
-        pytest.param([[*A.to_batches(), *A.to_batches()], B], 1 << 20, DagError, "input 0 of the merge is not in order of k", id="between batches"),
+        pytest.param(
+            [A, pa.table({"k": [2, 1], "s": ["x", "y"]})],
+            1 << 20,
+            DagError,
+            "input 1 of the merge is not in order of k",
+            id="within a batch",
+        ),
+        pytest.param(
+            [[*A.to_batches(), *A.to_batches()], B],
+            1 << 20,
+            DagError,
+            "input 0 of the merge is not in order of k",
+            id="between batches",
+        ),
         pytest.param([A, B, C], 1 << 20, DagError, "merge(inputs=2) received a batch on input 2", id="too many inputs"),
         pytest.param([A, B], 20, LimitExceededError, "bound is 20", id="memory"),
     ],

@@ -47,12 +47,16 @@ def taken(*rows: int) -> pa.Table:
     ],
 )
 @pytest.mark.parametrize("block_rows", [1, 2, 1000])
-def test_rows_in_order(stage: ProcessorSupplier, expected: list[int], block_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_in_order(
+    stage: ProcessorSupplier, expected: list[int], block_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(gathering, "_BLOCK_ROWS", block_rows)
     verify_processor(stage, [ROWS], taken(*expected), ordered=True)
 
 
-@pytest.mark.parametrize("stage", [sort("k"), top_n(2, "k"), distinct("k"), distinct()], ids=["sort", "top_n", "distinct", "distinct all"])
+@pytest.mark.parametrize(
+    "stage", [sort("k"), top_n(2, "k"), distinct("k"), distinct()], ids=["sort", "top_n", "distinct", "distinct all"]
+)
 def test_no_row_keeps_the_schema_and_no_batch_is_nothing(stage: ProcessorSupplier) -> None:
     verify_processor(stage, [ROWS.slice(0, 0)], ROWS.slice(0, 0))
     verify_processor(stage, [[]], pa.schema([]).empty_table())
@@ -64,7 +68,9 @@ def test_distinct_of_equal_and_of_nameless_columns() -> None:
 
 
 def test_dictionaries_that_differ_by_batch() -> None:
-    batches = [pa.record_batch({"k": pa.array(values).dictionary_encode()}) for values in (["b", "c"], ["a", "b"], ["c", None])]
+    batches = [
+        pa.record_batch({"k": pa.array(values).dictionary_encode()}) for values in (["b", "c"], ["a", "b"], ["c", None])
+    ]
     buffer = RowBuffer()
     for batch in batches:
         buffer.add(batch)
@@ -76,8 +82,12 @@ def test_dictionaries_that_differ_by_batch() -> None:
 
 def test_nullability_and_null_columns_do_not_matter() -> None:
     strict = pa.schema([pa.field("k", pa.int64(), nullable=False)])
-    verify_processor(sort("k"), [pa.table({"k": [2]}), pa.table({"k": [1]}, strict)], pa.table({"k": [1, 2]}), ordered=True)
-    verify_processor(sort("k"), [pa.table({"k": pa.nulls(1)}), pa.table({"k": [1]})], pa.table({"k": [1, None]}), ordered=True)
+    verify_processor(
+        sort("k"), [pa.table({"k": [2]}), pa.table({"k": [1]}, strict)], pa.table({"k": [1, 2]}), ordered=True
+    )
+    verify_processor(
+        sort("k"), [pa.table({"k": pa.nulls(1)}), pa.table({"k": [1]})], pa.table({"k": [1, None]}), ordered=True
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,7 +98,9 @@ def test_nullability_and_null_columns_do_not_matter() -> None:
         pytest.param(lambda: top_n(-1, "a"), DagError, "at least 0", id="negative n"),
     ],
 )
-def test_what_cannot_be_is_refused_at_once(make: Callable[[], ProcessorSupplier], error: type[Exception], message: str) -> None:
+def test_what_cannot_be_is_refused_at_once(
+    make: Callable[[], ProcessorSupplier], error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         make()
 
@@ -97,14 +109,46 @@ def test_what_cannot_be_is_refused_at_once(make: Callable[[], ProcessorSupplier]
     ("stage", "inputs", "error", "message"),
     [
         pytest.param(sort("z"), [ROWS], DagError, "there is no column 'z'", id="unknown"),
-        pytest.param(sort("n", bytes_max=3), [ROWS.select(["n"])], LimitExceededError, "bound is 3; sort fewer rows", id="sort memory"),
-        pytest.param(distinct("n", bytes_max=3), [ROWS.select(["n"])], LimitExceededError, "compare fewer columns", id="distinct memory"),
-        pytest.param(top_n(5, "n", bytes_max=3), [ROWS.select(["n"])], LimitExceededError, "ask for fewer rows", id="top-n memory"),
-        pytest.param(sort("n"), [ROWS, ROWS.select(["n"])], DagError, "different columns arrived: k, v, n, then n", id="columns differ"),
-        pytest.param(sort("n"), [ROWS.select(["n"]), pa.table({"n": ["x"]})], DagError, "'n' arrived as uint8 and as string", id="types differ"),
+        pytest.param(
+            sort("n", bytes_max=3),
+            [ROWS.select(["n"])],
+            LimitExceededError,
+            "bound is 3; sort fewer rows",
+            id="sort memory",
+        ),
+        pytest.param(
+            distinct("n", bytes_max=3),
+            [ROWS.select(["n"])],
+            LimitExceededError,
+            "compare fewer columns",
+            id="distinct memory",
+        ),
+        pytest.param(
+            top_n(5, "n", bytes_max=3),
+            [ROWS.select(["n"])],
+            LimitExceededError,
+            "ask for fewer rows",
+            id="top-n memory",
+        ),
+        pytest.param(
+            sort("n"),
+            [ROWS, ROWS.select(["n"])],
+            DagError,
+            "different columns arrived: k, v, n, then n",
+            id="columns differ",
+        ),
+        pytest.param(
+            sort("n"),
+            [ROWS.select(["n"]), pa.table({"n": ["x"]})],
+            DagError,
+            "'n' arrived as uint8 and as string",
+            id="types differ",
+        ),
     ],
 )
-def test_what_goes_wrong_is_named(stage: ProcessorSupplier, inputs: list[pa.Table], error: type[Exception], message: str) -> None:
+def test_what_goes_wrong_is_named(
+    stage: ProcessorSupplier, inputs: list[pa.Table], error: type[Exception], message: str
+) -> None:
     with pytest.raises(AssertionError) as caught:
         verify_processor(stage, inputs)
     assert isinstance(caught.value.__cause__, error)
@@ -128,10 +172,14 @@ def random_rows(seed: int, count: int) -> pa.Table:
     ("stage", "query"),
     [
         pytest.param(sort("s", desc("d"), "i"), "SELECT * FROM rows ORDER BY s, d DESC NULLS LAST, i", id="sort"),
-        pytest.param(top_n(7, desc("d"), "s", "i"), "SELECT * FROM rows ORDER BY d DESC NULLS LAST, s, i LIMIT 7", id="top-n"),
+        pytest.param(
+            top_n(7, desc("d"), "s", "i"), "SELECT * FROM rows ORDER BY d DESC NULLS LAST, s, i LIMIT 7", id="top-n"
+        ),
     ],
 )
-def test_orders_as_duckdb_does(seed: int, stage: ProcessorSupplier, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_orders_as_duckdb_does(
+    seed: int, stage: ProcessorSupplier, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(gathering, "_BLOCK_ROWS", 16)
     rows = random_rows(seed, 90)
     connection = duckdb.connect()

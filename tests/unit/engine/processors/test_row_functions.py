@@ -18,7 +18,11 @@ SCHEMA = pa.schema({"k": pa.string(), "n": pa.int32()})
 
 @pytest.mark.parametrize("cooperative", [True, False])
 def test_map(cooperative: bool) -> None:
-    stage = map_dicts(lambda row: {"k": row["k"]} if row["x"] is None else {"k": row["k"], "n": row["x"] * 10}, SCHEMA, cooperative=cooperative)
+    stage = map_dicts(
+        lambda row: {"k": row["k"]} if row["x"] is None else {"k": row["k"], "n": row["x"] * 10},
+        SCHEMA,
+        cooperative=cooperative,
+    )
     expected = pa.table({"k": ["a", "b", None], "n": pa.array([10, None, 30], pa.int32())})
     verify_processor(stage, [ROWS], expected, ordered=True)
     verify_processor(stage, [ROWS.slice(0, 0)], expected.slice(0, 0))
@@ -39,12 +43,16 @@ def test_filter() -> None:
     ("function", "error", "message"),
     [
         pytest.param(lambda row: 5, DagError, "returned a int; return a dict", id="no dict"),
-        pytest.param(lambda row: {"z": 1}, DagError, "the column 'z', which its schema lacks; it has k, n", id="unknown column"),
+        pytest.param(
+            lambda row: {"z": 1}, DagError, "the column 'z', which its schema lacks; it has k, n", id="unknown column"
+        ),
         pytest.param(lambda row: {"n": "one"}, DataError, "for column 'n' that is no int32", id="another type"),
         pytest.param(lambda row: {"n": 2**40}, DataError, "for column 'n' that is no int32", id="too large"),
     ],
 )
-def test_wrong_results_are_named(function: Callable[[dict[str, Any]], Any], error: type[Exception], message: str) -> None:
+def test_wrong_results_are_named(
+    function: Callable[[dict[str, Any]], Any], error: type[Exception], message: str
+) -> None:
     with pytest.raises(AssertionError) as caught:
         verify_processor(map_dicts(function, SCHEMA), [ROWS])
     assert isinstance(caught.value.__cause__, error)

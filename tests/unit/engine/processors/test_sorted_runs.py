@@ -26,7 +26,9 @@ def run_of(rows: pa.Table | None, run: int, runs: int) -> pa.Table:
 
 @pytest.mark.parametrize("rows", [A, NONE], ids=["rows", "no rows"])
 def test_a_run_is_in_order_and_ends(rows: pa.Table) -> None:
-    verify_processor(sort_runs("k"), [pa.concat_tables([rows.slice(2), rows.slice(0, 2)])], run_of(rows, 0, 1), ordered=True)
+    verify_processor(
+        sort_runs("k"), [pa.concat_tables([rows.slice(2), rows.slice(0, 2)])], run_of(rows, 0, 1), ordered=True
+    )
 
 
 def test_a_run_of_which_nothing_came_ends_too() -> None:
@@ -47,7 +49,9 @@ MERGED = pa.table({"k": [1, 2, 4, 4, 5, 9, None], "s": ["a", "e", "b", "f", "c",
     [
         pytest.param(interleaved(run_of(A, 0, 2), run_of(B, 1, 2)), MERGED, id="two runs"),
         pytest.param([*run_of(B, 1, 2).to_batches(), *run_of(A, 0, 2).to_batches()], MERGED, id="one after the other"),
-        pytest.param(interleaved(run_of(A, 0, 3), run_of(NONE, 2, 3), run_of(B, 1, 3)), MERGED, id="a run without rows"),
+        pytest.param(
+            interleaved(run_of(A, 0, 3), run_of(NONE, 2, 3), run_of(B, 1, 3)), MERGED, id="a run without rows"
+        ),
         pytest.param(interleaved(run_of(A, 0, 3), run_of(B, 1, 3)), MERGED, id="a run that never spoke"),
         pytest.param(run_of(A, 0, 1).to_batches(), A, id="one run"),
         pytest.param(run_of(NONE, 0, 1).to_batches(), NONE, id="one run without rows"),
@@ -61,11 +65,21 @@ def test_runs_become_one_order(batches: list[pa.RecordBatch], expected: pa.Table
     ("batches", "bytes_max", "error", "message"),
     [
         pytest.param(A.to_batches(), 1 << 20, DagError, "do not come from sort_runs", id="unmarked"),
-        pytest.param(interleaved(run_of(A.take([3, 0]), 0, 2), run_of(B, 1, 2)), 1 << 20, DagError, "input 0 of the merge is not in order of k", id="order"),
-        pytest.param(run_of(A, 0, 2).to_batches(), 10, LimitExceededError, "its bound is 10; raise bytes_max", id="memory"),
+        pytest.param(
+            interleaved(run_of(A.take([3, 0]), 0, 2), run_of(B, 1, 2)),
+            1 << 20,
+            DagError,
+            "input 0 of the merge is not in order of k",
+            id="order",
+        ),
+        pytest.param(
+            run_of(A, 0, 2).to_batches(), 10, LimitExceededError, "its bound is 10; raise bytes_max", id="memory"
+        ),
     ],
 )
-def test_what_goes_wrong_is_named(batches: list[pa.RecordBatch], bytes_max: int, error: type[Exception], message: str) -> None:
+def test_what_goes_wrong_is_named(
+    batches: list[pa.RecordBatch], bytes_max: int, error: type[Exception], message: str
+) -> None:
     with pytest.raises(AssertionError) as caught:
         verify_processor(merge_runs("k", bytes_max=bytes_max), [batches])
     assert isinstance(caught.value.__cause__, error)

@@ -24,7 +24,9 @@ def test_map_to_none_one_and_more(cooperative: bool) -> None:
 
 @pytest.mark.parametrize("cooperative", [True, False])
 def test_filter_drops_null(cooperative: bool) -> None:
-    verify_processor(filter_rows(lambda batch: pc.less(batch["x"], 3), cooperative=cooperative), [ROWS], ROWS.slice(0, 1))
+    verify_processor(
+        filter_rows(lambda batch: pc.less(batch["x"], 3), cooperative=cooperative), [ROWS], ROWS.slice(0, 1)
+    )
 
 
 def test_what_is_no_batch_is_refused() -> None:

@@ -23,8 +23,14 @@ from secateur.planner.text.parser_cross_check import read_statement
         pytest.param("SELECT COLUMNS('a.*') FROM t", "t", id="by pattern"),
         pytest.param("SELECT x FROM t x", "t", id="a row as a value"),
         pytest.param("SELECT a FROM t WHERE EXISTS (SELECT * FROM u WHERE b = a)", "", id="rows that are only counted"),
-        pytest.param("SELECT a FROM t WHERE EXISTS (SELECT * EXCLUDE (c) FROM u WHERE b = a)", "", id="without some of their columns too"),
-        pytest.param("SELECT a FROM t WHERE EXISTS (SELECT DISTINCT * FROM u LIMIT 2)", "u", id="unless they are told apart"),
+        pytest.param(
+            "SELECT a FROM t WHERE EXISTS (SELECT * EXCLUDE (c) FROM u WHERE b = a)",
+            "",
+            id="without some of their columns too",
+        ),
+        pytest.param(
+            "SELECT a FROM t WHERE EXISTS (SELECT DISTINCT * FROM u LIMIT 2)", "u", id="unless they are told apart"
+        ),
         pytest.param("SELECT a FROM t WHERE (a, b) IN (SELECT * FROM u)", "u", id="in a subquery"),
         pytest.param("WITH c AS (FROM t) SELECT a FROM c", "t", id="in a common table expression"),
         pytest.param("SELECT a FROM t UNION ALL SELECT * FROM u", "u", id="in a set operation"),

@@ -1,4 +1,6 @@
-"""Stages that are put together again: those of a placed statement pass, and whatever is changed in the text of one is found."""
+"""Stages that are put together again: those of a placed statement pass, and whatever is changed in the text of one is
+found.
+"""
 
 from __future__ import annotations
 
@@ -18,25 +20,38 @@ from secateur.planner.text.dialect import parse_query, to_sql, tokenize
 from secateur.planner.text.parser_cross_check import read_statement
 
 STATEMENTS: Final = (
-    pytest.param("SELECT c.name, o.id FROM customers c JOIN orders o ON o.priority = c.name AND o.amount > 3 WHERE c.score > 1", id="a scan that moves"),
-    pytest.param("SELECT c.name, o.* FROM customers c LEFT JOIN orders o ON o.priority = c.name AND o.amount > 3", id="an outer join, a star"),
     pytest.param(
-        "WITH v(n, a) AS (SELECT priority, sum(amount) FROM orders WHERE id > 7 GROUP BY priority) SELECT c.name, v.a FROM customers c, v WHERE c.name = n",
+        "SELECT c.name, o.id FROM customers c JOIN orders o ON o.priority = c.name AND o.amount > 3 WHERE c.score > 1",
+        id="a scan that moves",
+    ),
+    pytest.param(
+        "SELECT c.name, o.* FROM customers c LEFT JOIN orders o ON o.priority = c.name AND o.amount > 3",
+        id="an outer join, a star",
+    ),
+    pytest.param(
+        "WITH v(n, a) AS (SELECT priority, sum(amount) FROM orders WHERE id > 7 GROUP BY priority) SELECT c.name, v.a"
+        " FROM customers c, v WHERE c.name = n",
         id="a common table expression that is mentioned once",
     ),
     pytest.param(
-        "WITH v(n, a) AS (SELECT DISTINCT priority, day FROM orders) SELECT v.n, w.b FROM v JOIN v AS w(m, b) ON n = m WHERE w.b > v.a",
+        "WITH v(n, a) AS (SELECT DISTINCT priority, day FROM orders) SELECT v.n, w.b FROM v JOIN v AS w(m, b) ON n = m"
+        " WHERE w.b > v.a",
         id="one that is mentioned twice",
     ),
     pytest.param(
-        "WITH RECURSIVE v(n) AS (SELECT id FROM orders WHERE id > 3 UNION SELECT n + 1 FROM v WHERE n < 9) SELECT name FROM v, customers WHERE n = score",
+        "WITH RECURSIVE v(n) AS (SELECT id FROM orders WHERE id > 3 UNION SELECT n + 1 FROM v WHERE n < 9) SELECT name"
+        " FROM v, customers WHERE n = score",
         id="a recursion",
     ),
     pytest.param(
-        "SELECT name FROM customers c WHERE score > (SELECT 0.5 * sum(amount) FROM orders o WHERE o.priority = c.name AND o.id > 7)", id="a look-up of a value"
+        "SELECT name FROM customers c WHERE score > (SELECT 0.5 * sum(amount) FROM orders o WHERE o.priority = c.name"
+        " AND o.id > 7)",
+        id="a look-up of a value",
     ),
     pytest.param(
-        "SELECT name FROM customers c WHERE name LIKE 'a%' AND EXISTS (SELECT * FROM orders o WHERE o.priority = c.name AND o.id > 7)", id="a look-up of EXISTS"
+        "SELECT name FROM customers c WHERE name LIKE 'a%' AND EXISTS (SELECT * FROM orders o WHERE o.priority = c.name"
+        " AND o.id > 7)",
+        id="a look-up of EXISTS",
     ),
 )
 
@@ -49,7 +64,9 @@ def sizes(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = {"metrics": 10_000_000, "orders": 10_000, "customers": 1000, "airlines": 100}
     tables = {
         table.table_id: TableStatistics(
-            table.table_id, rows[name], {column.name: ColumnStatistics(8 * rows[name], 0, rows[name] // 10) for column in table.columns}
+            table.table_id,
+            rows[name],
+            {column.name: ColumnStatistics(8 * rows[name], 0, rows[name] // 10) for column in table.columns},
         )
         for name, table in context.known.items()
     }
@@ -79,7 +96,11 @@ def checked(context: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], li
 def changes(tree: exp.Expr) -> Iterator[tuple[str, exp.Expr]]:
     """A text with one fault each: what a defect of whatever prints it might make of it."""
     nodes = list(tree.walk())
-    columns = list(dict.fromkeys(node.name for node in nodes if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star)))
+    columns = list(
+        dict.fromkeys(
+            node.name for node in nodes if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star)
+        )
+    )
     for number, node in enumerate(nodes):
         for what, change in _changes_of(node, columns):
             copy = tree.copy()
@@ -95,20 +116,34 @@ def _changes_of(node: exp.Expr, columns: Sequence[str]) -> Iterator[tuple[str, C
             yield "another conjunct is dropped", lambda at: at.replace(at.expression)
             yield "AND becomes OR", lambda at: at.replace(exp.Or(this=at.this, expression=at.expression))
         case exp.Literal() if not isinstance(node.parent, exp.DataTypeParam):  # types are compared when a text is bound
-            yield "another literal", lambda at: at.set("this", f"{at.this}9" if at.is_string else str(int(float(at.this)) + 3))
+            yield (
+                "another literal",
+                lambda at: at.set("this", f"{at.this}9" if at.is_string else str(int(float(at.this)) + 3)),
+            )
         case exp.GT() | exp.LT() | exp.EQ():
             yield "another comparison", lambda at: at.replace(exp.GTE(this=at.this, expression=at.expression))
         case exp.Column() if not isinstance(node.this, exp.Star):
             for name in columns:
                 if name != node.name:
-                    yield f"{node.name} becomes {name}", lambda at, name=name: at.set("this", exp.to_identifier(name, quoted=True))  # type: ignore[misc]
+                    yield (
+                        f"{node.name} becomes {name}",
+                        lambda at, name=name: at.set("this", exp.to_identifier(name, quoted=True)),
+                    )  # type: ignore[misc]
         case exp.TableAlias() if node.columns:
             yield "names of columns are forgotten", lambda at: at.set("columns", [])
             if len(node.columns) > 1:
-                yield "names of columns are exchanged", lambda at: at.set("columns", [column.copy() for column in reversed(at.columns)])
+                yield (
+                    "names of columns are exchanged",
+                    lambda at: at.set("columns", [column.copy() for column in reversed(at.columns)]),
+                )
         case exp.Join():
             kind = str(node.args.get("kind") or "").upper()
-            yield "another join", lambda at: at.set("kind", "ANTI") if kind == "SEMI" else at.set("side", "" if at.args.get("side") else "LEFT")
+            yield (
+                "another join",
+                lambda at: (
+                    at.set("kind", "ANTI") if kind == "SEMI" else at.set("side", "" if at.args.get("side") else "LEFT")
+                ),
+            )
         case exp.Union():
             yield "ALL of a UNION", lambda at: at.set("distinct", not at.args.get("distinct"))
         case exp.Ordered():
@@ -125,7 +160,10 @@ def _changes_of(node: exp.Expr, columns: Sequence[str]) -> Iterator[tuple[str, C
                 yield "LIMIT is added", lambda at: at.set("limit", exp.Limit(expression=exp.Literal.number(1)))
             yield "WHERE is added", lambda at: at.set("where", exp.Where(this=exp.false()))
             if len(node.expressions) > 1:
-                yield "columns are exchanged", lambda at: at.set("expressions", [item.copy() for item in reversed(at.expressions)])
+                yield (
+                    "columns are exchanged",
+                    lambda at: at.set("expressions", [item.copy() for item in reversed(at.expressions)]),
+                )
         case _:
             pass
 
@@ -143,7 +181,9 @@ def test_each_fault_in_a_text_is_found(checked: Callable[[str], list[tuple[Any, 
             if is_done_again or read_statement(faulty) in (None, read_statement(text.sql)):
                 continue
             tried += 1
-            changed = [replace(other, sql=faulty) if position == number else other for position, other in enumerate(texts)]
+            changed = [
+                replace(other, sql=faulty) if position == number else other for position, other in enumerate(texts)
+            ]
             if placed_difference(user, changed, sources, clock) is None:
                 missed.append(f"x{number}, {what}: {faulty}")
     assert tried > 5

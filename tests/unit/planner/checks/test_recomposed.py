@@ -1,4 +1,6 @@
-"""Two texts that are put together again: what is the SELECT passes, and each way of being another one is found, in its clause."""
+"""Two texts that are put together again: what is the SELECT passes, and each way of being another one is found, in its
+clause.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +32,35 @@ def found(whole: str, partial: str, final: str, **claims: Any) -> str | None:
 @pytest.mark.parametrize(
     ("whole", "partial", "final", "claims"),
     [
-        pytest.param("SELECT x.a, k + 1 FROM t AS x WHERE x.b > 1", "SELECT a AS c0, k + 1 AS c1 FROM t WHERE b > 1", "SELECT c0, c1 FROM x0", {}, id="rows"),
-        pytest.param("SELECT * FROM t", "SELECT k AS c0, a AS c1, b AS c2 FROM t", "SELECT c0, c1, c2 FROM x0", {}, id="star"),
-        pytest.param("SELECT a, k FROM t ORDER BY (2) DESC LIMIT 3", LIMITED, "SELECT c0, c1 FROM x0 ORDER BY c1 DESC LIMIT 3", {}, id="position"),
         pytest.param(
-            "SELECT a, k AS n FROM t ORDER BY n DESC LIMIT 2 OFFSET 1", LIMITED, "SELECT c0, c1 FROM x0 ORDER BY c1 DESC LIMIT 2 OFFSET 1", {}, id="alias"
+            "SELECT x.a, k + 1 FROM t AS x WHERE x.b > 1",
+            "SELECT a AS c0, k + 1 AS c1 FROM t WHERE b > 1",
+            "SELECT c0, c1 FROM x0",
+            {},
+            id="rows",
+        ),
+        pytest.param(
+            "SELECT * FROM t", "SELECT k AS c0, a AS c1, b AS c2 FROM t", "SELECT c0, c1, c2 FROM x0", {}, id="star"
+        ),
+        pytest.param(
+            "SELECT a, k FROM t ORDER BY (2) DESC LIMIT 3",
+            LIMITED,
+            "SELECT c0, c1 FROM x0 ORDER BY c1 DESC LIMIT 3",
+            {},
+            id="position",
+        ),
+        pytest.param(
+            "SELECT a, k AS n FROM t ORDER BY n DESC LIMIT 2 OFFSET 1",
+            LIMITED,
+            "SELECT c0, c1 FROM x0 ORDER BY c1 DESC LIMIT 2 OFFSET 1",
+            {},
+            id="alias",
         ),
         pytest.param(
             "SELECT a, sum(b), avg(b) FROM t GROUP BY (1) HAVING sum(b) > 1",
             KEYS,
-            "SELECT k0 AS c0, CAST(sum(a0) AS HUGEINT) AS c1, CAST(CAST(sum(a0) AS HUGEINT) AS DOUBLE) / sum(a1) AS c2 FROM x0 GROUP BY k0 "
-            "HAVING CAST(sum(a0) AS HUGEINT) > 1",
+            "SELECT k0 AS c0, CAST(sum(a0) AS HUGEINT) AS c1, CAST(CAST(sum(a0) AS HUGEINT) AS DOUBLE) / sum(a1) AS c2"
+            " FROM x0 GROUP BY k0 HAVING CAST(sum(a0) AS HUGEINT) > 1",
             {"combines": True},
             id="aggregates",
         ),
@@ -54,7 +74,8 @@ def found(whole: str, partial: str, final: str, **claims: Any) -> str | None:
         pytest.param(
             "SELECT a, k, count(*) FROM t GROUP BY GROUPING SETS ((1, 2), (2))",
             "SELECT a AS k0, k AS k1, count(*) AS a0 FROM t GROUP BY 1, 2",
-            "SELECT k0 AS c0, k1 AS c1, CAST(coalesce(sum(a0), 0) AS BIGINT) AS c2 FROM x0 GROUP BY GROUPING SETS ((k0, k1), (k1))",
+            "SELECT k0 AS c0, k1 AS c1, CAST(coalesce(sum(a0), 0) AS BIGINT) AS c2 FROM x0 GROUP BY GROUPING SETS ((k0,"
+            " k1), (k1))",
             {"combines": True},
             id="grouping sets",
         ),
@@ -89,10 +110,38 @@ def test_two_parts_that_are_the_select(whole: str, partial: str, final: str, cla
     ("whole", "partial", "final", "claims", "clause"),
     [
         pytest.param("SELECT a FROM t", "SELECT a AS c0 FROM u", "SELECT c0 FROM x0", {}, "FROM", id="another table"),
-        pytest.param("SELECT a FROM t WHERE b > 1", "SELECT a AS c0 FROM t WHERE b >= 1", "SELECT c0 FROM x0", {}, "WHERE", id="another condition"),
-        pytest.param("SELECT a FROM t WHERE b > 1", "SELECT a AS c0 FROM t", "SELECT c0 FROM x0", {}, "WHERE", id="a condition lost"),
-        pytest.param("SELECT a, k FROM t", "SELECT k AS c0, a AS c1 FROM t", "SELECT c0, c1 FROM x0", {}, "the SELECT list", id="columns exchanged"),
-        pytest.param("SELECT a FROM t", "SELECT a AS c0, k AS c1 FROM t", "SELECT c0, c1 FROM x0", {}, "the SELECT list", id="a column too many"),
+        pytest.param(
+            "SELECT a FROM t WHERE b > 1",
+            "SELECT a AS c0 FROM t WHERE b >= 1",
+            "SELECT c0 FROM x0",
+            {},
+            "WHERE",
+            id="another condition",
+        ),
+        pytest.param(
+            "SELECT a FROM t WHERE b > 1",
+            "SELECT a AS c0 FROM t",
+            "SELECT c0 FROM x0",
+            {},
+            "WHERE",
+            id="a condition lost",
+        ),
+        pytest.param(
+            "SELECT a, k FROM t",
+            "SELECT k AS c0, a AS c1 FROM t",
+            "SELECT c0, c1 FROM x0",
+            {},
+            "the SELECT list",
+            id="columns exchanged",
+        ),
+        pytest.param(
+            "SELECT a FROM t",
+            "SELECT a AS c0, k AS c1 FROM t",
+            "SELECT c0, c1 FROM x0",
+            {},
+            "the SELECT list",
+            id="a column too many",
+        ),
         pytest.param(
             "SELECT t.* REPLACE (a + 1 AS a) FROM t",
             "SELECT k AS c0, a AS c1, b AS c2 FROM t",
@@ -102,7 +151,12 @@ def test_two_parts_that_are_the_select(whole: str, partial: str, final: str, cla
             id="a star that replaces columns, taken for one that does not",
         ),
         pytest.param(
-            "SELECT t.* EXCLUDE (a) FROM t", "SELECT k AS c0, a AS c1, b AS c2 FROM t", "SELECT c0, c1, c2 FROM x0", {}, "the SELECT list", id="or excludes"
+            "SELECT t.* EXCLUDE (a) FROM t",
+            "SELECT k AS c0, a AS c1, b AS c2 FROM t",
+            "SELECT c0, c1, c2 FROM x0",
+            {},
+            "the SELECT list",
+            id="or excludes",
         ),
         pytest.param(
             "SELECT a, k FROM t ORDER BY (2) DESC LIMIT 3",
@@ -123,7 +177,8 @@ def test_two_parts_that_are_the_select(whole: str, partial: str, final: str, cla
         pytest.param(
             "SELECT a, k, count(*) FROM t GROUP BY GROUPING SETS ((1, 2), (2))",
             "SELECT a AS k0, k AS k1, 2 AS k2, count(*) AS a0 FROM t GROUP BY 1, 2, 3",
-            "SELECT k0 AS c0, k1 AS c1, CAST(coalesce(sum(a0), 0) AS BIGINT) AS c2 FROM x0 GROUP BY GROUPING SETS ((k0, k1), (k2))",
+            "SELECT k0 AS c0, k1 AS c1, CAST(coalesce(sum(a0), 0) AS BIGINT) AS c2 FROM x0 GROUP BY GROUPING SETS ((k0,"
+            " k1), (k2))",
             {"combines": True},
             "GROUP BY",
             id="and among grouping sets",
@@ -168,7 +223,14 @@ def test_two_parts_that_are_the_select(whole: str, partial: str, final: str, cla
             "the SELECT list",
             id="a filter lost",
         ),
-        pytest.param("SELECT a FROM t LIMIT 3", "SELECT a AS c0 FROM t LIMIT 2", "SELECT c0 FROM x0 LIMIT 3", {}, "LIMIT", id="too few rows"),
+        pytest.param(
+            "SELECT a FROM t LIMIT 3",
+            "SELECT a AS c0 FROM t LIMIT 2",
+            "SELECT c0 FROM x0 LIMIT 3",
+            {},
+            "LIMIT",
+            id="too few rows",
+        ),
         pytest.param(
             "SELECT a, k FROM t ORDER BY 2 LIMIT 3",
             "SELECT a AS c0, k AS c1 FROM t LIMIT 3",
@@ -185,8 +247,17 @@ def test_two_parts_that_are_the_select(whole: str, partial: str, final: str, cla
             "LIMIT",
             id="rows that are equal in place of others",
         ),
-        pytest.param("SELECT DISTINCT a FROM t", "SELECT a AS c0 FROM t", "SELECT c0 FROM x0", {}, "DISTINCT", id="DISTINCT lost"),
-        pytest.param("SELECT a FROM t ORDER BY a DESC", "SELECT a AS c0 FROM t", "SELECT c0 FROM x0 ORDER BY c0", {}, "ORDER BY", id="another direction"),
+        pytest.param(
+            "SELECT DISTINCT a FROM t", "SELECT a AS c0 FROM t", "SELECT c0 FROM x0", {}, "DISTINCT", id="DISTINCT lost"
+        ),
+        pytest.param(
+            "SELECT a FROM t ORDER BY a DESC",
+            "SELECT a AS c0 FROM t",
+            "SELECT c0 FROM x0 ORDER BY c0",
+            {},
+            "ORDER BY",
+            id="another direction",
+        ),
         pytest.param(
             "SELECT a FROM t QUALIFY rank() OVER (ORDER BY k) = 1",
             "SELECT a AS v0, k AS v1 FROM t",
@@ -205,7 +276,9 @@ def test_two_parts_that_are_the_select(whole: str, partial: str, final: str, cla
         ),
     ],
 )
-def test_two_parts_that_are_another_select(whole: str, partial: str, final: str, claims: dict[str, Any], clause: str) -> None:
+def test_two_parts_that_are_another_select(
+    whole: str, partial: str, final: str, claims: dict[str, Any], clause: str
+) -> None:
     assert found(whole, partial, final, **claims) == clause
 
 
@@ -213,7 +286,11 @@ def test_two_parts_that_are_another_select(whole: str, partial: str, final: str,
     ("other", "clause"),
     [
         pytest.param('SELECT "k", "a" + 1, "b" FROM s0 WHERE "b" > 1 ORDER BY 2', None, id="exact names"),
-        pytest.param('SELECT "k", "a", "b" FROM s0 WHERE "b" > 1 ORDER BY 2', "the SELECT list", id="a column that is not replaced"),
+        pytest.param(
+            'SELECT "k", "a", "b" FROM s0 WHERE "b" > 1 ORDER BY 2',
+            "the SELECT list",
+            id="a column that is not replaced",
+        ),
         pytest.param('SELECT "k", "a" + 1, "b" FROM s0 ORDER BY 2', "WHERE", id="no condition"),
     ],
 )

@@ -10,7 +10,11 @@ from secateur.planner.statement import CreateIndex, DropIndex
 def test_an_index_is_read(context: Any) -> None:
     statement = context.prepare("CREATE INDEX IF NOT EXISTS by_priority ON Orders (PRIORITY, day)")
     assert isinstance(statement, CreateIndex)
-    assert (statement.table.name, statement.index, statement.if_not_exists) == ("orders", IndexDef("by_priority", ("priority", "day")), True)
+    assert (statement.table.name, statement.index, statement.if_not_exists) == (
+        "orders",
+        IndexDef("by_priority", ("priority", "day")),
+        True,
+    )
     assert context.prepare("DROP INDEX by_priority") == DropIndex("by_priority", if_exists=False)
     assert context.prepare("DROP INDEX IF EXISTS by_priority") == DropIndex("by_priority", if_exists=True)
 

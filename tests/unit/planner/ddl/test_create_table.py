@@ -26,8 +26,8 @@ def bounds(sql: str) -> list[tuple[Any, Any, str | None]]:
 
 def test_columns_types_and_nullability() -> None:
     table = create(
-        'CREATE TABLE "My Table" (Id BIGINT, "select" VARCHAR(20) NOT NULL, price DECIMAL(10, 2) NULL, seen TIMESTAMP WITH TIME ZONE, d DOUBLE PRECISION, '
-        "vector FLOAT[], PRIMARY KEY (id))"
+        'CREATE TABLE "My Table" (Id BIGINT, "select" VARCHAR(20) NOT NULL, price DECIMAL(10, 2) NULL, seen TIMESTAMP'
+        " WITH TIME ZONE, d DOUBLE PRECISION, vector FLOAT[], PRIMARY KEY (id))"
     ).tdef
     assert table.name == "My Table"
     assert [(column.name, str(column.type), column.nullable) for column in table.columns] == [
@@ -69,51 +69,81 @@ def test_hash_components_seed_and_backups() -> None:
 @pytest.mark.parametrize(
     ("clause", "expected"),
     [
-        pytest.param("RANGE (c) SPLIT AT (10, 20)", [(None, (10,), None), ((10,), (20,), None), ((20,), None, None)], id="splits"),
         pytest.param(
-            "RANGE (c, a) SPLIT AT ((10, 1), (20, -2))", [(None, (10, 1), None), ((10, 1), (20, -2), None), ((20, -2), None, None)], id="splits of two columns"
+            "RANGE (c) SPLIT AT (10, 20)", [(None, (10,), None), ((10,), (20,), None), ((20,), None, None)], id="splits"
         ),
         pytest.param(
-            'RANGE (c) (PARTITION VALUES < 0, PARTITION middle 0 <= VALUES < 10, PARTITION VALUE = 15, PARTITION "last one" 20 <= VALUES)',
+            "RANGE (c, a) SPLIT AT ((10, 1), (20, -2))",
+            [(None, (10, 1), None), ((10, 1), (20, -2), None), ((20, -2), None, None)],
+            id="splits of two columns",
+        ),
+        pytest.param(
+            'RANGE (c) (PARTITION VALUES < 0, PARTITION middle 0 <= VALUES < 10, PARTITION VALUE = 15, PARTITION "last'
+            ' one" 20 <= VALUES)',
             [(None, (0,), None), ((0,), (10,), "middle"), ((15,), (16,), None), ((20,), None, "last one")],
             id="bounds with a gap, a value and names",
         ),
         pytest.param("RANGE (c) (PARTITION VALUES)", [(None, None, None)], id="one range over everything"),
         pytest.param("RANGE (c) (PARTITION value VALUES < 3)", [(None, (3,), "value")], id="a range named value"),
         pytest.param(
-            "RANGE (c, a) (PARTITION (1, 2) <= VALUES < (3, 4), PARTITION VALUE = (9, 9))", [((1, 2), (3, 4), None), ((9, 9), (9, 10), None)], id="tuples"
+            "RANGE (c, a) (PARTITION (1, 2) <= VALUES < (3, 4), PARTITION VALUE = (9, 9))",
+            [((1, 2), (3, 4), None), ((9, 9), (9, 10), None)],
+            id="tuples",
         ),
         pytest.param(
             "RANGE (d) SPLIT AT (DATE '2024-01-01', '2024-02-01')",
-            [(None, (date(2024, 1, 1),), None), ((date(2024, 1, 1),), (date(2024, 2, 1),), None), ((date(2024, 2, 1),), None, None)],
+            [
+                (None, (date(2024, 1, 1),), None),
+                ((date(2024, 1, 1),), (date(2024, 2, 1),), None),
+                ((date(2024, 2, 1),), None, None),
+            ],
             id="dates",
         ),
-        pytest.param("RANGE (p) SPLIT AT (1.5)", [(None, (Decimal("1.50"),), None), ((Decimal("1.50"),), None, None)], id="decimals get the column's scale"),
+        pytest.param(
+            "RANGE (p) SPLIT AT (1.5)",
+            [(None, (Decimal("1.50"),), None), ((Decimal("1.50"),), None, None)],
+            id="decimals get the column's scale",
+        ),
     ],
 )
 def test_ranges(clause: str, expected: list[Any]) -> None:
-    assert bounds(f"CREATE TABLE t (a INT, c INT, d DATE, p DECIMAL(6,2), PRIMARY KEY (a, c, d, p)) PARTITION BY {clause}") == expected
+    assert (
+        bounds(f"CREATE TABLE t (a INT, c INT, d DATE, p DECIMAL(6,2), PRIMARY KEY (a, c, d, p)) PARTITION BY {clause}")
+        == expected
+    )
 
 
 def test_a_range_may_have_hash_components_of_its_own() -> None:
     scheme = create(
-        "CREATE TABLE t (a INT, b INT, c INT, PRIMARY KEY (a, b, c)) PARTITION BY HASH (a) PARTITIONS 4, RANGE (c) "
-        "(PARTITION VALUES < 0, PARTITION 0 <= VALUES < 10 HASH (a) PARTITIONS 8 SEED 5, HASH (b) PARTITIONS 2, PARTITION VALUE = 10 NO HASH)"
+        "CREATE TABLE t (a INT, b INT, c INT, PRIMARY KEY (a, b, c)) PARTITION BY HASH (a) PARTITIONS 4, RANGE (c)"
+        " (PARTITION VALUES < 0, PARTITION 0 <= VALUES < 10 HASH (a) PARTITIONS 8 SEED 5, HASH (b) PARTITIONS 2,"
+        " PARTITION VALUE = 10 NO HASH)"
     ).tdef.scheme
     assert scheme.range is not None
-    assert [partition.hashes for partition in scheme.range.ranges] == [None, (HashComponent(("a",), 8, 5), HashComponent(("b",), 2)), ()]
+    assert [partition.hashes for partition in scheme.range.ranges] == [
+        None,
+        (HashComponent(("a",), 8, 5), HashComponent(("b",), 2)),
+        (),
+    ]
     assert scheme.partition_count == 4 + 16 + 1
 
 
 @pytest.mark.parametrize(
-    ("sql", "expected"), [("DROP TABLE t", DropTable("t", if_exists=False)), ('drop table if exists "T 1";', DropTable("T 1", if_exists=True))]
+    ("sql", "expected"),
+    [
+        ("DROP TABLE t", DropTable("t", if_exists=False)),
+        ('drop table if exists "T 1";', DropTable("T 1", if_exists=True)),
+    ],
 )
 def test_drop(sql: str, expected: DropTable) -> None:
     assert Planner().prepare(sql, (), None) == expected  # type: ignore[arg-type]
 
 
 def test_a_default_partition_takes_what_no_range_holds() -> None:
-    ddl = "CREATE TABLE t (a INT, b INT, PRIMARY KEY (a, b)) PARTITION BY HASH (b) PARTITIONS 2, RANGE (a) (PARTITION 0 <= VALUES < 9, DEFAULT PARTITION {})"
+    ddl = (
+        "CREATE TABLE t (a INT, b INT, PRIMARY KEY (a, b)) PARTITION BY HASH (b) PARTITIONS 2, RANGE (a) (PARTITION 0"
+        " <= VALUES < 9, DEFAULT PARTITION {})"
+    )
     for clause, name, hashes in (
         ("", None, None),
         ("rest", "rest", None),
@@ -132,23 +162,38 @@ def test_a_default_partition_takes_what_no_range_holds() -> None:
         ("INT", "EVERY 1000", IntervalPartitioning(1000, IntervalUnit.NUMBER)),
         ("BIGINT", "EVERY 1000 STARTING -5", IntervalPartitioning(1000, IntervalUnit.NUMBER, -5)),
         ("DATE", "EVERY INTERVAL 1 DAY", IntervalPartitioning(1, IntervalUnit.DAY)),
-        ("DATE", "every interval 2 weeks starting date '2024-01-01'", IntervalPartitioning(14, IntervalUnit.DAY, date(2024, 1, 1))),
+        (
+            "DATE",
+            "every interval 2 weeks starting date '2024-01-01'",
+            IntervalPartitioning(14, IntervalUnit.DAY, date(2024, 1, 1)),
+        ),
         ("DATE", "EVERY INTERVAL '1 month'", IntervalPartitioning(1, IntervalUnit.MONTH)),
         ("DATE", "EVERY INTERVAL '3' YEAR", IntervalPartitioning(36, IntervalUnit.MONTH)),
-        ("TIMESTAMP", "EVERY INTERVAL 1 QUARTER STARTING '2024-01-01'", IntervalPartitioning(3, IntervalUnit.MONTH, datetime(2024, 1, 1))),
+        (
+            "TIMESTAMP",
+            "EVERY INTERVAL 1 QUARTER STARTING '2024-01-01'",
+            IntervalPartitioning(3, IntervalUnit.MONTH, datetime(2024, 1, 1)),
+        ),
         ("TIMESTAMP", "EVERY INTERVAL 6 HOURS", IntervalPartitioning(21_600_000_000, IntervalUnit.MICROSECOND)),
         ("TIMESTAMPTZ", "EVERY INTERVAL 1 DAY", IntervalPartitioning(86_400_000_000, IntervalUnit.MICROSECOND)),
     ],
 )
 def test_ranges_made_on_demand(type_: str, clause: str, expected: IntervalPartitioning) -> None:
-    component = create(f"CREATE TABLE t (a {type_} PRIMARY KEY) PARTITION BY RANGE (a) {clause} BACKUPS 1").tdef.scheme.range
+    component = create(
+        f"CREATE TABLE t (a {type_} PRIMARY KEY) PARTITION BY RANGE (a) {clause} BACKUPS 1"
+    ).tdef.scheme.range
     assert component is not None
     assert (component.every, component.ranges) == (expected, ())
 
 
 def test_ranges_made_on_demand_beside_others() -> None:
     component = create(
-        "CREATE TABLE t (a INT PRIMARY KEY) PARTITION BY RANGE (a) EVERY 10 STARTING 100 (PARTITION 0 <= VALUES < 9, DEFAULT PARTITION)"
+        "CREATE TABLE t (a INT PRIMARY KEY) PARTITION BY RANGE (a) EVERY 10 STARTING 100 (PARTITION 0 <= VALUES < 9,"
+        " DEFAULT PARTITION)"
     ).tdef.scheme.range
     assert component is not None
-    assert (component.every, len(component.ranges), component.catch_all is None) == (IntervalPartitioning(10, IntervalUnit.NUMBER, 100), 1, False)
+    assert (component.every, len(component.ranges), component.catch_all is None) == (
+        IntervalPartitioning(10, IntervalUnit.NUMBER, 100),
+        1,
+        False,
+    )

@@ -21,9 +21,15 @@ def csv(**given: Any) -> FileOptions:
         ("'a.ndjson'", FileOptions("a.ndjson", CopyFormat.JSON)),
         ("'a' WITH (FORMAT CSV, HEADER, DELIMITER ';', NULL 'NA')", csv(HEADER=True, DELIMITER=";", NULL="NA")),
         ("'a' (HEADER false, DELIM '\\t', QUOTE '''')", csv(HEADER=False, DELIMITER="\\t", QUOTE="'")),
-        ("'a' (SEP ',', NULLSTR ('NA', ')'), SKIP 2, ESCAPE '(')", csv(DELIMITER=",", NULL=("NA", ")"), SKIP=2, ESCAPE="(")),
+        (
+            "'a' (SEP ',', NULLSTR ('NA', ')'), SKIP 2, ESCAPE '(')",
+            csv(DELIMITER=",", NULL=("NA", ")"), SKIP=2, ESCAPE="("),
+        ),
         ("'a' (force_not_null (a, \"B c\"), null ['x'])", csv(FORCE_NOT_NULL=("a", "B c"), NULL=("x",))),
-        ("'a' (ARRAY, FORMAT json, COMPRESSION gzip)", FileOptions("a", CopyFormat.JSON, (("ARRAY", True), ("COMPRESSION", "gzip")))),
+        (
+            "'a' (ARRAY, FORMAT json, COMPRESSION gzip)",
+            FileOptions("a", CopyFormat.JSON, (("ARRAY", True), ("COMPRESSION", "gzip"))),
+        ),
     ],
 )
 def test_options(context: Any, text: str, options: FileOptions) -> None:
@@ -34,7 +40,9 @@ def test_options(context: Any, text: str, options: FileOptions) -> None:
 
 def test_options_of_a_file_that_is_written(context: Any) -> None:
     statement = context.prepare("COPY orders TO 'a.parquet' (COMPRESSION zstd, ROW_GROUP_SIZE 1000)")
-    assert statement.options == FileOptions("a.parquet", CopyFormat.PARQUET, (("COMPRESSION", "zstd"), ("ROW_GROUP_SIZE", 1000)))
+    assert statement.options == FileOptions(
+        "a.parquet", CopyFormat.PARQUET, (("COMPRESSION", "zstd"), ("ROW_GROUP_SIZE", 1000))
+    )
     assert context.prepare("COPY orders TO 'a.csv' (FORCE_QUOTE *)").options.given == (("FORCE_QUOTE", ("*",)),)
 
 
@@ -52,5 +60,8 @@ def test_what_is_written_is_a_query(context: Any) -> None:
 
 
 def test_it_is_explained(context: Any) -> None:
-    assert context.explain("COPY airlines FROM 'a.csv'").text == "COPY: the client reads a.csv and loads its rows into airlines"
+    assert (
+        context.explain("COPY airlines FROM 'a.csv'").text
+        == "COPY: the client reads a.csv and loads its rows into airlines"
+    )
     assert context.explain("COPY airlines TO 'a.csv'").text.startswith("COPY to a.csv, written by the client, from:\n")

@@ -17,7 +17,10 @@ def rows(context: Any, sql: str, params: Any = ()) -> list[dict[str, Any]]:
 
 
 def test_values_in_table_order(context: Any) -> None:
-    assert rows(context, "INSERT INTO orders VALUES ('C1', 1, 'low', 2.5, DATE '2024-01-01'), ('C2', 1 + 1, NULL, '3', '2024-01-02')") == [
+    assert rows(
+        context,
+        "INSERT INTO orders VALUES ('C1', 1, 'low', 2.5, DATE '2024-01-01'), ('C2', 1 + 1, NULL, '3', '2024-01-02')",
+    ) == [
         {"customer_id": "C1", "id": 1, "priority": "low", "amount": Decimal("2.50"), "day": date(2024, 1, 1)},
         {"customer_id": "C2", "id": 2, "priority": None, "amount": Decimal("3.00"), "day": date(2024, 1, 2)},
     ]
@@ -35,7 +38,10 @@ def test_columns_that_are_not_named_are_null(context: Any) -> None:
     [
         ("INSERT INTO customers VALUES (?, ?, ?)", ["C1", "Ada", 0.5]),
         ("INSERT INTO customers VALUES ($1, $2, $3)", ["C1", "Ada", 0.5]),
-        ("INSERT INTO customers (score, name, customer_id) VALUES ($score, $name, $id)", {"id": "C1", "name": "Ada", "score": 0.5}),
+        (
+            "INSERT INTO customers (score, name, customer_id) VALUES ($score, $name, $id)",
+            {"id": "C1", "name": "Ada", "score": 0.5},
+        ),
     ],
 )
 def test_parameters(context: Any, sql: str, params: Any) -> None:
@@ -46,7 +52,11 @@ def test_parameters(context: Any, sql: str, params: Any) -> None:
 
 def test_each_value_is_cast_by_itself(context: Any) -> None:
     context.create("CREATE TABLE numbers (n INTEGER PRIMARY KEY, d DOUBLE)")
-    assert rows(context, "INSERT INTO numbers VALUES (1, 0.1), ('2', 1), (2.6, 1e0)") == [{"n": 1, "d": 0.1}, {"n": 2, "d": 1.0}, {"n": 3, "d": 1.0}]
+    assert rows(context, "INSERT INTO numbers VALUES (1, 0.1), ('2', 1), (2.6, 1e0)") == [
+        {"n": 1, "d": 0.1},
+        {"n": 2, "d": 1.0},
+        {"n": 3, "d": 1.0},
+    ]
 
 
 def test_values_with_commas_and_parentheses_of_their_own(context: Any) -> None:
@@ -67,7 +77,10 @@ def test_or_replace_is_an_upsert(context: Any) -> None:
         "INSERT INTO customers VALUES ('a', 'b', 1) ON CONFLICT DO NOTHING",
         "INSERT INTO customers AS c VALUES ('a', 'b', 1) ON CONFLICT (CUSTOMER_ID) DO NOTHING",
         "INSERT OR IGNORE INTO customers SELECT 'a', 'b', 1",
-        "INSERT INTO customers SELECT a.code, b.code, 1 FROM airlines a JOIN airlines b ON a.code = b.code ON CONFLICT DO NOTHING",
+        (
+            "INSERT INTO customers SELECT a.code, b.code, 1 FROM airlines a JOIN airlines b ON a.code = b.code ON"
+            " CONFLICT DO NOTHING"
+        ),
     ],
 )
 def test_rows_that_are_there_are_ignored(context: Any, sql: str) -> None:
@@ -75,8 +88,13 @@ def test_rows_that_are_there_are_ignored(context: Any, sql: str) -> None:
 
 
 def test_of_rows_with_one_key_the_first_replaces(context: Any) -> None:
-    statement = context.prepare("INSERT OR REPLACE INTO customers VALUES (?, 'x', 1), ('a', 'y', 2), ('b', 'z', 3)", ["a"])
-    assert statement.rows.to_pylist() == [{"customer_id": "a", "name": "x", "score": 1.0}, {"customer_id": "b", "name": "z", "score": 3.0}]
+    statement = context.prepare(
+        "INSERT OR REPLACE INTO customers VALUES (?, 'x', 1), ('a', 'y', 2), ('b', 'z', 3)", ["a"]
+    )
+    assert statement.rows.to_pylist() == [
+        {"customer_id": "a", "name": "x", "score": 1.0},
+        {"customer_id": "b", "name": "z", "score": 3.0},
+    ]
     assert statement.shape is None
 
 
@@ -93,11 +111,16 @@ def test_of_rows_with_one_key_the_first_replaces(context: Any) -> None:
 def test_a_query_has_the_types_of_the_columns_it_fills(context: Any, sql: str) -> None:
     statement = context.prepare(sql)
     assert isinstance(statement, InsertSelect)
-    assert [text for _, text in statement.select.plan.columns] == [str(statement.table.column(name).type) for name in statement.columns]
+    assert [text for _, text in statement.select.plan.columns] == [
+        str(statement.table.column(name).type) for name in statement.columns
+    ]
 
 
 def test_by_name_takes_the_names_of_the_query(context: Any) -> None:
-    assert context.prepare("INSERT INTO customers BY NAME SELECT 1.5 AS Score, 'x' AS customer_id").columns == ("score", "customer_id")
+    assert context.prepare("INSERT INTO customers BY NAME SELECT 1.5 AS Score, 'x' AS customer_id").columns == (
+        "score",
+        "customer_id",
+    )
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,9 @@ def owners(context: Any, *partitions: int) -> list[str]:
 
 def test_the_example_of_the_design(context: Any) -> None:
     partition = context.partition("orders", customer_id="C2")
-    explained = context.explain("SELECT count(*), sum(amount), priority FROM orders o WHERE customer_id = 'C2' GROUP BY priority")
+    explained = context.explain(
+        "SELECT count(*), sum(amount), priority FROM orders o WHERE customer_id = 'C2' GROUP BY priority"
+    )
     assert explained.json == {
         "pruning": {
             "enabled": True,
@@ -48,14 +50,19 @@ def test_the_example_of_the_design(context: Any) -> None:
                 }
             ],
         },
-        "dag": {"vertices": [{"name": "statement", "members": owners(context, partition), "local_parallelism": 1}], "edges": []},
+        "dag": {
+            "vertices": [{"name": "statement", "members": owners(context, partition), "local_parallelism": 1}],
+            "edges": [],
+        },
     }
 
 
 def test_several_partitions_on_several_members_are_a_job(context: Any) -> None:
     customers = [f"C{number}" for number in range(12)]
     partitions = sorted({context.partition("orders", customer_id=customer) for customer in customers})
-    explained = context.explain(f"SELECT sum(amount) FROM orders WHERE customer_id IN ({', '.join('?' * 12)})", customers)
+    explained = context.explain(
+        f"SELECT sum(amount) FROM orders WHERE customer_id IN ({', '.join('?' * 12)})", customers
+    )
     facts, dag = explained.json["pruning"], explained.json["dag"]
     assert (facts["execution"], facts["required_members"]) == ("distributed", owners(context, *partitions))
     assert facts["tree"] == "orders: (" + " | ".join(f"?{number}" for number in range(12)) + ")"
@@ -78,19 +85,34 @@ def test_nothing_to_read(context: Any) -> None:
 
 def test_values_of_every_type_are_plain_json(context: Any) -> None:
     context.create(
-        "CREATE TABLE wide (d DATE, t TIMESTAMP, p DECIMAL(6,2), u UUID, b BLOB, f BOOLEAN, PRIMARY KEY (d, t, p, u, b, f)) "
-        "PARTITION BY HASH (d, t, p, u, b, f) PARTITIONS 5"
+        "CREATE TABLE wide (d DATE, t TIMESTAMP, p DECIMAL(6,2), u UUID, b BLOB, f BOOLEAN, PRIMARY KEY (d, t, p, u, b,"
+        " f)) PARTITION BY HASH (d, t, p, u, b, f) PARTITIONS 5"
     )
-    where = "d = DATE '2024-01-01' AND t = TIMESTAMP '2024-01-01 10:00:00' AND p = 1.5 AND u = 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11' AND b = X'00ff' AND f"
+    where = (
+        "d = DATE '2024-01-01' AND t = TIMESTAMP '2024-01-01 10:00:00' AND p = 1.5 AND u ="
+        " 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11' AND b = X'00ff' AND f"
+    )
     (scan,) = pruning(context, f"SELECT * FROM wide WHERE {where}")["scans"]
-    assert scan["partitioning_key_values"] == [["2024-01-01", "2024-01-01 10:00:00", "1.50", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "00ff", True]]
+    assert scan["partitioning_key_values"] == [
+        ["2024-01-01", "2024-01-01 10:00:00", "1.50", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "00ff", True]
+    ]
     assert len(scan["partitions"]) == 1
 
 
 @pytest.mark.parametrize("sql", ["CREATE TABLE x (a INT PRIMARY KEY)", "DROP TABLE orders", "SET pruning = off"])
 def test_what_reads_nothing_has_the_same_form(context: Any, sql: str) -> None:
     facts = pruning(context, f"EXPLAIN {sql}")
-    assert set(facts) == {"enabled", "applicable", "reason", "tree", "execution", "topology_version", "required_members", "members_total", "scans"}
+    assert set(facts) == {
+        "enabled",
+        "applicable",
+        "reason",
+        "tree",
+        "execution",
+        "topology_version",
+        "required_members",
+        "members_total",
+        "scans",
+    }
     assert facts["scans"] == []
 
 
@@ -138,6 +160,9 @@ def test_a_change_explains_its_query_and_who_keeps_copies(context: Any) -> None:
     assert (facts["execution"], facts["required_members"], facts["backup_members"]) == ("local", [primary], [backup])
     assert facts["scans"][0]["partitions"] == [partition]
     assert facts["scans"][0]["partitioning_key_values"] == [["C2"]]
-    assert explained.json["dag"] == {"vertices": [{"name": "update orders", "members": [primary], "local_parallelism": 1}], "edges": []}
+    assert explained.json["dag"] == {
+        "vertices": [{"name": "update orders", "members": [primary], "local_parallelism": 1}],
+        "edges": [],
+    }
     assert explained.text.splitlines()[0] == "UPDATE of orders"
     assert "written: by the primary, then by its backups" in explained.text

@@ -13,7 +13,9 @@ from secateur.planner.statement import SubqueryUse
 
 
 def step(execution: str, *members: str) -> ExplainedStep:
-    return ExplainedStep((1,), SubqueryUse.LIST, "SELECT 1", "", {"execution": execution, "required_members": list(members)}, 10, None)
+    return ExplainedStep(
+        (1,), SubqueryUse.LIST, "SELECT 1", "", {"execution": execution, "required_members": list(members)}, 10, None
+    )
 
 
 def keys(operand: Operand | ParameterList) -> Node:
@@ -28,10 +30,17 @@ def keys(operand: Operand | ParameterList) -> Node:
         pytest.param(("local", ["m2"]), [step("local", "m1")], ("distributed", ["m1", "m2"]), id="a member each"),
         pytest.param(("none", []), [step("none")], ("none", []), id="nobody"),
         pytest.param(("none", []), [step("local", "m3")], ("local", ["m3"]), id="only the step"),
-        pytest.param(("local", ["m1"]), [step("none"), step("distributed", "m1", "m3")], ("distributed", ["m1", "m3"]), id="a distributed step"),
+        pytest.param(
+            ("local", ["m1"]),
+            [step("none"), step("distributed", "m1", "m3")],
+            ("distributed", ["m1", "m3"]),
+            id="a distributed step",
+        ),
     ],
 )
-def test_the_rung_of_all_steps(own: tuple[str, list[str]], steps: list[ExplainedStep], expected: tuple[str, list[str]]) -> None:
+def test_the_rung_of_all_steps(
+    own: tuple[str, list[str]], steps: list[ExplainedStep], expected: tuple[str, list[str]]
+) -> None:
     assert combined_execution_mode(*own, steps, ["m1", "m2", "m3"]) == expected
 
 
@@ -42,7 +51,9 @@ def test_the_rung_of_all_steps(own: tuple[str, list[str]], steps: list[Explained
         pytest.param(keys(Parameter(0)), False, id="the user's"),
         pytest.param(keys(Parameter(1)), True, id="a value"),
         pytest.param(keys(ParameterList(1)), True, id="a list"),
-        pytest.param(AnyOf((Partitions((1,)), AllOf((keys(Parameter(0)), keys(ParameterList(2)))))), True, id="deep inside"),
+        pytest.param(
+            AnyOf((Partitions((1,)), AllOf((keys(Parameter(0)), keys(ParameterList(2)))))), True, id="deep inside"
+        ),
     ],
 )
 def test_a_tree_that_depends_on_values_of_subqueries(node: Node, expected: bool) -> None:
@@ -51,7 +62,18 @@ def test_a_tree_that_depends_on_values_of_subqueries(node: Node, expected: bool)
 
 def test_a_step_is_explained_under_its_parameter() -> None:
     explained = ExplainedStep(
-        (3,), SubqueryUse.VALUE, "SELECT 1\n  FROM t", "execution: local\npruning: on\ntree: t: all\ndag:\n  scan", {"tree": "t: all"}, 1, None
+        (3,),
+        SubqueryUse.VALUE,
+        "SELECT 1\n  FROM t",
+        "execution: local\npruning: on\ntree: t: all\ndag:\n  scan",
+        {"tree": "t: all"},
+        1,
+        None,
     )
     assert explained.lines() == ["before that, ?3 from: SELECT 1 FROM t", "  execution: local", "  tree: t: all"]
-    assert explained.to_json() == {"parameter": 3, "values": "value", "sql": "SELECT 1\n  FROM t", "pruning": {"tree": "t: all"}}
+    assert explained.to_json() == {
+        "parameter": 3,
+        "values": "value",
+        "sql": "SELECT 1\n  FROM t",
+        "pruning": {"tree": "t: all"},
+    }

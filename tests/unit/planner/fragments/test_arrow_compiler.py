@@ -1,4 +1,7 @@
-"""What becomes a fragment for the arrow kernel, and what is left to DuckDB and why. Accepted statements are run, and compared with DuckDB."""
+"""What becomes a fragment for the arrow kernel, and what is left to DuckDB and why.
+
+Accepted statements are run, and compared with DuckDB.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,13 @@ import sqlglot
 from sqlglot import exp
 
 from secateur.engine.kernels.arrow import kernel as arrow_kernel
-from secateur.engine.kernels.arrow.expression import CallExpression, ColumnExpression, ConstantExpression, ParameterExpression, ScalarFunction
+from secateur.engine.kernels.arrow.expression import (
+    CallExpression,
+    ColumnExpression,
+    ConstantExpression,
+    ParameterExpression,
+    ScalarFunction,
+)
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
 from secateur.engine.kernels.duckdb.kernel import DuckDBKernel
 from secateur.partitioning.types.column_type import parse_type
@@ -68,12 +77,26 @@ ROWS: list[dict[str, Any]] = [
         "u8": 7,
         "f": 0.5,
     },
-    {"Customer": "C1", "a": 3, "b": 30, "s": 0, "d": -1.0, "f": 2.5, "day": dt.date(2024, 1, 1), "atz": MIDNIGHT.replace(tzinfo=dt.UTC), "u8": 8},
+    {
+        "Customer": "C1",
+        "a": 3,
+        "b": 30,
+        "s": 0,
+        "d": -1.0,
+        "f": 2.5,
+        "day": dt.date(2024, 1, 1),
+        "atz": MIDNIGHT.replace(tzinfo=dt.UTC),
+        "u8": 8,
+    },
     {"Customer": None, "a": None, "b": None, "tags": [1, 2]},
 ]
 TABLE = pa.table(
     {
-        name: pa.array([row.get(name) for row in ROWS], type_.arrow) if any(name in row for row in ROWS) else pa.nulls(len(ROWS), type_.arrow)
+        name: (
+            pa.array([row.get(name) for row in ROWS], type_.arrow)
+            if any(name in row for row in ROWS)
+            else pa.nulls(len(ROWS), type_.arrow)
+        )
         for name, type_ in SCHEMA.items()
     }
 )
@@ -122,14 +145,28 @@ ACCEPTED: list[tuple[str, list[Any], int]] = [
     ("SELECT a FROM s0 WHERE flag = (a = 1)", [], 2),
     ("SELECT a, flag, a > 1 FROM s0", [], 4),
     ("SELECT a + 1, 2 * b, -s, u8 + 1, d * $1, a / 2, d / b, CAST(a AS DOUBLE), a::BIGINT FROM s0", [2.0], 4),
-    ("SELECT CAST(b AS TINYINT), CAST(a AS HUGEINT), coalesce(s, -1), coalesce(customer, 'none'), coalesce(d, 0) FROM s0", [], 4),
+    (
+        (
+            "SELECT CAST(b AS TINYINT), CAST(a AS HUGEINT), coalesce(s, -1), coalesce(customer, 'none'), coalesce(d, 0)"
+            " FROM s0"
+        ),
+        [],
+        4,
+    ),
     ("SELECT CAST(coalesce(sum(a), 0) AS BIGINT) AS n, CAST(CAST(sum(a) AS INT128) AS DOUBLE) / sum(b) FROM s0", [], 1),
     ("SELECT tags, gap, a FROM s0 WHERE a IS NULL", [], 1),
     ("SELECT DISTINCT customer, flag FROM s0", [], 4),
     ("SELECT DISTINCT customer AS c FROM s0 ORDER BY c DESC LIMIT 1", [], 1),
     ("SELECT a FROM s0 ORDER BY d DESC NULLS FIRST, 1 LIMIT 2 OFFSET $1", [1], 2),
     ("SELECT a AS b FROM s0 ORDER BY b DESC", [], 4),
-    ("SELECT a, CAST(($1) AS VARCHAR) AS s, CAST(7 AS BIGINT), CAST($2 AS DECIMAL(10,2)), CAST(-1.5 AS DOUBLE) FROM s0 WHERE a > 1", ["x", Decimal("1.5")], 2),
+    (
+        (
+            "SELECT a, CAST(($1) AS VARCHAR) AS s, CAST(7 AS BIGINT), CAST($2 AS DECIMAL(10,2)), CAST(-1.5 AS DOUBLE)"
+            " FROM s0 WHERE a > 1"
+        ),
+        ["x", Decimal("1.5")],
+        2,
+    ),
     ("SELECT CAST($1 AS DATE), CAST('2024-01-01' AS DATE) FROM s0 LIMIT 3", [dt.date(2024, 5, 6)], 3),
     ("SELECT -a AS x, b FROM s0 ORDER BY x + b", [], 4),
     ("SELECT count(*), count(a), sum(a), min(customer), max(day), avg(b) FROM s0", [], 1),
@@ -216,7 +253,11 @@ DECLINED: list[tuple[str, list[Any], str]] = [
     ("SELECT $1 FROM s0", [1], "left to DuckDB"),
     ("SELECT DISTINCT d FROM s0", [], "DISTINCT of DOUBLE"),
     ("SELECT DISTINCT ON (a) a, b FROM s0", [], "on of distinct"),
-    ("SELECT DISTINCT customer FROM s0 GROUP BY customer, a ORDER BY a", [], "ORDER BY of something that DISTINCT has merged"),
+    (
+        "SELECT DISTINCT customer FROM s0 GROUP BY customer, a ORDER BY a",
+        [],
+        "ORDER BY of something that DISTINCT has merged",
+    ),
     ("SELECT a FROM s0 ORDER BY tags", [], "ORDER BY of INTEGER[]"),
     ("SELECT a FROM s0 ORDER BY ALL", [], "ORDER BY ALL"),
     ("SELECT -a AS b FROM s0 ORDER BY b + 1", [], "b is both a column and an alias"),
@@ -257,7 +298,9 @@ def test_what_is_left_to_duckdb_and_why(kernel: DuckDBKernel, sql: str, params: 
 def test_a_type_that_duckdb_sees_otherwise_declines() -> None:
     select = sqlglot.parse_one("SELECT a FROM s0", dialect="duckdb")
     assert isinstance(select, exp.Select)
-    assert compile_arrow(select, SCHEMA, "s0", [("a", "BIGINT")]) == KernelDeclined("a is BIGINT in DuckDB and INTEGER here")
+    assert compile_arrow(select, SCHEMA, "s0", [("a", "BIGINT")]) == KernelDeclined(
+        "a is BIGINT in DuckDB and INTEGER here"
+    )
 
 
 def test_a_star_over_some_of_the_columns_declines() -> None:
@@ -270,18 +313,26 @@ def test_a_star_over_some_of_the_columns_declines() -> None:
 def test_a_list_of_uuids_declines() -> None:
     select = sqlglot.parse_one("SELECT ids FROM s0", dialect="duckdb")
     assert isinstance(select, exp.Select)
-    assert compile_arrow(select, {"ids": parse_type("UUID[]")}, "s0", [("ids", "UUID[]")]) == KernelDeclined("a column of UUID[]")
+    assert compile_arrow(select, {"ids": parse_type("UUID[]")}, "s0", [("ids", "UUID[]")]) == KernelDeclined(
+        "a column of UUID[]"
+    )
 
 
 def test_a_condition_that_may_begin_elsewhere_declines() -> None:
-    select = exp.select("a").from_("s0").where(exp.EQ(this=exp.column("flag"), expression=exp.Is(this=exp.column("a"), expression=exp.Null())))
+    select = (
+        exp.select("a")
+        .from_("s0")
+        .where(exp.EQ(this=exp.column("flag"), expression=exp.Is(this=exp.column("a"), expression=exp.Null())))
+    )
     assert compile_arrow(select, SCHEMA, "s0", [("a", "INTEGER")]) == KernelDeclined("a condition inside a comparison")
 
 
 def test_coalesce_is_known_however_the_parser_names_it() -> None:
     call = exp.Anonymous(this="COALESCE", expressions=[exp.column("a"), exp.Literal.number(0)])
     select = exp.select(exp.alias_(call, "x")).from_("s0")
-    expected = CallExpression(ScalarFunction.COALESCE, (ColumnExpression("a", SCHEMA["a"]), ConstantExpression(0, SCHEMA["a"])), SCHEMA["a"])
+    expected = CallExpression(
+        ScalarFunction.COALESCE, (ColumnExpression("a", SCHEMA["a"]), ConstantExpression(0, SCHEMA["a"])), SCHEMA["a"]
+    )
     assert compile_arrow(select, SCHEMA, "s0", [("x", "INTEGER")]) == ArrowFragment(outputs=(("x", expected),))
 
 
@@ -297,9 +348,17 @@ def test_what_a_newer_parser_may_add_to_a_node_declines() -> None:
 def test_the_fragment_is_what_the_statement_says(kernel: DuckDBKernel) -> None:
     varchar, boolean, double = parse_type("VARCHAR"), parse_type("BOOLEAN"), parse_type("DOUBLE")
     condition = CallExpression(
-        ScalarFunction.GREATER, (CallExpression(ScalarFunction.CAST, (ColumnExpression("f", SCHEMA["f"]),), double), ConstantExpression(2.5, double)), boolean
+        ScalarFunction.GREATER,
+        (
+            CallExpression(ScalarFunction.CAST, (ColumnExpression("f", SCHEMA["f"]),), double),
+            ConstantExpression(2.5, double),
+        ),
+        boolean,
     )
-    key = CallExpression(ScalarFunction.EQUAL, (ColumnExpression("Customer", varchar), ParameterExpression(1, varchar)), boolean)
+    key = CallExpression(
+        ScalarFunction.EQUAL, (ColumnExpression("Customer", varchar), ParameterExpression(1, varchar)), boolean
+    )
     assert compiled(kernel, "SELECT customer AS x FROM s0 WHERE $1 = customer AND 2.5 < f", ["C1"]) == ArrowFragment(
-        outputs=(("x", ColumnExpression("Customer", varchar)),), where=CallExpression(ScalarFunction.AND, (key, condition), boolean)
+        outputs=(("x", ColumnExpression("Customer", varchar)),),
+        where=CallExpression(ScalarFunction.AND, (key, condition), boolean),
     )

@@ -1,4 +1,6 @@
-"""Statements cut in two: each is answered whole by DuckDB and in two stages over split data, and the answers are equal, types included."""
+"""Statements cut in two: each is answered whole by DuckDB and in two stages over split data, and the answers are equal,
+types included.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ from secateur.planner.text.parameters import read_parameters
 from secateur.planner.text.parser_cross_check import read_statement
 
 TABLE = (
-    "CREATE TABLE facts (k INTEGER, g VARCHAR, i BIGINT, s SMALLINT, h HUGEINT, d DOUBLE, f FLOAT, p DECIMAL(12,3), b BOOLEAN, day DATE, t TIMESTAMP, "
-    "PRIMARY KEY (k)) PARTITION BY HASH (k) PARTITIONS 8"
+    "CREATE TABLE facts (k INTEGER, g VARCHAR, i BIGINT, s SMALLINT, h HUGEINT, d DOUBLE, f FLOAT, p DECIMAL(12,3), b"
+    " BOOLEAN, day DATE, t TIMESTAMP, PRIMARY KEY (k)) PARTITION BY HASH (k) PARTITIONS 8"
 )
 ROWS = """
     SELECT k::INTEGER AS k,
@@ -41,7 +43,9 @@ ROWS = """
 
 def facts(context: Any) -> pa.Table:
     table = default_kernel().run(ROWS, {})
-    return pa.Table.from_arrays(table.columns, schema=pa.schema([field.with_nullable(True) for field in context.table("facts").arrow_schema]))
+    return pa.Table.from_arrays(
+        table.columns, schema=pa.schema([field.with_nullable(True) for field in context.table("facts").arrow_schema])
+    )
 
 
 def two_stage(plan: SelectPlan, table: pa.Table, params: Any, stages: int) -> pa.Table:
@@ -49,7 +53,11 @@ def two_stage(plan: SelectPlan, table: pa.Table, params: Any, stages: int) -> pa
     scan, (partial, final) = plan.scans[0], (stage.fragment for stage in plan.stages)
     parts = []
     for member in range(stages):
-        rows = table.take(pa.array([row for row in range(table.num_rows) if row % stages == member], pa.int64())) if stages > 1 else table
+        rows = (
+            table.take(pa.array([row for row in range(table.num_rows) if row % stages == member], pa.int64()))
+            if stages > 1
+            else table
+        )
         parts.append(run(partial, {scan.relation: rows.select(list(scan.columns))}, params))
     gathered = pa.concat_tables(parts) if parts else partial.schema.empty_table()
     return run(final, {"x0": gathered}, params)
@@ -68,7 +76,10 @@ CUT = [
     "SELECT g || '!' AS shout, sum(i) / count(*) AS ratio FROM facts GROUP BY g ORDER BY shout",
     "SELECT upper(g) AS u, max(k) - min(k) AS spread FROM facts GROUP BY upper(g) ORDER BY spread DESC, u",
     "SELECT date_trunc('month', day) AS m, count(*) FROM facts GROUP BY date_trunc('month', day) ORDER BY m",
-    "SELECT CASE WHEN k % 2 = 0 THEN 'even' ELSE 'odd' END AS parity, count(*) FROM facts GROUP BY parity ORDER BY parity",
+    (
+        "SELECT CASE WHEN k % 2 = 0 THEN 'even' ELSE 'odd' END AS parity, count(*) FROM facts GROUP BY parity ORDER BY"
+        " parity"
+    ),
     "SELECT count(*) FILTER (WHERE i > 0), sum(i) FILTER (WHERE b), count(*) FILTER (WHERE FALSE) FROM facts",
     "SELECT g FROM facts GROUP BY g ORDER BY sum(k)",
     "SELECT g, s FROM facts GROUP BY g, s HAVING count(*) > 5 ORDER BY g, s",
@@ -111,7 +122,10 @@ def test_two_stages_answer_as_one(context: Any, sql: str, stages: int) -> None:
 @pytest.mark.parametrize(
     ("sql", "params"),
     [
-        ("SELECT g, count(*), sum(i + ?) FROM facts WHERE k > ? GROUP BY g HAVING count(*) > ? ORDER BY g LIMIT ?", [1, 10, 2, 3]),
+        (
+            "SELECT g, count(*), sum(i + ?) FROM facts WHERE k > ? GROUP BY g HAVING count(*) > ? ORDER BY g LIMIT ?",
+            [1, 10, 2, 3],
+        ),
         ("SELECT k FROM facts ORDER BY k LIMIT ? OFFSET ?", [5, 7]),
         ("SELECT k FROM facts ORDER BY k LIMIT ? OFFSET ?", [None, 295]),
         ("SELECT k FROM facts ORDER BY k LIMIT ? OFFSET ?", [5, None]),
@@ -134,19 +148,43 @@ def test_parameters_reach_both_stages(context: Any, sql: str, params: Any) -> No
         pytest.param("SELECT min(k, 2) FROM facts", "needs all rows in one place", id="two arguments"),
         pytest.param("SELECT avg(t) FROM facts", "is not a quotient", id="average of instants"),
         pytest.param("SELECT k, row_number() OVER (ORDER BY k) FROM facts", "a window function", id="window"),
-        pytest.param("SELECT k FROM facts QUALIFY row_number() OVER (PARTITION BY g ORDER BY k) = 1", "a window function", id="qualify"),
-        pytest.param("SELECT DISTINCT ON (g) g, max(k) FROM facts GROUP BY g, i ORDER BY g, 2", "DISTINCT ON of groups", id="distinct on"),
+        pytest.param(
+            "SELECT k FROM facts QUALIFY row_number() OVER (PARTITION BY g ORDER BY k) = 1",
+            "a window function",
+            id="qualify",
+        ),
+        pytest.param(
+            "SELECT DISTINCT ON (g) g, max(k) FROM facts GROUP BY g, i ORDER BY g, 2",
+            "DISTINCT ON of groups",
+            id="distinct on",
+        ),
         pytest.param("SELECT count(DISTINCT i ORDER BY i) FROM facts", "needs all rows", id="ordered distinct"),
         pytest.param("SELECT k FROM facts ORDER BY k LIMIT 10%", "LIMIT has a form", id="percentage"),
-        pytest.param("SELECT k FROM facts ORDER BY k LIMIT 1 + 1", "neither a number nor a parameter", id="computed limit"),
+        pytest.param(
+            "SELECT k FROM facts ORDER BY k LIMIT 1 + 1", "neither a number nor a parameter", id="computed limit"
+        ),
         pytest.param("SELECT (SELECT max(k) FROM facts) FROM facts", "more than one table", id="scalar subquery"),
-        pytest.param("SELECT count(*) FROM (SELECT DISTINCT g FROM facts)", "does not read one table plainly", id="derived table"),
+        pytest.param(
+            "SELECT count(*) FROM (SELECT DISTINCT g FROM facts)", "does not read one table plainly", id="derived table"
+        ),
         pytest.param("SELECT k FROM facts UNION SELECT k FROM facts", "more than one table", id="union"),
-        pytest.param("SELECT i AS k, count(*) FROM facts GROUP BY k, i ORDER BY i + k", "another of the SELECT list", id="a shadowed name"),
-        pytest.param("SELECT i AS z, k AS z FROM facts ORDER BY z", "have one alias", id="one alias twice, of which ORDER BY means the last"),
-        pytest.param("SELECT k AS a, a + 1 AS b FROM facts", "refers to another column of the SELECT list", id="a lateral alias"),
+        pytest.param(
+            "SELECT i AS k, count(*) FROM facts GROUP BY k, i ORDER BY i + k",
+            "another of the SELECT list",
+            id="a shadowed name",
+        ),
+        pytest.param(
+            "SELECT i AS z, k AS z FROM facts ORDER BY z",
+            "have one alias",
+            id="one alias twice, of which ORDER BY means the last",
+        ),
+        pytest.param(
+            "SELECT k AS a, a + 1 AS b FROM facts", "refers to another column of the SELECT list", id="a lateral alias"
+        ),
         pytest.param("SELECT * EXCLUDE (h) FROM facts", "changes the columns", id="exclude"),
-        pytest.param("SELECT DISTINCT g FROM facts ORDER BY k", "not in the SELECT list", id="distinct ordered by another"),
+        pytest.param(
+            "SELECT DISTINCT g FROM facts ORDER BY k", "not in the SELECT list", id="distinct ordered by another"
+        ),
         pytest.param("SELECT k, g FROM facts AS x(g, k)", "renamed in FROM", id="swapped names"),
     ],
 )
@@ -159,11 +197,18 @@ def test_what_is_not_cut_says_why(context: Any, sql: str, reason: str) -> None:
     types = {column.name: column.type for column in table.columns}
 
     def types_of(expressions: Sequence[str]) -> list[str]:
-        return [text for _, text in default_kernel().describe(f"SELECT {', '.join(expressions)} FROM s0", {"s0": types})]
+        return [
+            text for _, text in default_kernel().describe(f"SELECT {', '.join(expressions)} FROM s0", {"s0": types})
+        ]
 
     assert reading is not None
     with pytest.raises(NotDistributable, match=re.escape(reason)):
-        split_select(query, reading, len(default_kernel().describe(query.sql, {scan.relation: types for scan in query.scans})), types_of)
+        split_select(
+            query,
+            reading,
+            len(default_kernel().describe(query.sql, {scan.relation: types for scan in query.scans})),
+            types_of,
+        )
 
 
 @pytest.mark.parametrize(
@@ -242,7 +287,12 @@ def test_determinism(context: Any, sql: str, *, deterministic: bool) -> None:
 @pytest.mark.parametrize(
     ("sql", "params", "expected"),
     [
-        pytest.param("SELECT count(*), max(i) FROM facts WHERE FALSE", (), [{"count_star()": 0, "max(i)": None}], id="an aggregate has a row"),
+        pytest.param(
+            "SELECT count(*), max(i) FROM facts WHERE FALSE",
+            (),
+            [{"count_star()": 0, "max(i)": None}],
+            id="an aggregate has a row",
+        ),
         pytest.param("SELECT g, count(*) FROM facts WHERE FALSE GROUP BY g", (), [], id="a group has none"),
         pytest.param("SELECT count(*) AS n FROM facts WHERE k = ?", [None], [{"n": 0}], id="parameters in WHERE alone"),
         pytest.param("SELECT count(*), ? FROM facts", [5], None, id="parameters elsewhere"),
@@ -250,7 +300,9 @@ def test_determinism(context: Any, sql: str, *, deterministic: bool) -> None:
         pytest.param("SELECT count(*) FROM range(3)", (), None, id="a table function: a member answers"),
     ],
 )
-def test_the_answer_without_any_partition(context: Any, sql: str, params: Any, expected: list[dict[str, Any]] | None) -> None:
+def test_the_answer_without_any_partition(
+    context: Any, sql: str, params: Any, expected: list[dict[str, Any]] | None
+) -> None:
     context.create(TABLE)
     empty = context.select(sql, params).plan.empty
     assert (None if empty is None else pa.ipc.open_stream(empty).read_all().to_pylist()) == expected
@@ -258,14 +310,23 @@ def test_the_answer_without_any_partition(context: Any, sql: str, params: Any, e
 
 def _compare(plan: SelectPlan, table: pa.Table, params: Any, stages: int, *, ordered: bool) -> None:
     whole = default_kernel().run(
-        plan.local.sql, {"s0": table.select(list(plan.scans[0].columns))}, list(params), names=plan.local.column_names, casts=plan.local.casts
+        plan.local.sql,
+        {"s0": table.select(list(plan.scans[0].columns))},
+        list(params),
+        names=plan.local.column_names,
+        casts=plan.local.casts,
     )
     cut = two_stage(plan, table, params, stages)
     assert cut.schema == whole.schema
     assert _rows(cut, ordered=ordered) == _rows(whole, ordered=ordered)
-    assert _rows(run(plan.local, {"s0": table.select(list(plan.scans[0].columns))}, params), ordered=ordered) == _rows(whole, ordered=ordered)
+    assert _rows(run(plan.local, {"s0": table.select(list(plan.scans[0].columns))}, params), ordered=ordered) == _rows(
+        whole, ordered=ordered
+    )
 
 
 def _rows(table: pa.Table, *, ordered: bool) -> list[str]:
-    rows = [repr([round(value, 9) if isinstance(value, float) else value for value in row.values()]) for row in table.to_pylist()]
+    rows = [
+        repr([round(value, 9) if isinstance(value, float) else value for value in row.values()])
+        for row in table.to_pylist()
+    ]
     return rows if ordered else sorted(rows)

@@ -9,7 +9,16 @@ from sqlglot import exp
 
 from secateur.planner.binding.query import Query
 from secateur.planner.fragments.qualified import NotDistributable
-from secateur.planner.placement.select_blocks import behind_from, core_of, is_windowed, nested_queries, ordered_source, qualified_block, title_of, without_order
+from secateur.planner.placement.select_blocks import (
+    behind_from,
+    core_of,
+    is_windowed,
+    nested_queries,
+    ordered_source,
+    qualified_block,
+    title_of,
+    without_order,
+)
 from secateur.planner.placement.table_references import tagged_tree
 from secateur.planner.relations.build import RelationBuilder
 from secateur.planner.relations.from_clause import FromClause
@@ -26,7 +35,10 @@ def parsed(sql: str) -> exp.Select:
 @pytest.mark.parametrize(
     ("sql", "core"),
     [
-        ("SELECT a, sum(b) FROM t WHERE c > 1 GROUP BY a HAVING sum(b) > 2 ORDER BY a LIMIT 3", "SELECT * FROM t WHERE c > 1"),
+        (
+            "SELECT a, sum(b) FROM t WHERE c > 1 GROUP BY a HAVING sum(b) > 2 ORDER BY a LIMIT 3",
+            "SELECT * FROM t WHERE c > 1",
+        ),
         ("SELECT DISTINCT t.a FROM t JOIN u ON t.a = u.a, v", "SELECT * FROM t JOIN u ON t.a = u.a, v"),
         ("SELECT a, rank() OVER w FROM t WINDOW w AS (ORDER BY a) QUALIFY rank() OVER w = 1", "SELECT * FROM t"),
     ],
@@ -41,7 +53,10 @@ def test_the_core_is_from_and_where(sql: str, core: str) -> None:
     ("sql", "queries"),
     [
         ("SELECT a FROM t", []),
-        ("SELECT (SELECT max(b) FROM u) FROM (SELECT a FROM v WHERE a IN (SELECT 1)) x", ["SELECT MAX(b) FROM u", "SELECT a FROM v WHERE a IN (SELECT 1)"]),
+        (
+            "SELECT (SELECT max(b) FROM u) FROM (SELECT a FROM v WHERE a IN (SELECT 1)) x",
+            ["SELECT MAX(b) FROM u", "SELECT a FROM v WHERE a IN (SELECT 1)"],
+        ),
         ("SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u) AND a IN (SELECT 2)", ["SELECT 1 FROM u", "SELECT 2"]),
     ],
 )
@@ -128,7 +143,11 @@ def test_what_is_not_certain_is_not_taken_apart(bound: Callable[[str], Query], s
 
 @pytest.mark.parametrize(
     ("sql", "title"),
-    [("SELECT id FROM orders", "scan orders"), ("SELECT 1 FROM orders O JOIN customers c ON TRUE", "join o"), ("SELECT 1", "scan rows")],
+    [
+        ("SELECT id FROM orders", "scan orders"),
+        ("SELECT 1 FROM orders O JOIN customers c ON TRUE", "join o"),
+        ("SELECT 1", "scan rows"),
+    ],
 )
 def test_what_a_stage_is_called(bound: Callable[[str], Query], sql: str, title: str) -> None:
     tree = tagged_tree(bound(sql))

@@ -59,11 +59,15 @@ def test_shares(context: Any, where: str, share: float) -> None:
 
 def test_one_value_is_a_share_of_its_own(context: Any) -> None:
     alone = {**COLUMNS, "day": replace(COLUMNS["day"], maximum=date(2024, 1, 1))}
-    assert estimate_of(scan(context, "day > DATE '2024-01-01'"), TableStatistics(1, 1000, alone)).share == pytest.approx(1 / 3)
+    assert estimate_of(
+        scan(context, "day > DATE '2024-01-01'"), TableStatistics(1, 1000, alone)
+    ).share == pytest.approx(1 / 3)
 
 
 def test_bytes_are_those_of_the_share(context: Any) -> None:
-    assert estimate_of(scan(context, "priority = 'a'"), TableStatistics(1, 1000, COLUMNS)).bytes == pytest.approx(36000 / 4)
+    assert estimate_of(scan(context, "priority = 'a'"), TableStatistics(1, 1000, COLUMNS)).bytes == pytest.approx(
+        36000 / 4
+    )
 
 
 def test_without_statistics_predicates_count_all_the_same(context: Any) -> None:

@@ -13,12 +13,37 @@ from secateur.planner.text.dialect import parse_query, to_sql, tokenize
 @pytest.mark.parametrize(
     ("sql", "expected", "computed"),
     [
-        pytest.param("WITH a AS (SELECT k FROM t) SELECT * FROM a", "SELECT * FROM (SELECT k FROM t) AS a", [], id="mentioned once"),
-        pytest.param("WITH a AS (SELECT k FROM t) SELECT * FROM a AS x, a AS y", "SELECT * FROM r0 AS x, r0 AS y", ["a"], id="mentioned twice"),
-        pytest.param("WITH a(p) AS (SELECT k FROM t) SELECT * FROM a", "SELECT * FROM (SELECT k FROM t) AS a(p)", [], id="names of columns"),
-        pytest.param("WITH a(p, q) AS (SELECT 1, 2) SELECT * FROM a AS x(z)", "SELECT * FROM (SELECT 1, 2) AS x(z, q)", [], id="columns named by both"),
+        pytest.param(
+            "WITH a AS (SELECT k FROM t) SELECT * FROM a",
+            "SELECT * FROM (SELECT k FROM t) AS a",
+            [],
+            id="mentioned once",
+        ),
+        pytest.param(
+            "WITH a AS (SELECT k FROM t) SELECT * FROM a AS x, a AS y",
+            "SELECT * FROM r0 AS x, r0 AS y",
+            ["a"],
+            id="mentioned twice",
+        ),
+        pytest.param(
+            "WITH a(p) AS (SELECT k FROM t) SELECT * FROM a",
+            "SELECT * FROM (SELECT k FROM t) AS a(p)",
+            [],
+            id="names of columns",
+        ),
+        pytest.param(
+            "WITH a(p, q) AS (SELECT 1, 2) SELECT * FROM a AS x(z)",
+            "SELECT * FROM (SELECT 1, 2) AS x(z, q)",
+            [],
+            id="columns named by both",
+        ),
         pytest.param("WITH a AS (SELECT k FROM t) SELECT 1", "SELECT 1", [], id="not mentioned"),
-        pytest.param("WITH a AS (SELECT k FROM t), b AS (SELECT * FROM a AS x, a AS y) SELECT 1", "SELECT 1", [], id="mentioned by one that is not"),
+        pytest.param(
+            "WITH a AS (SELECT k FROM t), b AS (SELECT * FROM a AS x, a AS y) SELECT 1",
+            "SELECT 1",
+            [],
+            id="mentioned by one that is not",
+        ),
         pytest.param(
             "WITH a AS (SELECT k FROM t) SELECT * FROM (WITH b AS (SELECT * FROM a AS x, a AS y) SELECT 1) AS z",
             "SELECT * FROM (SELECT 1) AS z",
@@ -60,7 +85,11 @@ def test_without_ctes(sql: str, expected: str, computed: list[str]) -> None:
     ("sql", "reason"),
     [
         pytest.param("WITH a AS (SELECT 1) SELECT * FROM a TABLESAMPLE 10%", "SAMPLE", id="sampled"),
-        pytest.param("WITH a AS (SELECT 1) SELECT * FROM a, (WITH a AS (SELECT 2) SELECT * FROM a) AS b", "two common table expressions", id="one name twice"),
+        pytest.param(
+            "WITH a AS (SELECT 1) SELECT * FROM a, (WITH a AS (SELECT 2) SELECT * FROM a) AS b",
+            "two common table expressions",
+            id="one name twice",
+        ),
     ],
 )
 def test_what_is_not_taken_apart(sql: str, reason: str) -> None:
@@ -69,7 +98,10 @@ def test_what_is_not_taken_apart(sql: str, reason: str) -> None:
 
 
 def test_what_mentions_itself_is_computed_also_where_it_is_mentioned_once() -> None:
-    sql = "WITH RECURSIVE a AS (SELECT 1 AS x), b AS (SELECT x FROM a UNION SELECT x + 1 FROM b WHERE x < 3) SELECT * FROM b"
+    sql = (
+        "WITH RECURSIVE a AS (SELECT 1 AS x), b AS (SELECT x FROM a UNION SELECT x + 1 FROM b WHERE x < 3) SELECT *"
+        " FROM b"
+    )
     recursions: list[str] = []
 
     def recurse(cte: exp.CTE) -> str:

@@ -14,11 +14,25 @@ from secateur.planner.placement import search
     ("sql", "passes_on"),
     [
         pytest.param("SELECT c.name, o.amount FROM customers c JOIN orders o USING (customer_id)", True, id="a join"),
-        pytest.param("SELECT * FROM (SELECT c.name, o.amount + 1 AS a FROM customers c JOIN orders o USING (customer_id)) q", True, id="a join in FROM"),
-        pytest.param("SELECT c.name, o.amount FROM customers c JOIN orders o USING (customer_id) LIMIT 5", True, id="LIMIT"),
-        pytest.param("SELECT c.name FROM customers c JOIN orders o USING (customer_id) ORDER BY 1 LIMIT 5", False, id="the first of an order"),
+        pytest.param(
+            "SELECT * FROM (SELECT c.name, o.amount + 1 AS a FROM customers c JOIN orders o USING (customer_id)) q",
+            True,
+            id="a join in FROM",
+        ),
+        pytest.param(
+            "SELECT c.name, o.amount FROM customers c JOIN orders o USING (customer_id) LIMIT 5", True, id="LIMIT"
+        ),
+        pytest.param(
+            "SELECT c.name FROM customers c JOIN orders o USING (customer_id) ORDER BY 1 LIMIT 5",
+            False,
+            id="the first of an order",
+        ),
         pytest.param("SELECT DISTINCT c.name FROM customers c JOIN orders o USING (customer_id)", False, id="DISTINCT"),
-        pytest.param("SELECT o.priority, count(*) FROM customers c JOIN orders o USING (customer_id) GROUP BY ALL", False, id="groups"),
+        pytest.param(
+            "SELECT o.priority, count(*) FROM customers c JOIN orders o USING (customer_id) GROUP BY ALL",
+            False,
+            id="groups",
+        ),
         pytest.param("SELECT o.priority, rank() OVER (ORDER BY o.amount) FROM orders o", False, id="a window"),
     ],
 )
@@ -27,10 +41,14 @@ def test_what_only_passes_rows_on(context: Any, sql: str, passes_on: bool) -> No
 
 
 def test_a_key_by_which_rows_go_goes_along(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two equal columns of a scan the one names the other; what makes them equal is applied where the rows are, and leaves one of them unread."""
+    """Of two equal columns of a scan the one names the other; what makes them equal is applied where the rows are, and
+    leaves one of them unread.
+    """
     monkeypatch.setattr(search, "_SHUFFLED_MIN", 0.0)
     monkeypatch.setattr(search, "_SHUFFLE_SHARE", 1e-6)
-    plan = context.select("SELECT p.amount FROM orders o JOIN orders p ON o.priority = p.priority WHERE p.customer_id = p.priority").plan
+    plan = context.select(
+        "SELECT p.amount FROM orders o JOIN orders p ON o.priority = p.priority WHERE p.customer_id = p.priority"
+    ).plan
     shuffled = [stage for stage in plan.stages if stage.exchange is ExchangeKind.SHUFFLE]
     assert shuffled
     assert all({*stage.columns} <= {*stage.fragment.schema.names} for stage in shuffled)
@@ -59,10 +77,20 @@ def test_a_key_by_which_rows_go_goes_along(context: Any, monkeypatch: pytest.Mon
             ["scan orders: gather", "final: gather"],
             id="windows that agree in nothing",
         ),
-        pytest.param("SELECT sum(id), median(amount) FROM orders GROUP BY amount", ["scan orders: gather", "final: gather"], id="a decimal"),
-        pytest.param("SELECT priority, median(amount) FROM orders GROUP BY ROLLUP (priority)", ["scan orders: gather", "final: gather"], id="sets"),
+        pytest.param(
+            "SELECT sum(id), median(amount) FROM orders GROUP BY amount",
+            ["scan orders: gather", "final: gather"],
+            id="a decimal",
+        ),
+        pytest.param(
+            "SELECT priority, median(amount) FROM orders GROUP BY ROLLUP (priority)",
+            ["scan orders: gather", "final: gather"],
+            id="sets",
+        ),
     ],
 )
-def test_many_rows_are_dealt_by_what_groups_and_windows_have_in_common(context: Any, monkeypatch: pytest.MonkeyPatch, sql: str, stages: list[str]) -> None:
+def test_many_rows_are_dealt_by_what_groups_and_windows_have_in_common(
+    context: Any, monkeypatch: pytest.MonkeyPatch, sql: str, stages: list[str]
+) -> None:
     monkeypatch.setattr(search, "_SHUFFLED_MIN", 0.0)
     assert [f"{stage.name}: {stage.exchange.value}" for stage in context.select(sql).plan.stages] == stages

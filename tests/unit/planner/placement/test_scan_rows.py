@@ -23,14 +23,20 @@ def first_mention(query: Query) -> tuple[exp.Expr, exp.Table]:
     ("sql", "columns"),
     [
         pytest.param("SELECT id FROM orders WHERE amount > 1", "id amount", id="those that are named"),
-        pytest.param("SELECT o.id FROM orders o JOIN customers c ON c.name = o.priority", "id priority", id="in any clause"),
+        pytest.param(
+            "SELECT o.id FROM orders o JOIN customers c ON c.name = o.priority", "id priority", id="in any clause"
+        ),
         pytest.param("SELECT * FROM orders", "customer_id id priority amount day", id="a star"),
         pytest.param("SELECT o.* FROM orders o, customers c", "customer_id id priority amount day", id="its own star"),
         pytest.param("SELECT c.*, o.id FROM orders o, customers c", "id", id="not the star of another"),
         pytest.param("SELECT count(*) FROM orders", "customer_id", id="none: one is needed to count"),
         pytest.param("SELECT orders FROM orders", "customer_id id priority amount day", id="the row as a value"),
         pytest.param("SELECT COLUMNS('a.*') FROM orders", "customer_id id priority amount day", id="a pattern"),
-        pytest.param("SELECT a, id FROM orders AS o(a, b)", "customer_id id priority amount day", id="columns that get other names"),
+        pytest.param(
+            "SELECT a, id FROM orders AS o(a, b)",
+            "customer_id id priority amount day",
+            id="columns that get other names",
+        ),
     ],
 )
 def test_columns_that_travel(bound: Callable[[str], Query], sql: str, columns: str) -> None:
@@ -45,11 +51,21 @@ def test_columns_that_travel(bound: Callable[[str], Query], sql: str, columns: s
     ("sql", "settled"),
     [
         pytest.param("SELECT id FROM orders WHERE amount > 1 AND id = 2", "WHERE TRUE AND id = 2", id="WHERE"),
-        pytest.param("SELECT 1 FROM orders o JOIN customers c ON o.id = c.score AND amount > 1", "ON o.id = c.score AND TRUE", id="ON of an inner join"),
         pytest.param(
-            "SELECT 1 FROM customers c LEFT JOIN orders o ON o.id = c.score AND amount > 1", "ON o.id = c.score AND amount > 1", id="ON of another scan"
+            "SELECT 1 FROM orders o JOIN customers c ON o.id = c.score AND amount > 1",
+            "ON o.id = c.score AND TRUE",
+            id="ON of an inner join",
         ),
-        pytest.param("SELECT 1 FROM orders o FULL JOIN customers c USING (customer_id) WHERE amount > 1", "WHERE amount > 1", id="WHERE above an outer join"),
+        pytest.param(
+            "SELECT 1 FROM customers c LEFT JOIN orders o ON o.id = c.score AND amount > 1",
+            "ON o.id = c.score AND amount > 1",
+            id="ON of another scan",
+        ),
+        pytest.param(
+            "SELECT 1 FROM orders o FULL JOIN customers c USING (customer_id) WHERE amount > 1",
+            "WHERE amount > 1",
+            id="WHERE above an outer join",
+        ),
     ],
 )
 def test_a_filter_that_has_been_applied(bound: Callable[[str], Query], sql: str, settled: str) -> None:
@@ -65,6 +81,8 @@ def test_a_filter_that_has_been_applied(bound: Callable[[str], Query], sql: str,
     assert settled in to_sql(tree)
 
 
-@pytest.mark.parametrize(("where", "sql"), [("", 'SELECT "a", "b" FROM s0'), ("a > 1", 'SELECT "a", "b" FROM s0 WHERE a > 1')])
+@pytest.mark.parametrize(
+    ("where", "sql"), [("", 'SELECT "a", "b" FROM s0'), ("a > 1", 'SELECT "a", "b" FROM s0 WHERE a > 1')]
+)
 def test_the_rows_as_sql(where: str, sql: str) -> None:
     assert ScanRows((), where, "").sql("s0", ["a", "b"]) == sql

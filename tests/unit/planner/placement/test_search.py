@@ -1,5 +1,5 @@
-"""What stays where it is, and what moves: ``orders`` and ``customers`` are co-located by customer_id, ``metrics`` is not. Scans are s0, s1, ... in the order of
-the text; the costs are bytes."""
+"""What stays where it is, and what moves: ``orders`` and ``customers`` are co-located by customer_id, ``metrics`` is
+not. Scans are s0, s1, ... in the order of the text; the costs are bytes."""
 
 from __future__ import annotations
 
@@ -29,8 +29,17 @@ def search(relation: Relation, *costs: float) -> PlacementChoice | UnsupportedDi
         pytest.param(BY_KEY, (HUGE, HUGE), "s0 s1", "", {}, id="co-located tables"),
         pytest.param(BY_NAME, (LARGE, SMALL), "s0", "s1", {}, id="the small one is sent to everybody"),
         pytest.param(BY_NAME, (SMALL, LARGE), "s1", "s0", {}, id="whichever that is"),
-        pytest.param(BY_OTHER_KEY, (HUGE, LARGE), "s0", "s1", {}, id="nothing of the large one says where its rows are"),
-        pytest.param(BY_OTHER_KEY, (LARGE, HUGE), "s1", "s0", {"s0": ("s1", "priority")}, id="a large one goes to the rows that it is joined with"),
+        pytest.param(
+            BY_OTHER_KEY, (HUGE, LARGE), "s0", "s1", {}, id="nothing of the large one says where its rows are"
+        ),
+        pytest.param(
+            BY_OTHER_KEY,
+            (LARGE, HUGE),
+            "s1",
+            "s0",
+            {"s0": ("s1", "priority")},
+            id="a large one goes to the rows that it is joined with",
+        ),
         pytest.param(BY_OTHER_KEY, (SMALL, HUGE), "s1", "s0", {}, id="a small one goes to everybody all the same"),
         pytest.param(
             "SELECT 1 FROM orders o FULL JOIN customers c ON o.priority = c.name",
@@ -40,16 +49,42 @@ def search(relation: Relation, *costs: float) -> PlacementChoice | UnsupportedDi
             {"s0": (None, "priority"), "s1": (None, "name")},
             id="where neither can stay, both are dealt anew",
         ),
-        pytest.param(THREE, (HUGE, LARGE, SMALL), "s0 s1", "s2", {}, id="what is co-located with the largest stays too"),
-        pytest.param("SELECT a.code FROM airlines a JOIN orders o ON o.priority = a.code", (SMALL, HUGE), "s1", "", {}, id="replicated tables are everywhere"),
-        pytest.param("SELECT id FROM orders WHERE priority IN (SELECT name FROM customers)", (LARGE, SMALL), "s0", "s1", {}, id="a subquery"),
         pytest.param(
-            "SELECT o.id FROM orders o LEFT JOIN customers c ON o.priority = c.name", (SMALL, LARGE), "s0", "s1", {"s1": None}, id="the kept side stays"
+            THREE, (HUGE, LARGE, SMALL), "s0 s1", "s2", {}, id="what is co-located with the largest stays too"
+        ),
+        pytest.param(
+            "SELECT a.code FROM airlines a JOIN orders o ON o.priority = a.code",
+            (SMALL, HUGE),
+            "s1",
+            "",
+            {},
+            id="replicated tables are everywhere",
+        ),
+        pytest.param(
+            "SELECT id FROM orders WHERE priority IN (SELECT name FROM customers)",
+            (LARGE, SMALL),
+            "s0",
+            "s1",
+            {},
+            id="a subquery",
+        ),
+        pytest.param(
+            "SELECT o.id FROM orders o LEFT JOIN customers c ON o.priority = c.name",
+            (SMALL, LARGE),
+            "s0",
+            "s1",
+            {"s1": None},
+            id="the kept side stays",
         ),
     ],
 )
 def test_what_stays_and_what_moves(
-    relation_of: Callable[[str], Relation], sql: str, costs: tuple[float, ...], staying: str, moving: str, routed: dict[str, tuple[str | None, str] | None]
+    relation_of: Callable[[str], Relation],
+    sql: str,
+    costs: tuple[float, ...],
+    staying: str,
+    moving: str,
+    routed: dict[str, tuple[str | None, str] | None],
 ) -> None:
     found = search(relation_of(sql), *costs)
     assert isinstance(found, PlacementChoice)
@@ -64,7 +99,9 @@ def test_what_stays_and_what_moves(
     [
         pytest.param("SELECT id FROM orders", HashPartitioned, id="pieces"),
         pytest.param("SELECT code FROM airlines", Replicated, id="everywhere"),
-        pytest.param("SELECT priority, sum(amount) FROM orders GROUP BY priority", UnsupportedDistribution, id="nowhere"),
+        pytest.param(
+            "SELECT priority, sum(amount) FROM orders GROUP BY priority", UnsupportedDistribution, id="nowhere"
+        ),
         pytest.param("SELECT * FROM orders LIMIT 3", UnsupportedDistribution, id="some rows"),
     ],
 )

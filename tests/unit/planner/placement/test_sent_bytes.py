@@ -23,10 +23,14 @@ def draft(sql: str, *relations: str, at_coordinator: bool = False, is_pipelineab
     ("sql", "rows"),
     [
         pytest.param("SELECT id FROM s0", 1e6, id="all rows of a scan"),
-        pytest.param("SELECT id FROM s0 JOIN s1 ON s0.kind = s1.id", 1e5, id="of a join the share that a predicate leaves"),
+        pytest.param(
+            "SELECT id FROM s0 JOIN s1 ON s0.kind = s1.id", 1e5, id="of a join the share that a predicate leaves"
+        ),
         pytest.param("SELECT id FROM (s0 JOIN s1 ON s0.kind = s1.id)", 1e5, id="in parentheses"),
         pytest.param("SELECT max(id) FROM s0 GROUP BY s0.day", 10, id="as many groups as values"),
-        pytest.param("SELECT day % 7, max(id) FROM s0 AS a GROUP BY a.day % 7", 10, id="an expression has no more values"),
+        pytest.param(
+            "SELECT day % 7, max(id) FROM s0 AS a GROUP BY a.day % 7", 10, id="an expression has no more values"
+        ),
         pytest.param("SELECT a.day AS k0, max(id) FROM s0 AS a GROUP BY 1", 10, id="a key by its position"),
         pytest.param("SELECT max(id) FROM s0 GROUP BY s0.day, s0.id", 1e6, id="no more groups than rows"),
         pytest.param("SELECT max(id) FROM s0 GROUP BY ROLLUP (s0.day)", 1e6, id="grouping sets"),
@@ -50,5 +54,8 @@ def test_what_the_coordinator_makes_is_not_sent_but_known_to_later_stages() -> N
 
 
 def test_rows_that_a_predicate_has_left_reduce_what_they_are_joined_with_later() -> None:
-    drafts = [draft("SELECT id FROM s1", "s1", is_pipelineable=True), draft("SELECT s0.id FROM s0 JOIN x0 ON s0.kind = x0.id", "s0", "x0")]
+    drafts = [
+        draft("SELECT id FROM s1", "s1", is_pipelineable=True),
+        draft("SELECT s0.id FROM s0 JOIN x0 ON s0.kind = x0.id", "s0", "x0"),
+    ]
     assert sent_bytes(drafts, ESTIMATES) == pytest.approx(8 * (1e2 + 1e5))

@@ -12,7 +12,9 @@ from secateur.wire.values import pack, unpack
 
 @pytest.fixture
 def keyed(context: Any) -> Any:
-    context.create("CREATE TABLE days (day DATE, n INTEGER, PRIMARY KEY (day, n)) PARTITION BY HASH (day) PARTITIONS 97")
+    context.create(
+        "CREATE TABLE days (day DATE, n INTEGER, PRIMARY KEY (day, n)) PARTITION BY HASH (day) PARTITIONS 97"
+    )
     context.create("CREATE TABLE numbers (n BIGINT PRIMARY KEY) PARTITION BY HASH (n) PARTITIONS 97")
     return context
 
@@ -37,8 +39,16 @@ def test_null_matches_nothing(keyed: Any) -> None:
         pytest.param("SELECT * FROM numbers WHERE n = ? * 3", 2**31 - 1, id="an overflow"),
         pytest.param("SELECT * FROM numbers WHERE n = CAST(? AS DOUBLE)", 5, id="a DOUBLE"),
         pytest.param("SELECT * FROM numbers WHERE n = ? + (random() * 5)::INTEGER", 5, id="volatile"),
-        pytest.param("SELECT * FROM numbers WHERE n = CAST(? AS SMALLINT) * 32767", 2, id="a width of its own, in which the product overflows"),
-        pytest.param("SELECT * FROM numbers WHERE n = coalesce(CAST(? AS UINTEGER), 1) - 7", 5, id="a difference below an unsigned type"),
+        pytest.param(
+            "SELECT * FROM numbers WHERE n = CAST(? AS SMALLINT) * 32767",
+            2,
+            id="a width of its own, in which the product overflows",
+        ),
+        pytest.param(
+            "SELECT * FROM numbers WHERE n = coalesce(CAST(? AS UINTEGER), 1) - 7",
+            5,
+            id="a difference below an unsigned type",
+        ),
     ],
 )
 def test_what_is_not_certain_keeps_everything(keyed: Any, sql: str, value: Any) -> None:
@@ -48,7 +58,9 @@ def test_what_is_not_certain_keeps_everything(keyed: Any, sql: str, value: Any) 
 
 
 def test_the_text_form(keyed: Any) -> None:
-    (tree,) = keyed.trees("SELECT * FROM days WHERE day IN (CAST(? AS DATE) - INTERVAL 1 DAY, make_date(?, 2, 1))", ["2024-01-01", 2024])
+    (tree,) = keyed.trees(
+        "SELECT * FROM days WHERE day IN (CAST(? AS DATE) - INTERVAL 1 DAY, make_date(?, 2, 1))", ["2024-01-01", 2024]
+    )
     assert tree == "days: (CAST(?0 AS DATE) + INTERVAL -1 DAY | make_date(?1, 2, 1))"
     (tree,) = keyed.trees("SELECT * FROM orders WHERE customer_id = upper(?) || -CAST(? AS INTEGER)", ["c", 1])
     assert tree == "orders: (upper(?0) || -CAST(?1 AS INTEGER))"

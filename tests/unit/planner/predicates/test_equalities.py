@@ -13,8 +13,8 @@ from secateur.planner.predicates.column_equalities import ColumnEqualities
 from secateur.planner.statement import SelectStatement
 
 DDL = (
-    "CREATE TABLE pairs (a INTEGER, b INTEGER, s SMALLINT, x INTEGER, y INTEGER, t VARCHAR, d DOUBLE, PRIMARY KEY (a, b, s)) "
-    "PARTITION BY HASH (a) PARTITIONS 101, HASH (b, s) PARTITIONS 103"
+    "CREATE TABLE pairs (a INTEGER, b INTEGER, s SMALLINT, x INTEGER, y INTEGER, t VARCHAR, d DOUBLE, PRIMARY KEY (a,"
+    " b, s)) PARTITION BY HASH (a) PARTITIONS 101, HASH (b, s) PARTITIONS 103"
 )
 BUCKETS = 103
 

@@ -15,7 +15,9 @@ from secateur.planner.text.dialect import parse_query, tokenize
 TYPES = {"p": parse_type("BOOLEAN"), "q": parse_type("BOOLEAN")}
 
 
-@pytest.mark.parametrize("wanted", [Truth.TRUE, Truth.FALSE, Truth.NULL, Truth.NOT_TRUE, Truth.NOT_FALSE, Truth.NOT_NULL, Truth(0)], ids=str)
+@pytest.mark.parametrize(
+    "wanted", [Truth.TRUE, Truth.FALSE, Truth.NULL, Truth.NOT_TRUE, Truth.NOT_FALSE, Truth.NOT_NULL, Truth(0)], ids=str
+)
 def test_negation_swaps_true_and_false(wanted: Truth) -> None:
     assert wanted.negated.negated == wanted
     assert (Truth.NULL in wanted.negated) == (Truth.NULL in wanted)
@@ -60,7 +62,8 @@ PREDICATES = [
     "(p, q) NOT IN ((TRUE, TRUE), (FALSE, FALSE))",
 ]
 
-# Where columns are compared with each other, or a predicate is asked to be NULL that a NULL among its operands makes so.
+# Where columns are compared with each other, or a predicate is asked to be NULL that a NULL among its operands makes
+# so.
 LOOSER = {"p <> q", "(p NOT IN (FALSE, NULL)) IS NULL"}
 
 
@@ -69,7 +72,11 @@ def test_no_row_that_passes_is_outside_of_the_boxes(text: str) -> None:
     sql = f"SELECT * FROM t WHERE {text}"
     where = parse_query(sql, tokenize(sql)).args["where"].this
     boxes = PredicateReader(TYPES, lambda node: node.name).read(where)
-    held = {row for row in itertools.product((False, True), repeat=2) if any(_inside(box.resolve((), TYPES), row) for box in boxes)}
+    held = {
+        row
+        for row in itertools.product((False, True), repeat=2)
+        if any(_inside(box.resolve((), TYPES), row) for box in boxes)
+    }
     passing = {row for row in itertools.product((False, True), repeat=2) if _passes(text, row)}
     assert held >= passing
     assert held == passing or text in LOOSER
@@ -81,4 +88,9 @@ def _inside(domains: dict[str, object], row: tuple[bool, ...]) -> bool:
 
 def _passes(text: str, row: tuple[bool, ...]) -> bool:
     p, q = map(str, row)
-    return bool(default_kernel().run(f"SELECT count(*) AS n FROM (SELECT {p} AS p, {q} AS q) WHERE {text}", {}).column("n")[0].as_py())
+    return bool(
+        default_kernel()
+        .run(f"SELECT count(*) AS n FROM (SELECT {p} AS p, {q} AS q) WHERE {text}", {})
+        .column("n")[0]
+        .as_py()
+    )

@@ -13,7 +13,10 @@ from secateur.planner.text.dialect import parse_query, to_sql, tokenize
 
 KINDS = {"a": "INTEGER", "b": "BIGINT", "c": "INTEGER", "d": "VARCHAR", "e": "DOUBLE", "f": "DOUBLE"}
 OWNERS = {"a": 1, "b": 2, "c": 3, "d": 2, "e": 1, "f": 2}
-ATTRIBUTES = {name: Attribute(OWNERS[name], position, name, parse_type(kind)) for position, (name, kind) in enumerate(KINDS.items())}
+ATTRIBUTES = {
+    name: Attribute(OWNERS[name], position, name, parse_type(kind))
+    for position, (name, kind) in enumerate(KINDS.items())
+}
 
 
 def said(text: str) -> BoundPredicate:

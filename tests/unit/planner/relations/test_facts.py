@@ -35,7 +35,10 @@ from secateur.planner.relations.text import predicate_text
 from secateur.planner.text.dialect import parse_query, tokenize
 
 INTEGER = parse_type("INTEGER")
-A, B, C, D = (Attribute(owner, position, name, INTEGER) for owner, position, name in ((1, 0, "a"), (1, 1, "b"), (2, 0, "c"), (2, 1, "d")))
+A, B, C, D = (
+    Attribute(owner, position, name, INTEGER)
+    for owner, position, name in ((1, 0, "a"), (1, 1, "b"), (2, 0, "c"), (2, 1, "d"))
+)
 X, Y = (Attribute(3, position, name, INTEGER) for position, name in enumerate("xy"))
 CAST = Attribute(3, 0, "x", None)
 NO_TABLE: Any = None
@@ -77,17 +80,37 @@ EQUAL = (said("a = c"),)
         pytest.param(Aggregate(SEVEN, frozenset()), [], id="the one group over no rows has none"),
         pytest.param(Aggregate(SEVEN, frozenset({B}), plain=False), [], id="nor have some grouping sets"),
         pytest.param(Join(JoinType.INNER, SEVEN, EIGHT, EQUAL), ["a = 7", "c = 8", "a = c"], id="inner join"),
-        pytest.param(Join(JoinType.SEMI, SEVEN, EIGHT, EQUAL), ["a = 7", "c = 8", "a = c"], id="semi join: of a partner that there is"),
+        pytest.param(
+            Join(JoinType.SEMI, SEVEN, EIGHT, EQUAL),
+            ["a = 7", "c = 8", "a = c"],
+            id="semi join: of a partner that there is",
+        ),
         pytest.param(Join(JoinType.ANTI, SEVEN, EIGHT, EQUAL), ["a = 7"], id="anti join"),
         pytest.param(Join(JoinType.LEFT, SEVEN, EIGHT, EQUAL), ["a = 7"], id="left join: the right side may be NULLs"),
         pytest.param(Join(JoinType.RIGHT, SEVEN, EIGHT, EQUAL), ["c = 8"], id="right join"),
         pytest.param(Join(JoinType.FULL, SEVEN, EIGHT, EQUAL), [], id="full join"),
-        pytest.param(SetOperation(SetKind.UNION, (SEVEN, EIGHT), (X,), ((A,), (C,))), ["((x = 7)) OR ((x = 8))"], id="union: of one or the other"),
-        pytest.param(SetOperation(SetKind.UNION, (SEVEN, RIGHT), (X,), ((A,), (C,))), [], id="union with rows that may be any"),
-        pytest.param(SetOperation(SetKind.UNION, (SEVEN, EIGHT), (X,), ((A,), (None,))), [], id="union with something computed"),
-        pytest.param(SetOperation(SetKind.INTERSECT, (SEVEN, EIGHT), (X,), ((A,), (C,))), ["x = 7", "x = 8"], id="intersect: of both"),
-        pytest.param(SetOperation(SetKind.EXCEPT, (SEVEN, EIGHT), (X,), ((A,), (C,))), ["x = 7"], id="except: of the first"),
-        pytest.param(SetOperation(SetKind.INTERSECT, (SEVEN, EIGHT), (CAST,), ((A,), (C,))), [], id="a column that is cast"),
+        pytest.param(
+            SetOperation(SetKind.UNION, (SEVEN, EIGHT), (X,), ((A,), (C,))),
+            ["((x = 7)) OR ((x = 8))"],
+            id="union: of one or the other",
+        ),
+        pytest.param(
+            SetOperation(SetKind.UNION, (SEVEN, RIGHT), (X,), ((A,), (C,))), [], id="union with rows that may be any"
+        ),
+        pytest.param(
+            SetOperation(SetKind.UNION, (SEVEN, EIGHT), (X,), ((A,), (None,))), [], id="union with something computed"
+        ),
+        pytest.param(
+            SetOperation(SetKind.INTERSECT, (SEVEN, EIGHT), (X,), ((A,), (C,))),
+            ["x = 7", "x = 8"],
+            id="intersect: of both",
+        ),
+        pytest.param(
+            SetOperation(SetKind.EXCEPT, (SEVEN, EIGHT), (X,), ((A,), (C,))), ["x = 7"], id="except: of the first"
+        ),
+        pytest.param(
+            SetOperation(SetKind.INTERSECT, (SEVEN, EIGHT), (CAST,), ((A,), (C,))), [], id="a column that is cast"
+        ),
         pytest.param(SetOperation(SetKind.EXCEPT, (SEVEN, EIGHT), (), ((), ())), [], id="columns that are not known"),
     ],
 )

@@ -10,7 +10,9 @@ from secateur.planner.relations.attribute import Attribute
 from secateur.planner.relations.names import FromItem, VisibleNames
 
 INTEGER = parse_type("INTEGER")
-A, B, C, K_LEFT, K_RIGHT, K_BOTH = (Attribute(number, 0, name, INTEGER) for number, name in enumerate(("a", "b", "c", "k", "k", "k")))
+A, B, C, K_LEFT, K_RIGHT, K_BOTH = (
+    Attribute(number, 0, name, INTEGER) for number, name in enumerate(("a", "b", "c", "k", "k", "k"))
+)
 
 LEFT = FromItem("l", (("a", A), ("k", K_LEFT), ("sum", None)))
 RIGHT = FromItem("r", (("b", B), ("k", K_RIGHT)))
@@ -37,16 +39,32 @@ def column(text: str) -> exp.Column:
         pytest.param(VisibleNames((LEFT,)), "main.l.a", None, id="with a schema"),
         pytest.param(VisibleNames((LEFT, PARTLY)), "a", A, id="beside a source that may have more, what is there"),
         pytest.param(VisibleNames((PARTLY,)), "x", None, id="what such a source may have"),
-        pytest.param(VisibleNames((PARTLY,), outer=VisibleNames((LEFT,))), "a", None, id="it may also hide what is around"),
+        pytest.param(
+            VisibleNames((PARTLY,), outer=VisibleNames((LEFT,))), "a", None, id="it may also hide what is around"
+        ),
         pytest.param(VisibleNames((RIGHT,), outer=VisibleNames((LEFT,))), "a", A, id="a column of the query around"),
         pytest.param(VisibleNames((RIGHT,), outer=VisibleNames((LEFT,))), "l.a", A, id="the same with its source"),
-        pytest.param(VisibleNames((RIGHT,), outer=VisibleNames((LEFT,))), "k", K_RIGHT, id="the nearer one hides the outer"),
-        pytest.param(VisibleNames((FromItem("a", (("l", B),)),), outer=VisibleNames((LEFT,))), "l.a", None, id="it may be a field of a column"),
+        pytest.param(
+            VisibleNames((RIGHT,), outer=VisibleNames((LEFT,))), "k", K_RIGHT, id="the nearer one hides the outer"
+        ),
+        pytest.param(
+            VisibleNames((FromItem("a", (("l", B),)),), outer=VisibleNames((LEFT,))),
+            "l.a",
+            None,
+            id="it may be a field of a column",
+        ),
         pytest.param(VisibleNames((RIGHT,), aliases={"total": B}), "total", B, id="an alias"),
         pytest.param(VisibleNames((RIGHT,), aliases={"b": C}), "b", B, id="a column before an alias"),
-        pytest.param(VisibleNames((RIGHT,), aliases={"a": C}, outer=VisibleNames((LEFT,))), "a", None, id="an alias or a column around"),
+        pytest.param(
+            VisibleNames((RIGHT,), aliases={"a": C}, outer=VisibleNames((LEFT,))),
+            "a",
+            None,
+            id="an alias or a column around",
+        ),
         pytest.param(VisibleNames((LEFT, RIGHT), merged={"k": K_BOTH}), "k", K_BOTH, id="what USING has merged"),
-        pytest.param(VisibleNames((LEFT, RIGHT), merged={"k": None}), "k", None, id="what USING has merged to no column"),
+        pytest.param(
+            VisibleNames((LEFT, RIGHT), merged={"k": None}), "k", None, id="what USING has merged to no column"
+        ),
         pytest.param(VisibleNames((LEFT, RIGHT), merged={"k": K_BOTH}), "r.k", K_RIGHT, id="each side keeps its own"),
     ],
 )
@@ -95,7 +113,9 @@ def test_is_local(names: VisibleNames, text: str, is_local: bool) -> None:
         pytest.param((LEFT,), "x", None, id="none of that name"),
     ],
 )
-def test_star(sources: tuple[FromItem, ...], alias: str | None, columns: list[tuple[str, Attribute | None]] | None) -> None:
+def test_star(
+    sources: tuple[FromItem, ...], alias: str | None, columns: list[tuple[str, Attribute | None]] | None
+) -> None:
     assert VisibleNames(sources).star(alias) == columns
 
 

@@ -1,4 +1,6 @@
-"""Which restrictions reach which scan, relation by relation. Columns of the left scan are ``a`` and ``b``, of the right one ``c`` and ``d``.
+"""Which restrictions reach which scan, relation by relation.
+
+Columns of the left scan are ``a`` and ``b``, of the right one ``c`` and ``d``.
 
 Notes, which do not restrict but say why not, stand in angle brackets.
 """
@@ -38,7 +40,10 @@ from secateur.planner.relations.text import predicate_text
 from secateur.planner.text.dialect import parse_query, tokenize
 
 INTEGER, BIGINT, DOUBLE = (parse_type(name) for name in ("INTEGER", "BIGINT", "DOUBLE"))
-A, B, C, D = (Attribute(owner, position, name, INTEGER) for owner, position, name in ((1, 0, "a"), (1, 1, "b"), (2, 0, "c"), (2, 1, "d")))
+A, B, C, D = (
+    Attribute(owner, position, name, INTEGER)
+    for owner, position, name in ((1, 0, "a"), (1, 1, "b"), (2, 0, "c"), (2, 1, "d"))
+)
 F = Attribute(1, 2, "f", DOUBLE)
 X, Y = (Attribute(3, position, name, INTEGER) for position, name in enumerate("xy"))
 WIDE = Attribute(3, 0, "x", BIGINT)
@@ -81,10 +86,22 @@ def reaching(root: Relation, scan: Scan) -> list[str]:
         pytest.param(where(Sort(LEFT), "a = 1"), ["a = 1"], id="over ORDER BY"),
         pytest.param(where(Derived(LEFT, "t"), "a = 1"), ["a = 1"], id="over a derived table"),
         pytest.param(where(Limit(LEFT), "a = 1"), ["<LIMIT stands below the filter a = 1>"], id="not over LIMIT"),
-        pytest.param(where(Limit(LEFT, "USING SAMPLE"), "a = 1"), ["<USING SAMPLE stands below the filter a = 1>"], id="nor over a sample"),
+        pytest.param(
+            where(Limit(LEFT, "USING SAMPLE"), "a = 1"),
+            ["<USING SAMPLE stands below the filter a = 1>"],
+            id="nor over a sample",
+        ),
         pytest.param(Limit(where(LEFT, "a = 1")), ["a = 1"], id="below LIMIT"),
-        pytest.param(where(Opaque(LEFT, "PIVOT is not understood"), "a = 1"), ["<PIVOT is not understood>"], id="not over what is not understood"),
-        pytest.param(where(Limit(Opaque(Limit(LEFT, "OFFSET"), "PIVOT")), "a = 1"), ["<PIVOT>"], id="of several reasons the first stays"),
+        pytest.param(
+            where(Opaque(LEFT, "PIVOT is not understood"), "a = 1"),
+            ["<PIVOT is not understood>"],
+            id="not over what is not understood",
+        ),
+        pytest.param(
+            where(Limit(Opaque(Limit(LEFT, "OFFSET"), "PIVOT")), "a = 1"),
+            ["<PIVOT>"],
+            id="of several reasons the first stays",
+        ),
         pytest.param(where(Project(LEFT, (X,), (A,)), "x = 1"), ["a = 1"], id="a column by another name"),
         pytest.param(where(Project(LEFT, (X, Y), (A, None)), "x = y"), ["a = y"], id="a computed column is free"),
         pytest.param(where(Aggregate(LEFT, frozenset({A})), "a = 1"), ["a = 1"], id="HAVING about a key"),
@@ -106,10 +123,18 @@ def reaching(root: Relation, scan: Scan) -> list[str]:
         pytest.param(where(Distinct(LEFT, None), "b = 1"), ["b = 1"], id="over DISTINCT"),
         pytest.param(where(Distinct(LEFT, frozenset({A})), "a = 1"), ["a = 1"], id="over DISTINCT ON it"),
         pytest.param(
-            where(Distinct(LEFT, frozenset({A})), "b = 1"), ["<DISTINCT ON below the filter b = 1 does not name b>"], id="not over DISTINCT ON something else"
+            where(Distinct(LEFT, frozenset({A})), "b = 1"),
+            ["<DISTINCT ON below the filter b = 1 does not name b>"],
+            id="not over DISTINCT ON something else",
         ),
-        pytest.param(where(Window(LEFT, frozenset({A})), "a = 1"), ["a = 1"], id="over a window that is partitioned by it"),
-        pytest.param(where(Window(LEFT, frozenset({A})), "b = 1"), ["<a window below the filter b = 1 is not partitioned by b>"], id="not over another window"),
+        pytest.param(
+            where(Window(LEFT, frozenset({A})), "a = 1"), ["a = 1"], id="over a window that is partitioned by it"
+        ),
+        pytest.param(
+            where(Window(LEFT, frozenset({A})), "b = 1"),
+            ["<a window below the filter b = 1 is not partitioned by b>"],
+            id="not over another window",
+        ),
         pytest.param(where(Apply(LEFT, RIGHT, SubqueryForm.VALUE), "a = 1"), ["a = 1"], id="beside a subquery"),
     ],
 )
@@ -134,7 +159,9 @@ def test_one_input(relation: Relation, left: list[str]) -> None:
             id="left: what NULLs pass is not said of the right side",
         ),
         pytest.param(JoinType.RIGHT, "c = 1", ["a = 1"], ["c = 1"], id="right: as left"),
-        pytest.param(JoinType.FULL, "a = 1", ["a = 1"], ["c = 1"], id="full: is left where NULLs are refused on the left"),
+        pytest.param(
+            JoinType.FULL, "a = 1", ["a = 1"], ["c = 1"], id="full: is left where NULLs are refused on the left"
+        ),
         pytest.param(
             JoinType.FULL,
             "a = 1 OR c = 1",
@@ -161,7 +188,9 @@ def test_joins_on_an_equality(kind: JoinType, above: str, left: list[str], right
         pytest.param(JoinType.FULL, (False, False), id="full"),
     ],
 )
-def test_the_condition_of_a_join_restricts_the_side_that_it_may_refuse(kind: JoinType, passes: tuple[bool, bool]) -> None:
+def test_the_condition_of_a_join_restricts_the_side_that_it_may_refuse(
+    kind: JoinType, passes: tuple[bool, bool]
+) -> None:
     relation = Join(kind, LEFT, RIGHT, (said("a = 1"), said("c = 2")))
     assert ("a = 1" in reaching(relation, LEFT), "c = 2" in reaching(relation, RIGHT)) == passes
 
@@ -213,7 +242,7 @@ def test_a_column_that_another_input_has_with_another_type_does_not_pass() -> No
 
 def test_a_column_that_was_widened_is_not_what_the_user_wrote() -> None:
     relation = where(SetOperation(SetKind.UNION, (LEFT, RIGHT), (WIDE,), ((A,), (C,))), "x = 1", x=WIDE)
-    ((_, (bound_predicate,)), _) = predicates_of_scans(relation)
+    (_, (bound_predicate,)), _ = predicates_of_scans(relation)
     assert bound_predicate.carried
 
 
@@ -228,9 +257,13 @@ def test_what_is_no_table_has_no_scan(leaf: Relation) -> None:
 
 
 def test_what_is_said_of_the_rows_around_goes_along() -> None:
-    """A correlated subquery sees a row of the left side as constants: where it fails, the whole subquery does not matter."""
+    """A correlated subquery sees a row of the left side as constants: where it fails, the whole subquery does not
+    matter.
+    """
     relation = where(Join(JoinType.LEFT, LEFT, Limit(RIGHT)), "a = 1")
-    assert [predicate_text(said) for scan, found in predicates_of_scans(relation) if scan is RIGHT for said in found] == ["a = 1"]
+    assert [
+        predicate_text(said) for scan, found in predicates_of_scans(relation) if scan is RIGHT for said in found
+    ] == ["a = 1"]
 
 
 def test_a_restriction_reaches_a_scan_once() -> None:

@@ -94,7 +94,8 @@ project name
     ),
     pytest.param(
         "in_group_by_to_join",
-        "SELECT name FROM customers WHERE customer_id IN (SELECT customer_id FROM orders GROUP BY customer_id HAVING count(*) > 10)",
+        "SELECT name FROM customers WHERE customer_id IN (SELECT customer_id FROM orders GROUP BY customer_id HAVING"
+        " count(*) > 10)",
         """
 project name
   filter customer_id IN (SELECT customer_id FROM s1 AS "orders" GROUP BY customer_id HAVING COUNT(*) > 10)
@@ -144,7 +145,8 @@ project name
     ),
     pytest.param(
         "exists_to_semi_join",
-        "SELECT name FROM customers c WHERE EXISTS (SELECT 1 FROM orders o WHERE o.customer_id = c.customer_id AND id > 3)",
+        "SELECT name FROM customers c WHERE EXISTS (SELECT 1 FROM orders o WHERE o.customer_id = c.customer_id AND id"
+        " > 3)",
         """
 project name
   filter EXISTS(SELECT 1 FROM s1 AS o WHERE o.customer_id = c.customer_id AND id > 3)
@@ -170,7 +172,12 @@ project name
 """,
         id="NOT EXISTS",
     ),
-    pytest.param("exists_to_semi_join", "SELECT name FROM customers WHERE EXISTS (SELECT 1 FROM orders)", None, id="EXISTS without correlation stays"),
+    pytest.param(
+        "exists_to_semi_join",
+        "SELECT name FROM customers WHERE EXISTS (SELECT 1 FROM orders)",
+        None,
+        id="EXISTS without correlation stays",
+    ),
     pytest.param(
         "scalar_subquery_to_left_join",
         "SELECT id, (SELECT name FROM customers c WHERE c.customer_id = o.customer_id) FROM orders o",
@@ -184,7 +191,12 @@ project id
 """,
         id="scalar subquery: a left join, not the inner join of the seed",
     ),
-    pytest.param("scalar_subquery_to_left_join", "SELECT id, (SELECT max(name) FROM customers) FROM orders", None, id="a scalar subquery of its own stays"),
+    pytest.param(
+        "scalar_subquery_to_left_join",
+        "SELECT id, (SELECT max(name) FROM customers) FROM orders",
+        None,
+        id="a scalar subquery of its own stays",
+    ),
     pytest.param(
         "constant_propagation",
         "SELECT id FROM orders WHERE customer_id = priority AND priority = 'C2'",
@@ -195,7 +207,12 @@ project id
 """,
         id="a constant for two columns",
     ),
-    pytest.param("constant_propagation", "SELECT id FROM orders WHERE customer_id = priority AND amount = 5", None, id="nothing is known of either column"),
+    pytest.param(
+        "constant_propagation",
+        "SELECT id FROM orders WHERE customer_id = priority AND amount = 5",
+        None,
+        id="nothing is known of either column",
+    ),
 ]
 
 
@@ -209,7 +226,9 @@ def test_rule(context: Any, rule: str, sql: str, expected: str | None) -> None:
 
 
 @pytest.mark.parametrize(("rule", "sql", "expected"), CASES)
-def test_trees_stay_valid_and_a_rule_that_is_off_changes_nothing(context: Any, rule: str, sql: str, expected: str | None) -> None:
+def test_trees_stay_valid_and_a_rule_that_is_off_changes_nothing(
+    context: Any, rule: str, sql: str, expected: str | None
+) -> None:
     before = relations_of(context, sql)
     for disabled in ([], [rule], only(rule), rule_names()):
         after, applied = rewritten(before, disabled)

@@ -9,7 +9,10 @@ import pytest
 from secateur.partitioning.pruning.key_range import KeyPrefix, KeyRanges
 from secateur.planner.predicates import bounds
 
-EVENTS = "CREATE TABLE events (device BIGINT, t TIMESTAMP, kind VARCHAR, v DOUBLE, PRIMARY KEY (device, t, kind)) PARTITION BY HASH (device) PARTITIONS 16"
+EVENTS = (
+    "CREATE TABLE events (device BIGINT, t TIMESTAMP, kind VARCHAR, v DOUBLE, PRIMARY KEY (device, t, kind)) PARTITION"
+    " BY HASH (device) PARTITIONS 16"
+)
 
 
 def searched(context: Any, where: str, params: Any = (), table: str = "orders") -> str:
@@ -23,7 +26,9 @@ def searched(context: Any, where: str, params: Any = (), table: str = "orders") 
         case KeyRanges(ranges):
             return (
                 " or ".join(
-                    f"{span.lower.values} {'<' if span.lower.after else '<='} key {'<=' if span.upper.after else '<'} {span.upper.values}" for span in ranges
+                    f"{span.lower.values} {'<' if span.lower.after else '<='} key {'<=' if span.upper.after else '<'}"
+                    f" {span.upper.values}"
+                    for span in ranges
                 )
                 or "none"
             )
@@ -46,7 +51,11 @@ def searched(context: Any, where: str, params: Any = (), table: str = "orders") 
         ("customer_id = ? AND id >= 3 AND id < 5", ["C2"], "('C2', 3) <= key < ('C2', 5)"),
         ("customer_id > 'C2'", (), "('C2',) < key <= ()"),
         ("customer_id < 'C2' AND id = 3", (), "() <= key < ('C2',)"),
-        ("customer_id IN ('C3', 'C2') AND id = 3", (), "('C2', 3) <= key <= ('C2', 3) or ('C3', 3) <= key <= ('C3', 3)"),
+        (
+            "customer_id IN ('C3', 'C2') AND id = 3",
+            (),
+            "('C2', 3) <= key <= ('C2', 3) or ('C3', 3) <= key <= ('C3', 3)",
+        ),
         (
             "(customer_id = ? AND id = 1) OR (customer_id = 'C1' AND id < 2)",
             ["C9"],
@@ -83,6 +92,8 @@ def test_the_further_columns_do_not_make_the_tree_less_exact(context: Any, monke
 
 
 def test_what_does_not_apply_to_every_row_of_the_scan_bounds_nothing(context: Any) -> None:
-    (orders, customers) = context.select("SELECT * FROM orders o LEFT JOIN customers c ON o.customer_id = c.customer_id AND o.id < 3").plan.scans
+    orders, customers = context.select(
+        "SELECT * FROM orders o LEFT JOIN customers c ON o.customer_id = c.customer_id AND o.id < 3"
+    ).plan.scans
     assert orders.keys.bind(()) is None
     assert customers.keys.bind(()) is None

@@ -10,9 +10,18 @@ import pytest
 from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics
 from secateur.planner.statement import Materialized, SubqueryUse
 
-CLIENTS = "CREATE TABLE clients (id BIGINT PRIMARY KEY, region VARCHAR, nation INTEGER, rank INTEGER) PARTITION BY HASH (id) PARTITIONS 64"
-SALES = "CREATE TABLE sales (client BIGINT, n BIGINT, day DATE, place INTEGER, PRIMARY KEY (client, n)) PARTITION BY HASH (client) PARTITIONS 64"
-VISITS = "CREATE TABLE visits (client BIGINT, place INTEGER, n BIGINT, PRIMARY KEY (client, place, n)) PARTITION BY HASH (client, place) PARTITIONS 64"
+CLIENTS = (
+    "CREATE TABLE clients (id BIGINT PRIMARY KEY, region VARCHAR, nation INTEGER, rank INTEGER) PARTITION BY HASH (id)"
+    " PARTITIONS 64"
+)
+SALES = (
+    "CREATE TABLE sales (client BIGINT, n BIGINT, day DATE, place INTEGER, PRIMARY KEY (client, n)) PARTITION BY HASH"
+    " (client) PARTITIONS 64"
+)
+VISITS = (
+    "CREATE TABLE visits (client BIGINT, place INTEGER, n BIGINT, PRIMARY KEY (client, place, n)) PARTITION BY HASH"
+    " (client, place) PARTITIONS 64"
+)
 NATIONS = "CREATE TABLE nations (id INTEGER PRIMARY KEY, name VARCHAR) REPLICATED"
 LOG = "CREATE TABLE log (id BIGINT PRIMARY KEY, client BIGINT) PARTITION BY HASH (id) PARTITIONS 64"
 
@@ -30,12 +39,19 @@ def shop(context: Any) -> Any:
     for ddl in (CLIENTS, SALES, VISITS, NATIONS, LOG):
         context.create(ddl)
     for name, (rows, distinct) in KNOWN.items():
-        context.statistics_snapshot = context.statistics_snapshot.with_table(statistics(context.table(name), rows, distinct))
+        context.statistics_snapshot = context.statistics_snapshot.with_table(
+            statistics(context.table(name), rows, distinct)
+        )
     return context
 
 
 def statistics(table: Any, rows: int, distinct: dict[str, int]) -> TableStatistics:
-    columns = {column.name: ColumnStatistics(8 * rows, 0, distinct[column.name], None if column.type.kind.name == "VARCHAR" else 1) for column in table.columns}
+    columns = {
+        column.name: ColumnStatistics(
+            8 * rows, 0, distinct[column.name], None if column.type.kind.name == "VARCHAR" else 1
+        )
+        for column in table.columns
+    }
     return TableStatistics(table.table_id, rows, MappingProxyType(columns))
 
 
@@ -49,10 +65,14 @@ def shown(found: Materialized | None) -> list[str]:
 NORTH = 'SELECT DISTINCT "id" FROM "clients" WHERE ("region" = \'north\')'
 PRUNED = [
     pytest.param(
-        "SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north'", [NORTH, "clients: (?0[])", "sales: (?0[])"], id="an inner join"
+        "SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north'",
+        [NORTH, "clients: (?0[])", "sales: (?0[])"],
+        id="an inner join",
     ),
     pytest.param(
-        "SELECT * FROM clients c, sales s WHERE s.client = c.id AND c.region = 'north'", [NORTH, "clients: (?0[])", "sales: (?0[])"], id="a comma and WHERE"
+        "SELECT * FROM clients c, sales s WHERE s.client = c.id AND c.region = 'north'",
+        [NORTH, "clients: (?0[])", "sales: (?0[])"],
+        id="a comma and WHERE",
     ),
     pytest.param(
         "SELECT * FROM clients c LEFT JOIN sales s ON s.client = c.id WHERE c.region = 'north'",
@@ -60,10 +80,14 @@ PRUNED = [
         id="the side that a left join fills with NULL",
     ),
     pytest.param(
-        "SELECT * FROM sales s RIGHT JOIN clients c ON s.client = c.id WHERE c.region = 'north'", [NORTH, "sales: (?0[])", "clients: all"], id="a right join"
+        "SELECT * FROM sales s RIGHT JOIN clients c ON s.client = c.id WHERE c.region = 'north'",
+        [NORTH, "sales: (?0[])", "clients: all"],
+        id="a right join",
     ),
     pytest.param(
-        "SELECT * FROM sales s SEMI JOIN clients c ON s.client = c.id AND c.region = 'north'", [NORTH, "sales: (?0[])", "clients: (?0[])"], id="a semi join"
+        "SELECT * FROM sales s SEMI JOIN clients c ON s.client = c.id AND c.region = 'north'",
+        [NORTH, "sales: (?0[])", "clients: (?0[])"],
+        id="a semi join",
     ),
     pytest.param(
         "SELECT * FROM clients c ANTI JOIN sales s ON s.client = c.id WHERE c.region = 'north'",
@@ -86,7 +110,8 @@ PRUNED = [
         id="a common table expression",
     ),
     pytest.param(
-        "SELECT * FROM (SELECT client, count(*) FROM sales GROUP BY client) s JOIN clients c ON s.client = c.id WHERE c.region = 'north'",
+        "SELECT * FROM (SELECT client, count(*) FROM sales GROUP BY client) s JOIN clients c ON s.client = c.id WHERE"
+        " c.region = 'north'",
         [NORTH, "sales: (?0[])", "clients: (?0[])"],
         id="above GROUP BY",
     ),
@@ -97,7 +122,11 @@ PRUNED = [
     ),
     pytest.param(
         "SELECT * FROM visits v JOIN clients c ON v.client = c.id AND v.place = c.rank WHERE c.region = 'north'",
-        ['SELECT DISTINCT "id", "rank" FROM "clients" WHERE ("region" = \'north\')', "visits: ((?0[], ?1[]))", "clients: (?0[])"],
+        [
+            'SELECT DISTINCT "id", "rank" FROM "clients" WHERE ("region" = \'north\')',
+            "visits: ((?0[], ?1[]))",
+            "clients: (?0[])",
+        ],
         id="a key of two columns",
     ),
     pytest.param(
@@ -121,29 +150,62 @@ PRUNED = [
 
 WHOLE = [
     pytest.param("SELECT * FROM clients c JOIN sales s ON s.client = c.id", id="no condition"),
-    pytest.param("SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region > 'north'", id="too many keys"),
-    pytest.param("SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.id = 7", id="the key is bound already"),
-    pytest.param("SELECT * FROM sales s LEFT JOIN clients c ON s.client = c.id AND c.region = 'north'", id="the preserved side"),
-    pytest.param("SELECT * FROM clients c FULL JOIN sales s ON s.client = c.id AND c.region = 'north'", id="a full join"),
-    pytest.param("SELECT * FROM sales s ANTI JOIN clients c ON s.client = c.id AND c.region = 'north'", id="the left side of an anti join"),
-    pytest.param("SELECT * FROM clients c JOIN log l ON l.client = c.id WHERE c.region = 'north'", id="not a key of the other side"),
+    pytest.param(
+        "SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region > 'north'", id="too many keys"
+    ),
+    pytest.param(
+        "SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.id = 7", id="the key is bound already"
+    ),
+    pytest.param(
+        "SELECT * FROM sales s LEFT JOIN clients c ON s.client = c.id AND c.region = 'north'", id="the preserved side"
+    ),
+    pytest.param(
+        "SELECT * FROM clients c FULL JOIN sales s ON s.client = c.id AND c.region = 'north'", id="a full join"
+    ),
+    pytest.param(
+        "SELECT * FROM sales s ANTI JOIN clients c ON s.client = c.id AND c.region = 'north'",
+        id="the left side of an anti join",
+    ),
+    pytest.param(
+        "SELECT * FROM clients c JOIN log l ON l.client = c.id WHERE c.region = 'north'",
+        id="not a key of the other side",
+    ),
     pytest.param("SELECT * FROM clients c JOIN clients d ON c.id = d.id WHERE c.region = 'north'", id="small tables"),
-    pytest.param("SELECT * FROM clients c JOIN sales s ON s.client IS NOT DISTINCT FROM c.id WHERE c.region = 'north'", id="NULLs are equal"),
-    pytest.param("SELECT * FROM clients c JOIN sales s ON s.client = c.id + 0 WHERE c.region = 'north'", id="an expression"),
-    pytest.param("SELECT * FROM clients c JOIN sales s ON s.client = c.id::DOUBLE WHERE c.region = 'north'", id="another type"),
-    pytest.param("SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north' AND random() < 2", id="not repeatable"),
+    pytest.param(
+        "SELECT * FROM clients c JOIN sales s ON s.client IS NOT DISTINCT FROM c.id WHERE c.region = 'north'",
+        id="NULLs are equal",
+    ),
+    pytest.param(
+        "SELECT * FROM clients c JOIN sales s ON s.client = c.id + 0 WHERE c.region = 'north'", id="an expression"
+    ),
+    pytest.param(
+        "SELECT * FROM clients c JOIN sales s ON s.client = c.id::DOUBLE WHERE c.region = 'north'", id="another type"
+    ),
+    pytest.param(
+        "SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north' AND random() < 2",
+        id="not repeatable",
+    ),
     pytest.param("SELECT * FROM clients c JOIN sales s ON s.client = c.id OR c.region = 'north'", id="OR"),
 ]
 
 
 def test_without_statistics_nothing_is_tried(shop: Any) -> None:
     shop.statistics_snapshot = type(shop.statistics_snapshot)()
-    assert shop.select("SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north'").materialized is None
+    assert (
+        shop.select("SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north'").materialized
+        is None
+    )
 
 
 def test_parameters_are_those_of_the_statement(shop: Any) -> None:
-    found = shop.select("SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE s.day > ? AND c.region = ?", [None, "north"]).materialized
-    assert shown(found) == ['SELECT DISTINCT "id" FROM "clients" WHERE ("region" = $2)', "clients: (?2[])", "sales: (?2[])"]
+    found = shop.select(
+        "SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE s.day > ? AND c.region = ?", [None, "north"]
+    ).materialized
+    assert shown(found) == [
+        'SELECT DISTINCT "id" FROM "clients" WHERE ("region" = $2)',
+        "clients: (?2[])",
+        "sales: (?2[])",
+    ]
     (step,) = found.steps
     assert (step.query.plan.parameter_count, found.outer.plan.parameter_count, found.watched) == (2, 3, (0,))
     assert (step.estimate, step.values_max) == (10, 256)
@@ -162,7 +224,10 @@ def test_a_subquery_that_runs_first_and_keys_behind_it(shop: Any) -> None:
 
 
 def test_lists_that_are_there_need_no_keys(shop: Any) -> None:
-    sql = "SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north' AND c.id IN (SELECT client FROM log WHERE id < 5)"
+    sql = (
+        "SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north' AND c.id IN (SELECT client"
+        " FROM log WHERE id < 5)"
+    )
     found = shop.select(sql).materialized
     assert [step.use for step in found.steps] == [SubqueryUse.LIST]
     assert found.outer.materialized is None

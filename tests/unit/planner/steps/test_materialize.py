@@ -15,7 +15,10 @@ DAYS = (
     "CREATE TABLE days (day DATE, n INTEGER, best UINTEGER, PRIMARY KEY (day, n)) "
     "PARTITION BY RANGE (day) SPLIT AT (DATE '2024-01-01', DATE '2024-02-01', DATE '2024-03-01')"
 )
-NUMBERS = "CREATE TABLE numbers (a BIGINT, b INTEGER, v BIGINT, PRIMARY KEY (a, b)) PARTITION BY HASH (a) PARTITIONS 7, HASH (b) PARTITIONS 3"
+NUMBERS = (
+    "CREATE TABLE numbers (a BIGINT, b INTEGER, v BIGINT, PRIMARY KEY (a, b)) PARTITION BY HASH (a) PARTITIONS 7, HASH"
+    " (b) PARTITIONS 3"
+)
 
 
 @pytest.fixture
@@ -33,7 +36,10 @@ def materialized(context: Any, sql: str, params: Any = ()) -> Materialized | Non
 def shown(found: Materialized | None) -> list[str]:
     """Each step as its parameter's use and text, then the trees of the rest."""
     assert found is not None
-    return [*(f"{step.use.value}: {step.text}" for step in found.steps), *(str(scan.tree) for scan in found.outer.plan.scans)]
+    return [
+        *(f"{step.use.value}: {step.text}" for step in found.steps),
+        *(str(scan.tree) for scan in found.outer.plan.scans),
+    ]
 
 
 def test_the_form_in_steps_is_remembered_with_its_plan(steps: Any) -> None:
@@ -54,7 +60,11 @@ def test_explain_shows_the_steps(steps: Any) -> None:
     assert [(scan["table"], scan["partitions"]) for scan in pruning["scans"]] == [("orders", None), ("vip", None)]
     assert pruning["scans"][0]["reason"] == later
     (step,) = pruning["steps"]
-    assert (step["parameter"], step["values"], step["sql"]) == (1, "list", "SELECT customer_id FROM vip WHERE region = $1")
+    assert (step["parameter"], step["values"], step["sql"]) == (
+        1,
+        "list",
+        "SELECT customer_id FROM vip WHERE region = $1",
+    )
     assert step["pruning"]["tree"] == "vip: all"
     lines = explained.text.splitlines()
     assert lines[2:4] == ["tree: orders: (?1[])", "rewrites: materialize_subquery"]

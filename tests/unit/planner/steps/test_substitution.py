@@ -23,10 +23,23 @@ def substituted(original: str, other: str, *subqueries: str) -> bool:
     ("original", "other", "subqueries"),
     [
         pytest.param(IN_U, IN_LIST, [U], id="list"),
-        pytest.param("SELECT a FROM t WHERE k = ANY (SELECT b FROM u)", "SELECT a FROM t WHERE k = ANY (SELECT unnest($1))", [U], id="any"),
-        pytest.param("SELECT a FROM t WHERE k < (SELECT max(b) FROM u)", "SELECT a FROM t WHERE k < $1", ["SELECT max(b) FROM u"], id="value"),
         pytest.param(
-            "SELECT a FROM t WHERE k < (SELECT max(b) FROM u) - 1", "SELECT a FROM t WHERE k < CAST($1 AS DATE) - 1", ["SELECT max(b) FROM u"], id="cast"
+            "SELECT a FROM t WHERE k = ANY (SELECT b FROM u)",
+            "SELECT a FROM t WHERE k = ANY (SELECT unnest($1))",
+            [U],
+            id="any",
+        ),
+        pytest.param(
+            "SELECT a FROM t WHERE k < (SELECT max(b) FROM u)",
+            "SELECT a FROM t WHERE k < $1",
+            ["SELECT max(b) FROM u"],
+            id="value",
+        ),
+        pytest.param(
+            "SELECT a FROM t WHERE k < (SELECT max(b) FROM u) - 1",
+            "SELECT a FROM t WHERE k < CAST($1 AS DATE) - 1",
+            ["SELECT max(b) FROM u"],
+            id="cast",
         ),
         pytest.param(
             "SELECT a FROM t WHERE k IN (SELECT b FROM u) AND j = (SELECT c FROM u)",
@@ -34,7 +47,12 @@ def substituted(original: str, other: str, *subqueries: str) -> bool:
             ["SELECT b FROM u", "SELECT c FROM u"],
             id="both",
         ),
-        pytest.param("SELECT a FROM t WHERE NOT k IN (SELECT b FROM u)", "SELECT a FROM t WHERE NOT k IN (SELECT unnest($1))", [f"{U} -- the same"], id="not"),
+        pytest.param(
+            "SELECT a FROM t WHERE NOT k IN (SELECT b FROM u)",
+            "SELECT a FROM t WHERE NOT k IN (SELECT unnest($1))",
+            [f"{U} -- the same"],
+            id="not",
+        ),
     ],
 )
 def test_equal_but_for_the_subqueries(original: str, other: str, subqueries: list[str]) -> None:
@@ -49,10 +67,22 @@ def test_equal_but_for_the_subqueries(original: str, other: str, subqueries: lis
         pytest.param(IN_U, "SELECT a FROM t WHERE j IN (SELECT unnest($1))", [U], id="another key"),
         pytest.param(IN_U, "SELECT a FROM t WHERE k = $1", [U], id="a value for a list"),
         pytest.param("SELECT a FROM t WHERE k = (SELECT b FROM u)", IN_LIST, [U], id="a list for a value"),
-        pytest.param("SELECT a FROM t WHERE k = ALL (SELECT b FROM u)", "SELECT a FROM t WHERE k = ANY (SELECT unnest($1))", [U], id="all"),
+        pytest.param(
+            "SELECT a FROM t WHERE k = ALL (SELECT b FROM u)",
+            "SELECT a FROM t WHERE k = ANY (SELECT unnest($1))",
+            [U],
+            id="all",
+        ),
         pytest.param(IN_U, IN_U, [U], id="nothing done"),
-        pytest.param("SELECT a FROM t WHERE k < (SELECT b FROM u)", "SELECT a FROM t WHERE k < TRY_CAST($1 AS DATE)", [U], id="a cast that may fail"),
-        pytest.param("SELECT a FROM t, (SELECT b FROM u)", "SELECT a FROM t, (SELECT unnest($1))", [U], id="not a value"),
+        pytest.param(
+            "SELECT a FROM t WHERE k < (SELECT b FROM u)",
+            "SELECT a FROM t WHERE k < TRY_CAST($1 AS DATE)",
+            [U],
+            id="a cast that may fail",
+        ),
+        pytest.param(
+            "SELECT a FROM t, (SELECT b FROM u)", "SELECT a FROM t, (SELECT unnest($1))", [U], id="not a value"
+        ),
         pytest.param("SELECT a FROM t WHERE k = $1", "SELECT a FROM t WHERE k = $1 AND j", [], id="a conjunct more"),
     ],
 )

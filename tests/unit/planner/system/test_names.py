@@ -12,7 +12,9 @@ from secateur.planner.system.tables import SYSTEM_TABLES
 def test_every_system_table_can_be_read(context: Any, name: str) -> None:
     plan = context.select(f"SELECT * FROM Secateur.{name.upper()}").plan
     assert plan.system_tables == (name,)
-    assert [(column, text) for column, text in plan.columns] == [(column.name, str(column.type)) for column in SYSTEM_TABLES[name].columns]
+    assert [(column, text) for column, text in plan.columns] == [
+        (column.name, str(column.type)) for column in SYSTEM_TABLES[name].columns
+    ]
 
 
 @pytest.mark.parametrize("name", INFORMATION_SCHEMA)

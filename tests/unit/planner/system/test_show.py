@@ -44,7 +44,9 @@ def test_parameters_of_the_query(context: Any) -> None:
     assert summarized.parameter_count == 1
 
 
-@pytest.mark.parametrize("sql", ["SUMMARIZE orders", "SUMMARIZE SELECT * FROM orders", "SELECT * FROM (SUMMARIZE orders)"])
+@pytest.mark.parametrize(
+    "sql", ["SUMMARIZE orders", "SUMMARIZE SELECT * FROM orders", "SELECT * FROM (SUMMARIZE orders)"]
+)
 def test_all_columns_are_summarized(context: Any, sql: str) -> None:
     (scan,) = context.select(sql).plan.scans
     assert scan.columns == ("customer_id", "id", "priority", "amount", "day")

@@ -8,7 +8,10 @@ import pytest
 from secateur.planner.text.folding import folded
 
 
-@pytest.mark.parametrize(("one", "other"), [("a", "A"), ("É", "é"), ("ß", "ss"), ("\u212a", "k"), ("aÉ", "AÉ"), ("\u017f", "s"), ("_Z9", "_z9")])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("a", "A"), ("É", "é"), ("ß", "ss"), ("\u212a", "k"), ("aÉ", "AÉ"), ("\u017f", "s"), ("_Z9", "_z9")],
+)
 def test_names_are_one_where_duckdb_takes_them_for_one(one: str, other: str) -> None:
     try:
         (row,) = duckdb.sql(f'SELECT "{other}" FROM (SELECT 1 AS "{one}") q').fetchall()

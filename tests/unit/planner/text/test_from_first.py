@@ -1,4 +1,6 @@
-"""``FROM ... SELECT ...`` is the tree of ``SELECT ... FROM ...``: rules that look at the joins of a SELECT find them."""
+"""``FROM ... SELECT ...`` is the tree of ``SELECT ... FROM ...``: rules that look at the joins of a SELECT find
+them.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +10,24 @@ from sqlglot import exp
 from secateur.planner.text.dialect import parse_query, tokenize
 
 FROM_FIRST = [
-    ("FROM a LEFT JOIN b ON a.k = b.k SELECT a.k WHERE a.v > 1", "SELECT a.k FROM a LEFT JOIN b ON a.k = b.k WHERE a.v > 1"),
+    (
+        "FROM a LEFT JOIN b ON a.k = b.k SELECT a.k WHERE a.v > 1",
+        "SELECT a.k FROM a LEFT JOIN b ON a.k = b.k WHERE a.v > 1",
+    ),
     (
         "FROM a x RIGHT JOIN b ON x.k = b.k, c FULL JOIN d ON b.v = d.v SELECT 1 LIMIT 2",
         "SELECT 1 FROM a x RIGHT JOIN b ON x.k = b.k, c FULL JOIN d ON b.v = d.v LIMIT 2",
     ),
-    ("FROM (SELECT 1 AS k) x JOIN b USING (k) SELECT DISTINCT k", "SELECT DISTINCT k FROM (SELECT 1 AS k) x JOIN b USING (k)"),
+    (
+        "FROM (SELECT 1 AS k) x JOIN b USING (k) SELECT DISTINCT k",
+        "SELECT DISTINCT k FROM (SELECT 1 AS k) x JOIN b USING (k)",
+    ),
     ("FROM a JOIN b USING (k)", "SELECT * FROM a JOIN b USING (k)"),
     ("SELECT (FROM a LEFT JOIN b USING (k) SELECT max(k))", "SELECT (SELECT max(k) FROM a LEFT JOIN b USING (k))"),
-    ("FROM (a JOIN b USING (k)) AS t LEFT JOIN c USING (k) SELECT k", "SELECT k FROM (a JOIN b USING (k)) AS t LEFT JOIN c USING (k)"),
+    (
+        "FROM (a JOIN b USING (k)) AS t LEFT JOIN c USING (k) SELECT k",
+        "SELECT k FROM (a JOIN b USING (k)) AS t LEFT JOIN c USING (k)",
+    ),
 ]
 
 

@@ -19,12 +19,26 @@ TEXTS = ",\n".join(f"'C{number}'" for number in range(COUNT))
     ("sql", "text"),
     [
         pytest.param(f"SELECT 1 FROM t WHERE a IN ({NUMBERS})", "SELECT 1 FROM t WHERE (a = ANY(?))", id="integers"),
-        pytest.param(f"SELECT 1 FROM t WHERE t.a in ( {TEXTS} ) OR b", "SELECT 1 FROM t WHERE (t.a = ANY(?)) OR b", id="strings and a qualified name"),
-        pytest.param(f'SELECT 1 FROM t WHERE NOT "a b" IN({NUMBERS})', 'SELECT 1 FROM t WHERE NOT ("a b" = ANY(?))', id="a quoted name"),
         pytest.param(
-            f"SELECT 1 FROM t JOIN u ON t.a IN ({NUMBERS}) AND u.b IN ({TEXTS})", "SELECT 1 FROM t JOIN u ON (t.a = ANY(?)) AND (u.b = ANY(?))", id="two"
+            f"SELECT 1 FROM t WHERE t.a in ( {TEXTS} ) OR b",
+            "SELECT 1 FROM t WHERE (t.a = ANY(?)) OR b",
+            id="strings and a qualified name",
         ),
-        pytest.param(f"SELECT 'x' -- it's\nFROM t WHERE a IN ({NUMBERS})", "SELECT 'x' -- it's\nFROM t WHERE (a = ANY(?))", id="behind a comment"),
+        pytest.param(
+            f'SELECT 1 FROM t WHERE NOT "a b" IN({NUMBERS})',
+            'SELECT 1 FROM t WHERE NOT ("a b" = ANY(?))',
+            id="a quoted name",
+        ),
+        pytest.param(
+            f"SELECT 1 FROM t JOIN u ON t.a IN ({NUMBERS}) AND u.b IN ({TEXTS})",
+            "SELECT 1 FROM t JOIN u ON (t.a = ANY(?)) AND (u.b = ANY(?))",
+            id="two",
+        ),
+        pytest.param(
+            f"SELECT 'x' -- it's\nFROM t WHERE a IN ({NUMBERS})",
+            "SELECT 'x' -- it's\nFROM t WHERE (a = ANY(?))",
+            id="behind a comment",
+        ),
     ],
 )
 def test_lists_are_lifted(sql: str, text: str) -> None:
@@ -88,7 +102,9 @@ def test_days_are_lists_of_dates_beside_a_date_column(context: Any, literal: str
     days = [date(2024, 1, 1) + timedelta(days=offset) for offset in range(COUNT)]
     statement = context.select(f"SELECT * FROM days WHERE day IN ({', '.join(map(literal.format, days))})")
     assert statement.lists == (days,)
-    assert list(statement.plan.scans[0].tree.bind(statement.params).ids) == sorted({context.partition("days", day=day) for day in days})
+    assert list(statement.plan.scans[0].tree.bind(statement.params).ids) == sorted(
+        {context.partition("days", day=day) for day in days}
+    )
 
 
 def test_strings_that_spell_days_are_strings_beside_a_varchar_column(context: Any) -> None:
@@ -104,7 +120,10 @@ def test_days_that_the_calendar_does_not_have_are_left_to_duckdb() -> None:
 
 def test_statements_that_differ_in_the_list_share_a_plan(context: Any) -> None:
     other = ", ".join(f"'D{number}'" for number in range(COUNT + 1))
-    first, second = (context.select(f"SELECT * FROM orders WHERE customer_id IN ({listed}) AND id = ?", [5]) for listed in (TEXTS, other))
+    first, second = (
+        context.select(f"SELECT * FROM orders WHERE customer_id IN ({listed}) AND id = ?", [5])
+        for listed in (TEXTS, other)
+    )
     assert first.plan is second.plan
     assert (first.params[0], len(first.params[1]), second.params[0], len(second.params[1])) == (5, COUNT, 5, COUNT + 1)
 
@@ -112,9 +131,15 @@ def test_statements_that_differ_in_the_list_share_a_plan(context: Any) -> None:
 @pytest.mark.parametrize(
     ("sql", "params"),
     [
-        pytest.param("SELECT * FROM orders WHERE id > ? AND customer_id IN ({}) AND id < ?", [1, 9], id="question marks"),
+        pytest.param(
+            "SELECT * FROM orders WHERE id > ? AND customer_id IN ({}) AND id < ?", [1, 9], id="question marks"
+        ),
         pytest.param("SELECT * FROM orders WHERE id > $2 AND customer_id IN ({}) AND id < $1", [9, 1], id="numbers"),
-        pytest.param("SELECT * FROM orders WHERE id > $low AND customer_id IN ({}) AND id < $high", {"low": 1, "high": 9}, id="names"),
+        pytest.param(
+            "SELECT * FROM orders WHERE id > $low AND customer_id IN ({}) AND id < $high",
+            {"low": 1, "high": 9},
+            id="names",
+        ),
     ],
 )
 def test_hidden_parameters_follow_those_of_the_user(context: Any, sql: str, params: Any) -> None:
@@ -138,11 +163,18 @@ def test_the_same_text_written_by_the_user_is_another_plan(context: Any) -> None
     [
         pytest.param(f"SELECT * FROM orders WHERE amount IN ({NUMBERS})", id="a DECIMAL column"),
         pytest.param(f"SELECT * FROM orders WHERE (id IN ({NUMBERS})) IS NOT NULL", id="inside another predicate"),
-        pytest.param(f"SELECT * FROM orders WHERE id BETWEEN 1 AND id OR (id IN ({NUMBERS})) = TRUE", id="inside a comparison"),
+        pytest.param(
+            f"SELECT * FROM orders WHERE id BETWEEN 1 AND id OR (id IN ({NUMBERS})) = TRUE", id="inside a comparison"
+        ),
         pytest.param(f"SELECT (id IN ({NUMBERS})) FROM orders", id="the name of a result column"),
         pytest.param(f"SELECT count(*) FILTER (WHERE id IN ({NUMBERS})) FROM orders", id="in a FILTER"),
-        pytest.param(f"SELECT (SELECT max(id) FROM customers c, orders o WHERE o.id IN ({NUMBERS})) FROM orders", id="in a subquery of the SELECT list"),
-        pytest.param(f"SELECT * FROM (SELECT id AS n FROM orders) x WHERE n IN ({NUMBERS})", id="a column of a derived table"),
+        pytest.param(
+            f"SELECT (SELECT max(id) FROM customers c, orders o WHERE o.id IN ({NUMBERS})) FROM orders",
+            id="in a subquery of the SELECT list",
+        ),
+        pytest.param(
+            f"SELECT * FROM (SELECT id AS n FROM orders) x WHERE n IN ({NUMBERS})", id="a column of a derived table"
+        ),
         pytest.param(f"INSERT INTO orders SELECT * FROM orders WHERE id IN ({NUMBERS})", id="an INSERT"),
     ],
 )
@@ -167,7 +199,9 @@ def test_explain_says_when_the_list_is_too_long(context: Any) -> None:
     pruning = context.explain(f"SELECT * FROM orders WHERE customer_id IN ({listed})").json["pruning"]
     assert pruning["tree"] == "orders: all"
     assert (
-        pruning["scans"][0]["reason"] == "3,000 combinations of (customer_id) exceed the limit of 2,168: ask for fewer keys, or SET combinations_per_partition"
+        pruning["scans"][0]["reason"]
+        == "3,000 combinations of (customer_id) exceed the limit of 2,168: ask for fewer keys, or SET"
+        " combinations_per_partition"
     )
 
 

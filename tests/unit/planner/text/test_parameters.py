@@ -22,7 +22,12 @@ def read(sql: str) -> Parameters:
         ("SELECT ?1", ParameterStyle.NUMBERED, 1, ()),
         ("SELECT $1,$2,$1", ParameterStyle.NUMBERED, 2, ()),
         ("SELECT $low,$high", ParameterStyle.NAMED, 2, ("low", "high")),
-        ("SELECT '$1' || $1,$2 || $$a $1,$2 b$$ || $x$ $3 $x$ || E'\\'$4', \"$5\" -- $6\n /* $7 */", ParameterStyle.NUMBERED, 2, ()),
+        (
+            "SELECT '$1' || $1,$2 || $$a $1,$2 b$$ || $x$ $3 $x$ || E'\\'$4', \"$5\" -- $6\n /* $7 */",
+            ParameterStyle.NUMBERED,
+            2,
+            (),
+        ),
         ("SELECT $low, $high, $low", ParameterStyle.NAMED, 2, ("low", "high")),
         ("SELECT '?', \"?\", $$?$$ -- ?\n /* ? */", ParameterStyle.NONE, 0, ()),
     ],
@@ -78,7 +83,9 @@ def test_wrong_values_are_refused(sql: str, params: Any, message: str) -> None:
         pytest.param("SELECT $0", ParameterError, "numbered $1", 8, id="zero"),
         pytest.param("SELECT $99999", ParameterError, "numbered $1", 8, id="too high"),
         pytest.param("SELECT $ 1", SqlSyntaxError, "is no parameter", 8, id="apart"),
-        pytest.param("SELECT @x", NotSupportedError, "the operator @ is not supported: write abs(...)", 8, id="an operator"),
+        pytest.param(
+            "SELECT @x", NotSupportedError, "the operator @ is not supported: write abs(...)", 8, id="an operator"
+        ),
     ],
 )
 def test_bad_parameters_are_shown(sql: str, kind: type[Exception], message: str, column: int) -> None:

@@ -5,7 +5,13 @@ from typing import Any
 import pytest
 
 from secateur.planner.text.dialect import parse_query, to_sql, tokenize
-from secateur.planner.text.parser_cross_check import DuckDBParse, expressions_in, expressions_query, read_statement, read_statements
+from secateur.planner.text.parser_cross_check import (
+    DuckDBParse,
+    expressions_in,
+    expressions_query,
+    read_statement,
+    read_statements,
+)
 
 
 def read(sql: str) -> DuckDBParse:
@@ -15,7 +21,10 @@ def read(sql: str) -> DuckDBParse:
 
 
 def test_conjuncts_are_those_of_clauses_that_filter_and_of_joins() -> None:
-    reading = read("SELECT 1 FROM a JOIN b ON a.x = b.x AND a.y = 1 LEFT JOIN c ON c.z = 2 WHERE (a.w = 3 AND NOT b.v) AND (a.u = 4 OR b.t = 5)")
+    reading = read(
+        "SELECT 1 FROM a JOIN b ON a.x = b.x AND a.y = 1 LEFT JOIN c ON c.z = 2 WHERE (a.w = 3 AND NOT b.v) AND (a.u ="
+        " 4 OR b.t = 5)"
+    )
     expressions = ["a.x = b.x", "a.y = 1", "a.w = 3", "NOT b.v", "a.u = 4 OR b.t = 5", "c.z = 2", "a.u = 4"]
     forms = expressions_in(read_statement(expressions_query(expressions)), len(expressions))
     assert [form in reading.conjuncts() for form in forms] == [True, True, True, True, True, True, False]
@@ -28,18 +37,42 @@ def test_expressions_that_do_not_parse_are_not_confirmed() -> None:
 @pytest.mark.parametrize(
     "sql",
     [
-        "SELECT a.b, count(*), sum(DISTINCT x) FILTER (WHERE y > 1), upper(c) || 'it''s', -1, 1.50, 1e5, NULL, TRUE FROM s0 AS a",
-        "SELECT x FROM s0 WHERE x = 1 OR NOT (y < 2 AND z IS NOT NULL) OR x NOT LIKE 'a%' OR x NOT ILIKE 'b' OR x NOT BETWEEN 1 AND 2",
-        "SELECT CASE WHEN a = 1 THEN 'x' ELSE 'y' END, CAST(a AS TEXT), a::INT, DATE '2024-01-01', INTERVAL '1' DAY FROM s0 GROUP BY ALL ORDER BY ALL",
-        "SELECT date_trunc('month', d), bit_xor(x), strftime(d, '%Y'), string_agg(x, ',' ORDER BY y), list_filter(l, lambda e : e > 1) FROM s0",
-        "SELECT x BETWEEN 1 AND 2, x NOT IN (1, 2), x LIKE 'a%', x ILIKE 'a', x IS NOT DISTINCT FROM y, x % 2, x // 2 FROM s0",
+        (
+            "SELECT a.b, count(*), sum(DISTINCT x) FILTER (WHERE y > 1), upper(c) || 'it''s', -1, 1.50, 1e5, NULL, TRUE"
+            " FROM s0 AS a"
+        ),
+        (
+            "SELECT x FROM s0 WHERE x = 1 OR NOT (y < 2 AND z IS NOT NULL) OR x NOT LIKE 'a%' OR x NOT ILIKE 'b' OR x"
+            " NOT BETWEEN 1 AND 2"
+        ),
+        (
+            "SELECT CASE WHEN a = 1 THEN 'x' ELSE 'y' END, CAST(a AS TEXT), a::INT, DATE '2024-01-01', INTERVAL '1' DAY"
+            " FROM s0 GROUP BY ALL ORDER BY ALL"
+        ),
+        (
+            "SELECT date_trunc('month', d), bit_xor(x), strftime(d, '%Y'), string_agg(x, ',' ORDER BY y),"
+            " list_filter(l, lambda e : e > 1) FROM s0"
+        ),
+        (
+            "SELECT x BETWEEN 1 AND 2, x NOT IN (1, 2), x LIKE 'a%', x ILIKE 'a', x IS NOT DISTINCT FROM y, x % 2, x //"
+            " 2 FROM s0"
+        ),
         "SELECT x FROM s0 WHERE x = X'00ff' ORDER BY x DESC NULLS FIRST LIMIT $1",
-        "SELECT DISTINCT ON (x) x FROM s0 JOIN s1 USING (k) LEFT JOIN s2 ON s0.a = s2.a QUALIFY row_number() OVER (PARTITION BY x ORDER BY y) = 1",
+        (
+            "SELECT DISTINCT ON (x) x FROM s0 JOIN s1 USING (k) LEFT JOIN s2 ON s0.a = s2.a QUALIFY row_number() OVER"
+            " (PARTITION BY x ORDER BY y) = 1"
+        ),
         "WITH w AS (SELECT 1 AS a) SELECT * FROM w WHERE a IN (SELECT b FROM s1) UNION ALL SELECT 2",
         "WITH w(a, b) AS (VALUES (1, 'x'), (2, NULL)) SELECT * FROM w",
         "SELECT string_agg(DISTINCT s, ',' ORDER BY s), percentile_cont(0.5) WITHIN GROUP (ORDER BY c DESC) FROM s0",
-        "SELECT last_value(c IGNORE NULLS) OVER (ORDER BY a DESC NULLS LAST), lag(c, 1 IGNORE NULLS) OVER w FROM s0 WINDOW w AS (ORDER BY a)",
-        "SELECT a ^ 2 * b ** 3, if(a, b, c), position('a' IN s), EXTRACT(EPOCH FROM d), .5, 1_000, s::VARCHAR(10), j -> 'x', j ->> '$.y' FROM s0",
+        (
+            "SELECT last_value(c IGNORE NULLS) OVER (ORDER BY a DESC NULLS LAST), lag(c, 1 IGNORE NULLS) OVER w FROM s0"
+            " WINDOW w AS (ORDER BY a)"
+        ),
+        (
+            "SELECT a ^ 2 * b ** 3, if(a, b, c), position('a' IN s), EXTRACT(EPOCH FROM d), .5, 1_000, s::VARCHAR(10),"
+            " j -> 'x', j ->> '$.y' FROM s0"
+        ),
         "SELECT current_timestamp, CURRENT_DATE, localtimestamp FROM s0",
         "SELECT * FROM s0, unnest([1, 2]) AS u(x), range(3) AS g(y) CROSS JOIN unnest([3]) AS w(z)",
     ],
@@ -70,9 +103,18 @@ def test_readings_differ_where_meanings_do(one: str, other: str, *, same: bool) 
     [
         (
             "SELECT upper(a), a + 1 FROM t",
-            {"aggregates": set(), "has_windows": False, "has_subqueries": False, "is_repeatable": True, "depends_on_order": False},
+            {
+                "aggregates": set(),
+                "has_windows": False,
+                "has_subqueries": False,
+                "is_repeatable": True,
+                "depends_on_order": False,
+            },
         ),
-        ("SELECT count(*), list(a), my_own(a) FROM t", {"aggregates": {"count_star", "list", "my_own"}, "is_repeatable": False, "depends_on_order": True}),
+        (
+            "SELECT count(*), list(a), my_own(a) FROM t",
+            {"aggregates": {"count_star", "list", "my_own"}, "is_repeatable": False, "depends_on_order": True},
+        ),
         ("SELECT sum(a) OVER () FROM t", {"aggregates": set(), "has_windows": True, "depends_on_order": True}),
         ("SELECT a FROM t WHERE b IN (SELECT 1)", {"has_subqueries": True}),
         ("SELECT now()", {"is_repeatable": False}),

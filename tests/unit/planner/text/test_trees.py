@@ -11,7 +11,9 @@ from secateur.planner.text.trees import children_of, copied, tables_in
     "sql",
     [
         pytest.param(
-            "WITH c(a) AS (SELECT 1) SELECT a, count(*) FILTER (WHERE a > 1) OVER w FROM c AS x JOIN t USING (a) WINDOW w AS (ORDER BY a)", id="SELECT"
+            "WITH c(a) AS (SELECT 1) SELECT a, count(*) FILTER (WHERE a > 1) OVER w FROM c AS x JOIN t USING (a) WINDOW"
+            " w AS (ORDER BY a)",
+            id="SELECT",
         ),
         pytest.param("(SELECT 1) UNION ALL (VALUES (1), (2)) ORDER BY 1 LIMIT 3", id="set operation"),
         pytest.param("SELECT /* why */ [1, 2], {'a': 1}, CAST(x AS DECIMAL(8, 2)) FROM t", id="values and a comment"),
@@ -27,8 +29,15 @@ def test_a_copy_is_equal_and_apart(sql: str) -> None:
     nodes, copies = list(tree.walk()), list(copy.walk())
     assert {id(node) for node in nodes}.isdisjoint(map(id, copies))
     for node, twin in zip(nodes, copies, strict=True):
-        assert (twin.meta, twin.comments or [], twin.arg_key, twin.index) == (node.meta, node.comments or [], node.arg_key, node.index)
-        assert twin.parent is (None if node.parent is None else copies[[id(other) for other in nodes].index(id(node.parent))])
+        assert (twin.meta, twin.comments or [], twin.arg_key, twin.index) == (
+            node.meta,
+            node.comments or [],
+            node.arg_key,
+            node.index,
+        )
+        assert twin.parent is (
+            None if node.parent is None else copies[[id(other) for other in nodes].index(id(node.parent))]
+        )
     copies[0].meta["mark"] = None
     assert nodes[0].meta["mark"] == id(nodes[0])
 
@@ -49,7 +58,10 @@ def test_a_tree_of_any_depth() -> None:
 
 
 def test_ways_through_a_tree_are_those_of_the_library() -> None:
-    sql = "WITH c AS (SELECT x.a FROM t AS x) SELECT (SELECT max(b) FROM u WHERE u.a = c.a) FROM c JOIN (v JOIN w USING (a)) USING (a) WHERE EXISTS (FROM y)"
+    sql = (
+        "WITH c AS (SELECT x.a FROM t AS x) SELECT (SELECT max(b) FROM u WHERE u.a = c.a) FROM c JOIN (v JOIN w USING"
+        " (a)) USING (a) WHERE EXISTS (FROM y)"
+    )
     tree = parse_query(sql, tokenize(sql))
     assert [table.name for table in tables_in(tree)] == [table.name for table in tree.find_all(exp.Table)]
     assert all(children_of(node) == list(node.iter_expressions()) for node in tree.walk())

@@ -11,7 +11,10 @@ from secateur.planner.views.view import ViewRead
 
 
 def test_a_view_remembers_its_query_and_what_it_reads(context: Any) -> None:
-    made = context.prepare('CREATE VIEW "Big" (who) AS SELECT customer_id, count(*) FROM orders WHERE amount > 3 GROUP BY ALL -- by customer')
+    made = context.prepare(
+        'CREATE VIEW "Big" (who) AS SELECT customer_id, count(*) FROM orders WHERE amount > 3 GROUP BY ALL -- by'
+        " customer"
+    )
     assert isinstance(made, CreateView)
     view = made.view
     assert (view.name, view.view_id, view.renamed) == ("Big", 0, ("who",))
@@ -24,7 +27,10 @@ def test_a_view_remembers_its_query_and_what_it_reads(context: Any) -> None:
 
 @pytest.mark.parametrize(
     ("sql", "or_replace", "if_not_exists"),
-    [("CREATE OR REPLACE VIEW v AS FROM orders", True, False), ("create view if not exists main.v as from orders", False, True)],
+    [
+        ("CREATE OR REPLACE VIEW v AS FROM orders", True, False),
+        ("create view if not exists main.v as from orders", False, True),
+    ],
 )
 def test_what_happens_to_a_view_of_that_name(context: Any, sql: str, or_replace: bool, if_not_exists: bool) -> None:
     made = context.prepare(sql)
