@@ -44,7 +44,7 @@ def texts_of(statement: Statement) -> str:
         case _:
             returning = getattr(statement, "returning", None)
             behind = [] if returning is None else ["returning:", *_plan_texts(returning.plan)]
-            said = [str(getattr(statement, name).name) for name in ("kind", "meeting") if hasattr(statement, name)]
+            said = [str(getattr(statement, name).name) for name in ("kind", "duplicate_match") if hasattr(statement, name)]
             return "\n".join(
                 [
                     f"{type(statement).__name__} {' '.join(said)}".rstrip() + ":",

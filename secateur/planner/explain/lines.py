@@ -55,8 +55,10 @@ def _scan_text(fact: ScanExplanation) -> list[str]:
         kept = f"all {total} partitions" if fact.known else f"of {total} partitions those of the parameters"
         return [f"scan {name}: {kept}", f"  because {fact.reason}", *_key_bounds_text(fact.keys)]
     lines = [
-        f"scan {name}: {len(fact.partitions)} of {total}"
-        f" partitions{listed([f'p{partition}' for partition in fact.partitions])}"
+        (
+            f"scan {name}: {len(fact.partitions)} of {total}"
+            f" partitions{listed([f'p{partition}' for partition in fact.partitions])}"
+        )
     ]
     if fact.key_values:
         lines.append(

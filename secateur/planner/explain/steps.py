@@ -57,8 +57,10 @@ class ExplainedStep:
             []
             if self.estimate is None
             else [
-                f"  keys of joins: about {self.estimate:,} expected, with more than {self.values_max:,} it runs"
-                " undivided"
+                (
+                    f"  keys of joins: about {self.estimate:,} expected, with more than {self.values_max:,} it runs"
+                    " undivided"
+                )
             ]
         )
         explained = self.text.partition("\ndag:")[0].splitlines()
