@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from secateur.cluster.cluster import Cluster, MemberInfo, start
-from secateur.cluster.settings import ClusterSettings
+from secateur.cluster.settings import DEFAULTS, ClusterSettings
 
-__all__ = ["Cluster", "ClusterSettings", "MemberInfo", "start"]
+__all__ = ["DEFAULTS", "Cluster", "ClusterSettings", "MemberInfo", "start"]

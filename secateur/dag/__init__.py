@@ -1,12 +1,22 @@
 """The description of a job: vertices, edges, and the contract of the processors inside. Pure values, no I/O."""
 
+from __future__ import annotations
+
 from secateur.dag.dag import DAG, FrozenDAG
 from secateur.dag.edge import Edge, EdgeConfig, between, from_
 from secateur.dag.job_config import JobConfig, OnMemberLost
-from secateur.dag.parameter import Param
+from secateur.dag.parameter import Param, bind_value
 from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Spread, Unrestricted
 from secateur.dag.processor import Emitter, Offload, Outbox, Processor, ProcessorContext
-from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SupplierContext
+from secateur.dag.supplier import (
+    FactorySupplier,
+    MetaContext,
+    ProcessorMetaSupplier,
+    ProcessorSupplier,
+    ReplicatedMetaSupplier,
+    SupplierContext,
+    meta_supplier_of,
+)
 from secateur.dag.total_parallelism_one import force_total_parallelism_one, lazy_total_parallelism_one
 from secateur.dag.vertex import Vertex
 
@@ -16,6 +26,7 @@ __all__ = [
     "Edge",
     "EdgeConfig",
     "Emitter",
+    "FactorySupplier",
     "FrozenDAG",
     "JobConfig",
     "MetaContext",
@@ -31,12 +42,15 @@ __all__ = [
     "ProcessorContext",
     "ProcessorMetaSupplier",
     "ProcessorSupplier",
+    "ReplicatedMetaSupplier",
     "Spread",
     "SupplierContext",
     "Unrestricted",
     "Vertex",
     "between",
+    "bind_value",
     "force_total_parallelism_one",
     "from_",
     "lazy_total_parallelism_one",
+    "meta_supplier_of",
 ]

@@ -2,3 +2,14 @@
 
 Import from the modules; nothing is loaded here, so that reading a plan stays cheap.
 """
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "failure": ["lost_member"],
+    "scheduler": ["Scheduler"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

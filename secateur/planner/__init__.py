@@ -1,1 +1,36 @@
 """planner."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "plan_settings": ["PlanSettings"],
+    "planner": ["Planner"],
+    "select": ["BoundSelect"],
+    "statement": [
+        "AlterTable",
+        "ChangeKind",
+        "ChangeStatement",
+        "CopyFrom",
+        "CopyTo",
+        "CreateIndex",
+        "CreateTable",
+        "CreateTableAs",
+        "CreateView",
+        "DropIndex",
+        "DropTable",
+        "DropView",
+        "ExplainFormat",
+        "ExplainStatement",
+        "InsertMode",
+        "InsertRows",
+        "InsertSelect",
+        "Materialized",
+        "SelectStatement",
+        "SetOption",
+        "SubqueryUse",
+    ],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

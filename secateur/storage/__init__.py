@@ -10,3 +10,27 @@ is :mod:`~secateur.storage.sorted_rows` plus a :mod:`~secateur.storage.delta`, a
 Arrow schema, one chunk a column, is sorted by primary key, holds every key once, and keeps no memory alive but its own.
 Publication of a prepared load cannot fail.
 """
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "block": ["BLOCK_BYTES_MIN", "into_block", "message_bytes"],
+    "change": ["ChangeCount", "ChangeOperation", "DuplicateKeys", "MIXED", "MixedAttempt", "load_mode"],
+    "gather": ["concatenate", "single_array"],
+    "key_column": ["KeyColumn"],
+    "key_order": ["KeyOrder"],
+    "key_windows": ["KeyWindows"],
+    "layout": ["TableLayout"],
+    "load_registry": ["LoadInfo"],
+    "member_store": ["DataVersion", "MemberStore", "TableStats"],
+    "merge": ["common_row", "new_rows", "sort_rows"],
+    "partition": ["Partition"],
+    "read_versions": ["ReadVersions"],
+    "snapshot": ["PartitionSnapshot"],
+    "sorted_rows": ["SortedRows"],
+    "table_summary": ["TableSummary", "summarize", "total"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

@@ -4,17 +4,18 @@ calling sides.
 
 from __future__ import annotations
 
-from secateur.wire.arrow_ipc import decode_table, decode_tables, encode_table
+from secateur.wire.arrow_ipc import decode_schema, decode_table, decode_tables, encode_table
 from secateur.wire.call_control import CallControl
 from secateur.wire.channel import Channel
 from secateur.wire.connection import Handler
-from secateur.wire.frames import PROTOCOL_VERSION, FrameKind, Payload
-from secateur.wire.handshake import ClusterIdentity
+from secateur.wire.frame_receiver import FrameReceiver
+from secateur.wire.frames import PROTOCOL_VERSION, Frame, FrameDecoder, FrameKind, Payload, encode_frame
+from secateur.wire.handshake import ClusterIdentity, Hello
 from secateur.wire.limits import Limits
 from secateur.wire.messages import Answer, PeerInfo, Reply, Request, Role
 from secateur.wire.peer import Peer
 from secateur.wire.server import FrameServer
-from secateur.wire.short_table import ShortTable
+from secateur.wire.short_table import ShortTable, is_short, shorten, travels_short
 from secateur.wire.values import pack, unpack
 
 __all__ = [
@@ -23,9 +24,13 @@ __all__ = [
     "CallControl",
     "Channel",
     "ClusterIdentity",
+    "Frame",
+    "FrameDecoder",
     "FrameKind",
+    "FrameReceiver",
     "FrameServer",
     "Handler",
+    "Hello",
     "Limits",
     "Payload",
     "Peer",
@@ -34,9 +39,14 @@ __all__ = [
     "Request",
     "Role",
     "ShortTable",
+    "decode_schema",
     "decode_table",
     "decode_tables",
+    "encode_frame",
     "encode_table",
+    "is_short",
     "pack",
+    "shorten",
+    "travels_short",
     "unpack",
 ]

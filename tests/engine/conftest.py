@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import small_jobs
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables import TableDef
 
 T = TypeVar("T")
 Run = Callable[[Awaitable[T]], T]

@@ -7,13 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from secateur.connectors.collect import collect
-from secateur.connectors.table import table_source
+from secateur.connectors import collect, table_source
 from secateur.dag import (
     DAG,
     Edge,
     EdgeConfig,
     Emitter,
+    FactorySupplier,
     OnMembers,
     Placement,
     Processor,
@@ -21,12 +21,10 @@ from secateur.dag import (
     ProcessorSupplier,
     between,
 )
-from secateur.dag.supplier import FactorySupplier
 from secateur.engine.processors import filter_rows
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.scheme import HashComponent
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import parse_type, type_of_arrow
+from secateur.partitioning.schemes import HashComponent, build_scheme
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.types import parse_type, type_of_arrow
 
 
 def orders_table() -> TableDef:

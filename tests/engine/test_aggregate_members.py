@@ -14,7 +14,7 @@ import pytest
 from secateur.connectors import batch_source, collect, table_source
 from secateur.dag import DAG, between
 from secateur.engine.processors import gathering
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables import TableDef
 from secateur.processors import (
     AggregateOperation,
     accumulate,

@@ -8,11 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from secateur.connectors.batches import batch_source
-from secateur.connectors.collect import collect
+from secateur.connectors import batch_source, collect
 from secateur.dag import DAG, Edge, between
 from secateur.engine.processors import map_batches
-from secateur.testing.local_cluster import LocalCluster
+from secateur.testing import LocalCluster
 from small_jobs import Numbers, Place, pipeline
 
 RunTest = Callable[[Any], Any]

@@ -15,7 +15,8 @@ from secateur.dag import DAG, EdgeConfig, JobConfig, Processor, between
 from secateur.engine.processors import map_batches
 from secateur.engine.runtime.services import EngineLimits
 from secateur.errors import LimitExceededError
-from secateur.testing.local_cluster import LocalCluster, until
+from secateur.testing import LocalCluster
+from secateur.testing.local_cluster import until
 from small_jobs import Forever, Numbers, Place, pipeline
 
 RunTest = Callable[[Any], Any]

@@ -13,7 +13,7 @@ import pytest
 from secateur.connectors import batch_source, collect, table_source
 from secateur.dag import DAG, between, from_
 from secateur.engine.processors import hash_join as hash_join_module
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables import TableDef
 from secateur.processors import hash_join
 from secateur.testing import LocalCluster
 from secateur.testing.same_rows import difference

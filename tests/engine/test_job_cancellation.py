@@ -13,7 +13,8 @@ import pytest
 from secateur.dag import DAG, JobConfig, Processor, ProcessorSupplier
 from secateur.engine.runtime.services import EngineLimits
 from secateur.errors import DeadlineError, JobCancelledError, MemberLostError, TopologyChangedError
-from secateur.testing.local_cluster import LocalCluster, until
+from secateur.testing import LocalCluster
+from secateur.testing.local_cluster import until
 from small_jobs import Forever, Numbers, Place, pipeline
 
 RunTest = Callable[[Any], Any]

@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.connectors.collect import collect
-from secateur.connectors.table import table_source
+from secateur.connectors import collect, table_source
 from secateur.dag import DAG, JobConfig, Processor, ProcessorSupplier, between
 from secateur.engine.runtime.services import EngineLimits
 from secateur.errors import (
@@ -23,8 +22,9 @@ from secateur.errors import (
     TopologyChangedError,
     UnknownTableError,
 )
-from secateur.partitioning.tables.table import TableDef
-from secateur.testing.local_cluster import LocalCluster, until
+from secateur.partitioning.tables import TableDef
+from secateur.testing import LocalCluster
+from secateur.testing.local_cluster import until
 from small_jobs import Forever, Numbers, Place, pipeline, read_by_key
 
 RunTest = Callable[[Any], Any]

@@ -9,13 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.connectors.collect import collect
-from secateur.connectors.table import table_source
+from secateur.connectors import collect, table_source
 from secateur.dag import DAG, JobConfig, Param, between
 from secateur.engine.processors import map_batches
 from secateur.engine.runtime.services import EngineLimits
-from secateur.partitioning.tables.table import TableDef
-from secateur.testing.local_cluster import LocalCluster
+from secateur.partitioning.tables import TableDef
+from secateur.testing import LocalCluster
 from small_jobs import read_by_key
 
 RunTest = Callable[[Any], Any]

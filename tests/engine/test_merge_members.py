@@ -9,22 +9,20 @@ import pytest
 
 from secateur.connectors import table_source
 from secateur.dag import DAG, JobConfig, between, from_
-from secateur.engine.kernels.fragment import Fragment
+from secateur.engine.kernels import Fragment
+from secateur.engine.processors import ResultSink, SortKey, desc
 from secateur.engine.processors.merge_members import MergeMembers
-from secateur.engine.processors.result_sink import ResultSink
-from secateur.engine.processors.sort_key import SortKey, desc
-from secateur.engine.runtime.result_queue import ResultQueue
+from secateur.engine.runtime import ResultQueue
+from secateur.engine.sql import QueryStage, ScanPlan, SelectPlan, Strategy
 from secateur.engine.sql.row_stream import JobRowStream
 from secateur.engine.sql.select_job import select_dag
-from secateur.engine.sql.select_plan import ScanPlan, SelectPlan, Strategy
-from secateur.engine.sql.stage import QueryStage
 from secateur.errors import DagError
-from secateur.partitioning.pruning.nodes import All
-from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme, RangeComponent, RangePartition
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import parse_type
-from secateur.testing.local_cluster import LocalCluster, until
+from secateur.partitioning.pruning import All, PartitionTree
+from secateur.partitioning.schemes import HashComponent, PartitionScheme, RangeComponent, RangePartition
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.types import parse_type
+from secateur.testing import LocalCluster
+from secateur.testing.local_cluster import until
 
 BIGINT = parse_type("BIGINT")
 COUNT = 1_500_000

@@ -7,10 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from secateur.connectors.collect import collect
+from secateur.connectors import collect
 from secateur.dag import DAG, EdgeConfig, JobConfig, Processor, between
-from secateur.engine.runtime.metrics import InputMetrics, OutputMetrics, TaskletMetrics, VertexMetrics
-from secateur.testing.local_cluster import LocalCluster, until
+from secateur.engine.runtime import InputMetrics, OutputMetrics, TaskletMetrics, VertexMetrics
+from secateur.testing import LocalCluster
+from secateur.testing.local_cluster import until
 
 RunTest = Callable[[Any], Any]
 BATCH = pa.record_batch({"x": pa.array(range(10), pa.int64())})

@@ -14,8 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.connectors.batches import batch_source
-from secateur.connectors.collect import collect
+from secateur.connectors import batch_source, collect
 from secateur.dag import (
     DAG,
     EdgeConfig,
@@ -30,7 +29,8 @@ from secateur.dag import (
     from_,
 )
 from secateur.errors import DagError, JobCancelledError, JobFailedError
-from secateur.testing.local_cluster import LocalCluster, until
+from secateur.testing import LocalCluster
+from secateur.testing.local_cluster import until
 
 RunTest = Callable[[Any], Any]
 

@@ -14,11 +14,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.connectors.collect import collect
+from secateur.connectors import collect
 from secateur.dag import DAG, Edge, EdgeConfig, Emitter, JobConfig, Processor, from_
 from secateur.engine.runtime.services import EngineLimits
 from secateur.errors import Error
-from secateur.testing.local_cluster import LocalCluster, until
+from secateur.testing import LocalCluster
+from secateur.testing.local_cluster import until
 
 RunTest = Callable[[Any], Any]
 

@@ -10,20 +10,20 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.fragment import Fragment
-from secateur.engine.processors.row_limit import LimitedRows, RowLimit
-from secateur.engine.runtime.result_queue import ResultQueue
+from secateur.engine.kernels import Fragment
+from secateur.engine.processors import RowLimit
+from secateur.engine.processors.row_limit import LimitedRows
+from secateur.engine.runtime import ResultQueue
+from secateur.engine.sql import QueryStage, ScanPlan, SelectPlan, Strategy
 from secateur.engine.sql.row_stream import JobRowStream
 from secateur.engine.sql.select_job import select_dag
-from secateur.engine.sql.select_plan import ScanPlan, SelectPlan, Strategy
-from secateur.engine.sql.stage import QueryStage
 from secateur.errors import DataError, JobCancelledError
-from secateur.partitioning.pruning.nodes import All
-from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import parse_type
-from secateur.testing.local_cluster import LocalCluster, until
+from secateur.partitioning.pruning import All, PartitionTree
+from secateur.partitioning.schemes import HashComponent, PartitionScheme
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.types import parse_type
+from secateur.testing import LocalCluster
+from secateur.testing.local_cluster import until
 
 BIGINT = parse_type("BIGINT")
 SCHEME = PartitionScheme((HashComponent(("a",), 9),), None, (("a", BIGINT),))

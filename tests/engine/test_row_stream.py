@@ -13,17 +13,17 @@ import pytest
 
 from secateur.connectors import table_source
 from secateur.dag import DAG, EdgeConfig, JobConfig, between
-from secateur.engine.kernels.chunked_result import CompleteResult, StreamedResult
-from secateur.engine.kernels.duckdb.cancellation import Cancellation
-from secateur.engine.processors.result_sink import ResultSink
-from secateur.engine.runtime.result_queue import ResultQueue
+from secateur.engine.kernels import CompleteResult, StreamedResult
+from secateur.engine.kernels.duckdb import Cancellation
+from secateur.engine.processors import ResultSink
+from secateur.engine.runtime import ResultQueue
 from secateur.engine.sql.row_stream import FragmentRowStream, JobRowStream, LocalRowStream, RowStream
 from secateur.errors import DataError, JobCancelledError, MemberLostError
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.scheme import HashComponent
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import parse_type
-from secateur.testing.local_cluster import LocalCluster, until
+from secateur.partitioning.schemes import HashComponent, build_scheme
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.types import parse_type
+from secateur.testing import LocalCluster
+from secateur.testing.local_cluster import until
 
 ROWS = pa.table({"a": list(range(3_000_000))})
 

@@ -16,7 +16,8 @@ import pytest
 
 from secateur.dag import JobConfig, MetaContext, Processor, ProcessorSupplier
 from secateur.errors import DagError, InterfaceError, ProtocolError
-from secateur.testing.local_cluster import LocalCluster, until
+from secateur.testing import LocalCluster
+from secateur.testing.local_cluster import until
 from small_jobs import Forever, Numbers, Place, pipeline
 
 RunTest = Callable[[Any], Any]

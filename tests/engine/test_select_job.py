@@ -13,20 +13,16 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.fragment import Fragment
+from secateur.engine.kernels import Fragment
 from secateur.engine.runtime.services import EngineLimits
-from secateur.engine.sql.key_search import DirectSearch, KeyOperand, KeySearch
+from secateur.engine.sql import DirectSearch, KeyOperand, KeySearch, QueryStage, ScanPlan, SelectPlan, Strategy
 from secateur.engine.sql.select_job import describe_select, select_dag
-from secateur.engine.sql.select_plan import ScanPlan, SelectPlan, Strategy
-from secateur.engine.sql.stage import QueryStage
 from secateur.errors import DataChangedError, DataError, TopologyChangedError
-from secateur.partitioning.pruning.nodes import All
-from secateur.partitioning.pruning.operand import Parameter
-from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import parse_type
-from secateur.testing.local_cluster import LocalCluster
+from secateur.partitioning.pruning import All, Parameter, PartitionTree
+from secateur.partitioning.schemes import build_scheme
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.types import parse_type
+from secateur.testing import LocalCluster
 
 RunTest = Callable[[Any], Any]
 

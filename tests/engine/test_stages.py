@@ -13,21 +13,17 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.fragment import Fragment
-from secateur.engine.runtime.result import JobResult
+from secateur.engine.kernels import Fragment
+from secateur.engine.runtime import JobResult
 from secateur.engine.runtime.services import EngineLimits
+from secateur.engine.sql import ExchangeKind, QueryStage, ScanPlan, SelectPlan, Strategy
 from secateur.engine.sql.select_job import describe_select, select_dag
-from secateur.engine.sql.select_plan import ScanPlan, SelectPlan, Strategy
-from secateur.engine.sql.stage import ExchangeKind, QueryStage
 from secateur.errors import DataError, DeadlineError, LimitExceededError
-from secateur.partitioning.pruning.nodes import All
-from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.components import RangeComponent, RangePartition
-from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import parse_type
-from secateur.testing.local_cluster import LocalCluster
+from secateur.partitioning.pruning import All, PartitionTree
+from secateur.partitioning.schemes import HashComponent, PartitionScheme, RangeComponent, RangePartition, build_scheme
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.types import parse_type
+from secateur.testing import LocalCluster
 
 RunTest = Callable[[Any], Any]
 

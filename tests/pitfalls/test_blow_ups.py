@@ -11,7 +11,7 @@ import pyarrow as pa
 
 import secateur
 from secateur.cluster import Cluster
-from secateur.planner.planner import Planner
+from secateur.planner import Planner
 from worlds import World
 
 

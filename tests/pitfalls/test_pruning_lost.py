@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.planner.statement import SelectStatement
+from secateur.planner import SelectStatement
 from worlds import World
 
 ORDERS = (

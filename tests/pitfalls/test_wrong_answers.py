@@ -16,7 +16,7 @@ import pytest
 
 import secateur
 from secateur.errors import Error
-from secateur.planner.statement import SelectStatement
+from secateur.planner import SelectStatement
 from worlds import World, check
 
 

@@ -11,9 +11,10 @@ from itertools import dropwhile
 import secateur
 from described_tables import DescribedTables
 from plan_files import Case, PlanFile
-from secateur.engine.sql.select_plan import SelectPlan
+from secateur.engine.sql import SelectPlan
 from secateur.errors import Error
-from secateur.planner.statement import Materialized, SelectStatement, Statement
+from secateur.planner import Materialized, SelectStatement
+from secateur.planner.statement import Statement
 
 
 def described_answer(tables: DescribedTables, case: Case) -> str:
@@ -44,7 +45,9 @@ def texts_of(statement: Statement) -> str:
         case _:
             returning = getattr(statement, "returning", None)
             behind = [] if returning is None else ["returning:", *_plan_texts(returning.plan)]
-            said = [str(getattr(statement, name).name) for name in ("kind", "duplicate_match") if hasattr(statement, name)]
+            said = [
+                str(getattr(statement, name).name) for name in ("kind", "duplicate_match") if hasattr(statement, name)
+            ]
             return "\n".join(
                 [
                     f"{type(statement).__name__} {' '.join(said)}".rstrip() + ":",

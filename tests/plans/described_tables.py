@@ -8,14 +8,12 @@ from types import MappingProxyType
 from typing import Any
 
 from secateur.errors import UnknownTableError
-from secateur.partitioning.tables.statistics import NO_STATISTICS, ColumnStatistics, StatisticsSnapshot, TableStatistics
-from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.affinity import assign
-from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
-from secateur.partitioning.types.column_type import TypeKind
+from secateur.partitioning.tables import NO_STATISTICS, ColumnStatistics, StatisticsSnapshot, TableDef, TableStatistics
+from secateur.partitioning.topology import MemberAddress, Ownership, Topology, assign
+from secateur.partitioning.types import TypeKind
+from secateur.planner import CreateIndex, CreateTable, CreateView, Planner, SelectStatement
 from secateur.planner.explain.explain import ExplainedStatement, explain
-from secateur.planner.planner import Planner
-from secateur.planner.statement import CreateIndex, CreateTable, CreateView, SelectStatement, Statement
+from secateur.planner.statement import Statement
 from secateur.planner.views.view import ViewDef
 
 MEMBERS = ("m1", "m2", "m3")

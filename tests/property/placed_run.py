@@ -23,7 +23,7 @@ import pytest
 
 import secateur
 from placed import EXCHANGES, Changes, Placeable, exchange_by, placed_world
-from secateur.engine.sql.select_plan import Strategy
+from secateur.engine.sql import Strategy
 from secateur.planner import gathered
 from secateur.planner.fragments.qualified import DIFFERS
 from worlds import World, depends_on_optimizer, examined_closely, sorted_rows

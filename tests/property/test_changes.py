@@ -17,7 +17,7 @@ import pytest
 import secateur
 from predicates import Predicates
 from secateur.cluster import Cluster
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables import TableDef
 from worlds import DAYS, INTEGERS, TEXTS, has_range, random_scheme, sorted_rows
 
 WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "8"))

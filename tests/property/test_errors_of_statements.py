@@ -12,7 +12,7 @@ import pytest
 
 import secateur
 from secateur.errors import Error, InternalError, JobFailedError, MemberLostError, ProtocolError
-from secateur.planner.binding.functions import VALUE_FUNCTIONS
+from secateur.planner.binding import VALUE_FUNCTIONS
 
 NEVER = (ProtocolError, JobFailedError, MemberLostError, InternalError)
 """What says that something is broken. Nothing is."""

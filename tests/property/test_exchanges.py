@@ -11,9 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from secateur.engine.sql.select_plan import Strategy
-from secateur.engine.sql.stage import ExchangeKind
-from secateur.partitioning.tables.table import TableDef
+from secateur.engine.sql import ExchangeKind, Strategy
+from secateur.partitioning.tables import TableDef
 from secateur.planner import gathered
 from secateur.planner.placement import search, semi_joins
 from worlds import World, check

@@ -13,13 +13,12 @@ from uuid import UUID
 import duckdb
 import pytest
 
-from secateur.partitioning.pruning.expression import UNKNOWN
-from secateur.partitioning.pruning.operand import Cast, Computed, operand_from_wire, operand_to_wire, resolve_operand
-from secateur.partitioning.types.column_type import SqlType, parse_type
+from secateur.partitioning.pruning import UNKNOWN, Cast, Computed
+from secateur.partitioning.pruning.operand import operand_from_wire, operand_to_wire, resolve_operand
+from secateur.partitioning.types import SqlType, parse_type
 from secateur.planner.predicates.constants import operand_of
-from secateur.planner.text.dialect import parse_query, tokenize
-from secateur.planner.text.parameters import read_parameters
-from secateur.wire.values import pack, unpack
+from secateur.planner.text import parse_query, read_parameters, tokenize
+from secateur.wire import pack, unpack
 
 WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "8"))
 EXPRESSIONS_PER_WORLD = 60

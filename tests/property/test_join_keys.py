@@ -14,7 +14,7 @@ import pytest
 
 from placed import EXCHANGES, Placeable, exchange_by, placed_world
 from relational import Relational, relational_world
-from secateur.planner.statement import SelectStatement, SubqueryUse
+from secateur.planner import SelectStatement, SubqueryUse
 from secateur.planner.steps import join_keys
 from worlds import World, examined_closely
 

@@ -22,15 +22,14 @@ import pyarrow as pa
 import pytest
 import sqlglot
 
+from secateur.engine.kernels import Fragment
+from secateur.engine.kernels.arrow import ArrowFragment
 from secateur.engine.kernels.arrow import aggregate as arrow_aggregate
 from secateur.engine.kernels.arrow import kernel as arrow_kernel
-from secateur.engine.kernels.arrow.fragment import ArrowFragment
-from secateur.engine.kernels.duckdb.kernel import DuckDBKernel
-from secateur.engine.kernels.fragment import Fragment
+from secateur.engine.kernels.duckdb import DuckDBKernel
 from secateur.errors import Error
-from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
-from secateur.partitioning.types.decimals import from_unscaled
-from secateur.planner.fragments.arrow_compiler import KernelDeclined, compile_arrow
+from secateur.partitioning.types import SqlType, TypeKind, from_unscaled, parse_type
+from secateur.planner.fragments import KernelDeclined, compile_arrow
 
 FACTOR = float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))
 STATEMENTS = int(120 * FACTOR)

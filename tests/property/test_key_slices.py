@@ -14,12 +14,11 @@ from unittest import mock
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.pruning.key_range import KeyBoundary, KeyRange, unite_ranges
-from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import parse_type
-from secateur.storage import snapshot
-from secateur.storage.member_store import MemberStore
+from secateur.partitioning.pruning import KeyBoundary, KeyRange, unite_ranges
+from secateur.partitioning.schemes import PartitionScheme
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.types import parse_type
+from secateur.storage import MemberStore, snapshot
 
 VALUES: dict[str, list[Any]] = {
     "TINYINT": [-128, -127, -1, 0, 1, 126, 127],

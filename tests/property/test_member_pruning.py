@@ -26,12 +26,11 @@ from secateur.dag import (
     lazy_total_parallelism_one,
 )
 from secateur.dag.edge import AllToOne, Distributed, DistributedTo, Local
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.scheme import HashComponent
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.topology.required_owners import coordinators
-from secateur.partitioning.types.column_type import parse_type
-from secateur.testing.local_cluster import LocalCluster
+from secateur.partitioning.schemes import HashComponent, build_scheme
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.topology import coordinators
+from secateur.partitioning.types import parse_type
+from secateur.testing import LocalCluster
 
 MEMBERS = ("m1", "m2", "m3", "m4")
 KEYS = 12

@@ -19,11 +19,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.components import HashComponent
-from secateur.partitioning.schemes.range_spec import RangeSpec, catch_all, single_value, split_at
-from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
+from secateur.partitioning.schemes import (
+    HashComponent,
+    PartitionScheme,
+    RangeSpec,
+    build_scheme,
+    catch_all,
+    single_value,
+    split_at,
+)
+from secateur.partitioning.types import SqlType, TypeKind, parse_type
 
 pytestmark = pytest.mark.spark
 

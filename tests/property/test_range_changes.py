@@ -22,12 +22,10 @@ import pytest
 from predicates import Predicates
 from secateur.cluster.member.ranges import check_catch_all, cuts_catch_all
 from secateur.errors import NoRangeError, SchemeError, TopologyChangedError
-from secateur.partitioning.schemes.range_changes import alter_ranges
-from secateur.partitioning.schemes.ranges_on_demand import with_cells
-from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.schemes import PartitionScheme, alter_ranges, with_cells
+from secateur.partitioning.tables import TableDef
 from secateur.partitioning.tables.split import split
-from secateur.partitioning.tables.table import TableDef
-from secateur.planner.statement import AlterTable
+from secateur.planner import AlterTable
 from worlds import DAYS, INTEGERS, TEXTS, World, check
 
 HISTORIES = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "8"))

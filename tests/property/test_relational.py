@@ -13,7 +13,7 @@ import random
 import pytest
 
 from relational import Relational, relational_world
-from secateur.planner.rewrites.rules import rule_names
+from secateur.planner.rewrites import rule_names
 from worlds import examined_closely
 
 WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "8"))

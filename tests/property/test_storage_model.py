@@ -15,14 +15,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from secateur.errors import DuplicateKeyError, LoadFailedError
-from secateur.partitioning.pruning.key_range import KeyBoundary, KeyPrefix, KeyRange, unite_ranges
-from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.pruning import KeyBoundary, KeyPrefix, KeyRange, unite_ranges
+from secateur.partitioning.schemes import PartitionScheme
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.types import parse_type
+from secateur.storage import MemberStore, PartitionSnapshot
 from secateur.storage import partition as partition_module
 from secateur.storage import snapshot as snapshot_module
-from secateur.storage.member_store import MemberStore
-from secateur.storage.snapshot import PartitionSnapshot
 
 Key = tuple[int, str]
 

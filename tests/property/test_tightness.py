@@ -26,10 +26,9 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.schemes.components import HashComponent, RangePartition
-from secateur.partitioning.tables.table import TableDef
-from secateur.planner.planner import Planner
-from secateur.planner.statement import CreateTable
+from secateur.partitioning.schemes import HashComponent, RangePartition
+from secateur.partitioning.tables import TableDef
+from secateur.planner import CreateTable, Planner
 from worlds import World, has_range
 
 WORLDS = int(os.environ.get("SECATEUR_TIGHTNESS_WORLDS", "16"))

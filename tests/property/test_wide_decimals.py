@@ -15,7 +15,7 @@ import duckdb
 import pytest
 
 import secateur
-from secateur.partitioning.types.decimals import from_unscaled
+from secateur.partitioning.types import from_unscaled
 
 PARTITIONINGS = ["HASH (k) PARTITIONS 7", "RANGE (k) SPLIT AT ({0}, {1}, {2})", "HASH (g) PARTITIONS 3"]
 TYPES = [(38, 0), (38, 2), (38, 37), (30, 15), (18, 6), (5, 2)]

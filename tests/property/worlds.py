@@ -19,20 +19,17 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.cluster.controller.statement_replies import bounded_depth
-from secateur.engine.kernels.fragment import run
-from secateur.engine.sql.select_plan import ScanPlan, SelectPlan
-from secateur.engine.sql.stage import ExchangeKind, stage_relation
+from secateur.engine.kernels import run
+from secateur.engine.sql import ExchangeKind, ScanPlan, SelectPlan
+from secateur.engine.sql.stage import stage_relation
 from secateur.errors import DatabaseError, DataError, UnknownTableError
+from secateur.partitioning.tables import NO_STATISTICS, ColumnStatistics, StatisticsSnapshot, TableDef, TableStatistics
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.split import split
-from secateur.partitioning.tables.statistics import NO_STATISTICS, ColumnStatistics, StatisticsSnapshot, TableStatistics
-from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.types.column_type import TypeKind
-from secateur.planner.planner import Planner
-from secateur.planner.statement import CreateTable, CreateView, Materialized, SelectStatement, SubqueryUse
+from secateur.partitioning.types import TypeKind
+from secateur.planner import CreateTable, CreateView, Materialized, Planner, SelectStatement, SubqueryUse
 from secateur.planner.views.view import ViewDef
-from secateur.storage import snapshot
-from secateur.storage.member_store import MemberStore
+from secateur.storage import MemberStore, snapshot
 from secateur.wire import pack, unpack
 
 __all__ = [

@@ -10,23 +10,26 @@ import pytest
 
 import secateur
 from secateur.cluster import Cluster
-from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
-from secateur.partitioning.pruning.nodes import (
+from secateur.partitioning.pruning import (
     All,
     AnyOf,
+    Box,
+    Choice,
+    Comparison,
+    Constraint,
     Everywhere,
     Keys,
     Node,
     Nothing,
+    Parameter,
+    ParameterComparison,
     Partitions,
+    PartitionTree,
     intersect,
     node_from_wire,
     node_to_wire,
     unite,
 )
-from secateur.partitioning.pruning.operand import Parameter
-from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.wire import pack, unpack
 from worlds import World, check
 

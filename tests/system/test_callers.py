@@ -13,7 +13,7 @@ import secateur
 from secateur.cluster import Cluster
 from secateur.cluster.callers import CONTROLLER_CALLERS, MEMBER_CALLERS, NOTICE_CALLERS
 from secateur.cluster.request_args import CONTROLLER_ARGS, MEMBER_ARGS
-from secateur.engine.exchange.messages import OPS
+from secateur.engine.exchange import OPS
 from secateur.errors import AuthenticationError
 from secateur.wire import Channel, Role
 

@@ -19,7 +19,7 @@ import secateur
 from secateur.cluster import Cluster
 from secateur.connectors import collect, table_source
 from secateur.dag import Processor
-from secateur.engine.processors.transform import map_batches
+from secateur.engine.processors import map_batches
 from secateur.errors import DeadlineError, JobCancelledError, JobFailedError, TopologyChangedError
 
 CANCEL_S = 0.2

@@ -12,7 +12,7 @@ from secateur.client import ResolvedPlan
 from secateur.cluster import Cluster
 from secateur.connectors import collect, generator_source, table_source
 from secateur.dag import Processor, ProcessorContext
-from secateur.engine.processors.transform import map_batches
+from secateur.engine.processors import map_batches
 from secateur.errors import DagError, UnknownTableError
 
 ROWS = pa.table({"user_id": [i % 50 for i in range(1000)], "event_id": list(range(1000))})

@@ -13,7 +13,7 @@ import secateur
 from secateur.cluster import Cluster
 from secateur.connectors import collect, function_sink, table_source
 from secateur.dag import Param, Processor, lazy_total_parallelism_one
-from secateur.engine.processors.transform import filter_rows, map_batches
+from secateur.engine.processors import filter_rows, map_batches
 from secateur.errors import DagError, DeadlineError, JobCancelledError, JobFailedError, SerializationError
 
 ROWS = pa.table(

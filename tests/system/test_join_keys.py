@@ -14,8 +14,7 @@ import pyarrow as pa
 import pytest
 
 import secateur
-from secateur.client.execution import materialize
-from secateur.client.execution.outcome import StepResult
+from secateur.client.execution import StepResult, materialize
 from secateur.cluster import Cluster
 from secateur.planner.steps import join_keys
 

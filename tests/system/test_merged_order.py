@@ -13,7 +13,7 @@ import pytest
 
 import secateur
 from secateur.client import Connection
-from secateur.engine.kernels.duckdb.kernel import default_kernel
+from secateur.engine.kernels.duckdb import default_kernel
 from secateur.planner import stages
 from secateur.planner.placement import place
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import secateur
-from secateur.client.execution.statement import SelectStatement
+from secateur.client.execution import SelectStatement
 from secateur.cluster import Cluster
 from secateur.wire import pack
 

@@ -11,7 +11,7 @@ import pytest
 import secateur
 from secateur.errors import PruningMismatchError
 from secateur.planner import stages
-from secateur.planner.fragments.partial_final import PartialFinal, split_select
+from secateur.planner.fragments import PartialFinal, split_select
 
 
 @pytest.fixture(scope="module")

@@ -1,1 +1,13 @@
 """PEP 249: connections, cursors, and results as Python values."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "parameters": ["ordered_values", "parameter_types", "plain_values"],
+    "rows": ["ResultColumn", "Rows"],
+    "streamed_rows": ["StreamedRows"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

@@ -1,1 +1,12 @@
 """Jobs from the client: submission, status, results, and the resolved plan as text or picture."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "job_status": ["JobStatus"],
+    "resolved_plan": ["EdgeTarget", "PlacedVertex", "ResolvedEdge", "ResolvedPlan", "ResolvedVertex"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

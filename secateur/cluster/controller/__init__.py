@@ -1,1 +1,40 @@
 """The controller: catalog, topology, planning, loads, and jobs on record."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "catalog": ["Catalog"],
+    "cluster_state": ["ClusterState"],
+    "holders": ["by_primary", "copies_of", "primaries_of", "served_by"],
+    "job_record": [
+        "AwaitAttemptEnd",
+        "CancelAttempt",
+        "Effect",
+        "FinishRecord",
+        "JobRecord",
+        "RESTARTS_MAX",
+        "StartAttempt",
+    ],
+    "job_registry": ["JobRegistry", "RegisteredJob"],
+    "loads": ["CoordinatedChange", "CoordinatedChangeResult", "LoadPublication", "LoadPublisher"],
+    "member_watch": ["MemberWatch"],
+    "membership": [
+        "CopyLost",
+        "MemberJoined",
+        "MemberLost",
+        "OwnersForgotten",
+        "RangesChanged",
+        "TableCreated",
+        "advance",
+        "group_after",
+        "group_of_new",
+    ],
+    "planning": ["PlanningThreads"],
+    "range_change": ["RangeChanger"],
+    "statistics_cache": ["StatisticsCache"],
+    "table_commands": ["TableCommands"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

@@ -1,1 +1,21 @@
 """A member: its partitions, statements, writes and their copies, loads, and jobs."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "change_registry": ["ChangeKey", "ChangeRegistry", "RecordedChange"],
+    "kept_results": ["KeptResults"],
+    "loads": ["MemberLoads"],
+    "open_results": ["GRANT_BYTES_MAX", "OpenResults", "granted"],
+    "ranges": ["MemberRanges", "RangeChanges"],
+    "read_state": ["check_state", "marks_of", "read_here"],
+    "replica": ["Replica", "ReplicaPhase", "ReplicatedChange"],
+    "replication": ["Replication"],
+    "statement_log": ["StatementLog"],
+    "table_directory": ["TableDirectory"],
+    "writes": ["MemberWrites"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

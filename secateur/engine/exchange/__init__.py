@@ -1,1 +1,35 @@
 """Rows between processors: inbox and outbox, edges, and the exchange between members with flow control."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "batches": ["batches_of", "bytes_of", "remember_bytes"],
+    "edge_writer": ["EdgeWriter", "LaneGroup", "partitioned_route"],
+    "exchange": ["ExchangeReceiver", "ExchangeSender", "RemoteLane", "SharedEncoder", "encode_batches"],
+    "inbox": ["Inbox"],
+    "key_routing": [
+        "ROUTING_PARTITIONS",
+        "can_route",
+        "routing_partition_of_name",
+        "routing_partitions",
+        "scheme_partitions",
+    ],
+    "messages": [
+        "Credit",
+        "ExchangeData",
+        "ExchangeSlice",
+        "JobCancel",
+        "JobDone",
+        "JobStart",
+        "Message",
+        "OPS",
+        "read_message",
+        "write_message",
+    ],
+    "outbox": ["DirectOutbox", "WaitingOutbox"],
+    "row_buffer": ["RowBuffer"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

@@ -1,1 +1,12 @@
 """From a DAG to what each member runs: member pruning and the resolved plan."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "partial_aggregation": ["with_partial_aggregation"],
+    "plan_builder": ["ExecutionPlan", "ExecutionPlanBuilder"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

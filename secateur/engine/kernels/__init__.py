@@ -3,3 +3,15 @@
 ``arrow`` where it can answer exactly, in microseconds; ``duckdb`` for the whole dialect, in about a millisecond.
 ``fragment.run`` picks.
 """
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "chunked_result": ["ChunkedResult", "CompleteResult", "StreamedResult"],
+    "fragment": ["Fragment", "KernelName", "open_with", "run", "run_with"],
+    "job_kernel": ["JobKernel"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

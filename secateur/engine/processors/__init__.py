@@ -1,7 +1,27 @@
 """Processors that ship with the engine."""
 
-from secateur.engine.processors.result_sink import ResultSink
-from secateur.engine.processors.transform import filter_rows, map_batches
-from secateur.engine.sql.fragment_stage import FragmentStageSupplier
+from __future__ import annotations
 
-__all__ = ["FragmentStageSupplier", "ResultSink", "filter_rows", "map_batches"]
+from secateur.exports import exports
+
+_FILES = {
+    "aggregates": [
+        "AggregateExpression",
+        "avg_of",
+        "count_distinct_of",
+        "count_of",
+        "count_rows",
+        "max_of",
+        "min_of",
+        "sum_of",
+    ],
+    "grouping": ["KernelGrouping"],
+    "kernel": ["Kernel"],
+    "result_sink": ["ResultSink"],
+    "row_limit": ["RowLimit"],
+    "sort_key": ["SortKey", "desc"],
+    "sorted_runs": ["RUN"],
+    "transform": ["filter_rows", "map_batches"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

@@ -1,1 +1,17 @@
 """Jobs on one member: tasklets and the scheduler's turns, from the start of a job to its result."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "early_messages": ["EarlyMessages"],
+    "elastic_threads": ["ElasticThreads"],
+    "job_state": ["AwaitCancelled", "CancelMember", "Effect", "FinishJob", "JobStateMachine"],
+    "metrics": ["InputMetrics", "OutputMetrics", "TaskletMetrics", "VertexMetrics"],
+    "result": ["JobResult", "ResultCollector"],
+    "result_queue": ["ResultQueue"],
+    "services": ["MemberServices"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

@@ -1,1 +1,19 @@
 """SQL on the engine: the plan of a SELECT as data, and its stages as vertices."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "fragment_stage": ["FragmentStageSupplier"],
+    "input_alias": ["InputAlias"],
+    "kernel_call": ["in_thread"],
+    "key_search": ["DirectSearch", "KeyEnd", "KeyOperand", "KeySearch"],
+    "member_scan": ["MemberScan"],
+    "row_changes": ["DuplicateMatchPolicy", "RowChanges"],
+    "row_pieces": ["PIECE_BYTES", "RowPieces"],
+    "select_plan": ["ScanPlan", "SelectPlan", "Strategy"],
+    "stage": ["ExchangeKind", "QueryStage"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

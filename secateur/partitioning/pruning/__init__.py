@@ -1,1 +1,58 @@
 """Partition pruning: from predicates to value domains, key ranges and the partition tree."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "comparison": ["Comparison", "compare"],
+    "comparison_target": [
+        "BARE",
+        "ComparisonTarget",
+        "RowField",
+        "ShiftedColumn",
+        "TruncatedColumn",
+        "WidenedColumn",
+        "allowed",
+        "comparison_target_from_wire",
+        "comparison_target_to_wire",
+    ],
+    "condition": ["Box", "Choice", "Constraint", "ParameterComparison", "UNCONSTRAINED"],
+    "discrete": ["close_spans", "enumerate_points"],
+    "domain": ["Domain", "EVERYTHING", "NOTHING", "Span", "points", "within"],
+    "expression": ["ParameterFunction", "UNKNOWN"],
+    "key_bounds": ["KeyBounds", "RANGES_MAX", "key_ranges"],
+    "key_range": [
+        "EVERY_KEY",
+        "IndexSlice",
+        "KeyBoundary",
+        "KeyPrefix",
+        "KeyRange",
+        "KeyRanges",
+        "KeySlice",
+        "intersect_ranges",
+        "key_slice_from_wire",
+        "key_slice_to_wire",
+        "unite_ranges",
+    ],
+    "nodes": [
+        "All",
+        "AllOf",
+        "AnyOf",
+        "Everywhere",
+        "Keys",
+        "Node",
+        "Nothing",
+        "Partitions",
+        "intersect",
+        "node_from_wire",
+        "node_to_wire",
+        "unite",
+    ],
+    "operand": ["Cast", "Computed", "Constant", "Operand", "Parameter", "ParameterList"],
+    "patterns": ["starting_with", "texts_like"],
+    "select_partitions": ["combination_limit"],
+    "tree": ["PartitionTree"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

@@ -1,1 +1,19 @@
 """Partition schemes: hash components and range partitions, and which partition a row belongs to."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "build": ["build_scheme"],
+    "components": ["HashComponent", "RangeComponent", "RangePartition"],
+    "hashing": ["SPARK_SEED", "first_seed", "hash_columns", "hash_values", "pmod", "pmod_array"],
+    "interval": ["IntervalPartitioning", "IntervalUnit"],
+    "range_changes": ["AddRange", "DropNamed", "DropRange", "RangeChange", "alter_ranges"],
+    "range_spec": ["RangeSpec", "catch_all", "single_value", "split_at"],
+    "ranges": ["RangeIndex"],
+    "ranges_on_demand": ["with_cells"],
+    "scheme": ["PartitionScheme", "RetiredRange"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

@@ -1,1 +1,15 @@
 """Tables as values: definition, indexes, statistics, and rows in the schema of a table."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "distinct_keys": ["first_of_each_key"],
+    "distinct_sketch": ["DistinctSketch", "SKETCH_HASHES_MAX"],
+    "index": ["IndexDef"],
+    "statistics": ["ColumnStatistics", "NO_STATISTICS", "StatisticsSnapshot", "TableStatistics"],
+    "table": ["Column", "TableDef"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

@@ -1,1 +1,18 @@
 """Column types: values as they are stored, compared, ordered, hashed and converted."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "calendar": ["DAYS_OR_LONGER", "UNITS", "following", "start_of"],
+    "cast": ["cast_column", "scalar_text"],
+    "column_type": ["SqlType", "TypeKind", "parse_type", "type_of_arrow"],
+    "decimals": ["below_power_of_ten", "fits", "floored", "from_unscaled", "negated", "rescaled", "unscaled"],
+    "empty_rows": ["empty_batch", "empty_table"],
+    "encoding": ["ByteKeys", "WordKeys", "encode_array", "scalar_encoder"],
+    "held_values": ["check_held", "long_intervals_sql"],
+    "ordering": ["minimum", "next_value", "successor"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

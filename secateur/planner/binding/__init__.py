@@ -1,1 +1,14 @@
 """Names and functions of a statement: what they refer to, and what is refused."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "functions": ["TABLE_FUNCTIONS", "VALUE_FUNCTIONS", "is_listed"],
+    "parameter_types": ["sample_value", "types_of"],
+    "pivot": ["read_pivot", "read_unpivot"],
+    "query": ["Query", "bind_query"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

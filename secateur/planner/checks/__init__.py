@@ -1,1 +1,14 @@
 """Checks of what has been made of a statement against the user's own text, both as DuckDB's parser reads them."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "columns_by_position": ["read_by_position"],
+    "placed": ["placed_difference"],
+    "recomposed": ["difference", "spelling_difference"],
+    "select_node": ["Node", "named_columns"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

@@ -1,1 +1,11 @@
 """EXPLAIN: what a statement would touch, and why not less."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "steps": ["ExplainedStep", "combined_execution_mode", "needs_values"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

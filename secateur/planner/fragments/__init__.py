@@ -1,1 +1,13 @@
 """What runs: a statement split in two, and the forms of its pieces for the arrow kernel."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "arrow_compiler": ["KernelDeclined", "compile_arrow"],
+    "partial_final": ["PartialFinal", "split_select"],
+    "qualified": ["NotDistributable"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

@@ -4,3 +4,47 @@ What runs is the user's own text over pruned scans. The tree says which rows of 
 it, :mod:`facts` says what holds for the rows of a relation, and :mod:`prunability` carries predicates down to the
 scans.
 """
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "attribute": ["Attribute"],
+    "bound_predicate": ["BoundPredicate", "any_of", "bind"],
+    "build": ["RelationBuilder", "build_relations"],
+    "calls": ["may_aggregate", "may_be_many", "windows_in"],
+    "equality": ["EquivalenceClasses"],
+    "from_clause": ["FromClause"],
+    "implied_predicates": ["ImpliedPredicates"],
+    "names": ["FromItem", "VisibleNames"],
+    "nodes": [
+        "Aggregate",
+        "Apply",
+        "Derived",
+        "Distinct",
+        "Filter",
+        "Join",
+        "JoinType",
+        "Limit",
+        "Opaque",
+        "Project",
+        "Relation",
+        "Scan",
+        "SetKind",
+        "SetOperation",
+        "Sort",
+        "SubqueryForm",
+        "Unknown",
+        "Values",
+        "Window",
+        "owners",
+        "postorder",
+    ],
+    "null_rejecting": ["rejects_nulls"],
+    "prunability": ["predicates_of_scans"],
+    "text": ["predicate_text", "relation_text"],
+    "uniqueness": ["is_unique"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

@@ -6,3 +6,13 @@ scan leave out. Each rule keeps the rows of the relation it changes, and their n
 
 Source: "Query Rewrite" of IEP-24 (Ignite).
 """
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "rules": ["RULES", "rewritten", "rule_names"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

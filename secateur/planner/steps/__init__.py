@@ -2,3 +2,14 @@
 
 Source: "Materialization" of IEP-24 (Ignite).
 """
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "selectivity": ["partition_selectivity"],
+    "subqueries": ["Subquery", "find_subqueries"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

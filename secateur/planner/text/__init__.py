@@ -1,1 +1,18 @@
 """The text of a statement: tokens, positions, parameters, long lists, and how DuckDB reads it."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "dialect": ["parse_query", "to_sql", "tokenize"],
+    "folding": ["folded"],
+    "hoisted_lists": ["hoist_lists"],
+    "parameters": ["ParameterStyle", "Parameters", "read_parameters"],
+    "parser_cross_check": ["DuckDBParse", "expressions_in", "expressions_query", "read_statement", "read_statements"],
+    "splicing": ["splice", "spliced"],
+    "token_cursor": ["TokenCursor"],
+    "trees": ["children_of", "copied", "tables_in"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

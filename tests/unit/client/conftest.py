@@ -16,16 +16,26 @@ import pytest
 
 from secateur.client import Connection, connect
 from secateur.errors import DuplicateKeyError, Error, SqlSyntaxError, TopologyChangedError, UnknownTableError
-from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import UNCONSTRAINED, Box, Choice, Constraint, ParameterComparison
-from secateur.partitioning.pruning.nodes import All, Everywhere, Keys, Node, Nothing, Partitions
-from secateur.partitioning.pruning.operand import Parameter
-from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.topology.affinity import assign
-from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.pruning import (
+    UNCONSTRAINED,
+    All,
+    Box,
+    Choice,
+    Comparison,
+    Constraint,
+    Everywhere,
+    Keys,
+    Node,
+    Nothing,
+    Parameter,
+    ParameterComparison,
+    Partitions,
+    PartitionTree,
+)
+from secateur.partitioning.schemes import HashComponent, PartitionScheme
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.topology import MemberAddress, Ownership, Topology, assign
+from secateur.partitioning.types import parse_type
 from secateur.wire import FrameServer, Reply, Request, decode_table, encode_table, pack
 
 __all__ = ["FakeCluster", "Statement"]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pytest
 
-from secateur.client.loads.arrow_data import as_chunks, as_table
+from secateur.client.loads import as_chunks, as_table
 from secateur.errors import DataError
 
 TABLE = pa.table({"x": [1, 2]})

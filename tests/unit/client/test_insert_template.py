@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from secateur.client.execution.insert_template import InsertTemplate, Literal
-from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import parse_type
+from secateur.client.execution import InsertTemplate, Literal
+from secateur.partitioning.schemes import HashComponent, PartitionScheme
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.types import parse_type
 
 
 def template(column_type: str, *rows: tuple[int | Literal, ...]) -> InsertTemplate:

@@ -12,16 +12,20 @@ import pyarrow as pa
 import pytest
 
 from secateur.client import Connection
-from secateur.client.dbapi.rows import ResultColumn
-from secateur.client.execution.materialize import run_in_steps
-from secateur.client.execution.outcome import RunOutcome, StepResult, combined_outcome
-from secateur.client.execution.routing import ExecutionMode
-from secateur.client.execution.statement import Materialized, SelectStatement, Step, StepUse
+from secateur.client.dbapi import ResultColumn
+from secateur.client.execution import (
+    ExecutionMode,
+    Materialized,
+    RunOutcome,
+    SelectStatement,
+    Step,
+    StepResult,
+    StepUse,
+    combined_outcome,
+    run_in_steps,
+)
 from secateur.errors import DataError, KeysChangedError, MemberLostError, PruningMismatchError, TopologyChangedError
-from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
-from secateur.partitioning.pruning.nodes import Keys
-from secateur.partitioning.pruning.operand import Parameter
+from secateur.partitioning.pruning import Box, Choice, Comparison, Constraint, Keys, Parameter, ParameterComparison
 from secateur.wire import ShortTable
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from secateur.client.dbapi.parameters import ordered_values, parameter_types, plain_values
+from secateur.client.dbapi import ordered_values, parameter_types, plain_values
 from secateur.errors import ParameterError
 
 

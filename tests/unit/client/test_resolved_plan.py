@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from secateur.client.jobs.resolved_plan import EdgeTarget, PlacedVertex, ResolvedEdge, ResolvedPlan, ResolvedVertex
+from secateur.client.jobs import EdgeTarget, PlacedVertex, ResolvedEdge, ResolvedPlan, ResolvedVertex
 from secateur.drawing import DiagramEdge, DiagramNode
 from secateur.errors import ProtocolError
 from secateur.wire import pack, unpack

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.client.dbapi.rows import ResultColumn, Rows
+from secateur.client.dbapi import ResultColumn, Rows
 from secateur.errors import DataError
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.types import parse_type
 from secateur.wire import ShortTable
 
 UUID_1 = uuid.UUID(int=1)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.client.execution.run_profile import RunProfile, StageWork, combined_profile
+from secateur.client.execution import RunProfile, StageWork, combined_profile
 
 
 def work(stage: str, member: str, rows: int, sent: int = 0) -> StageWork:

@@ -17,7 +17,7 @@ import pytest
 from secateur.client import Connection, connect
 from secateur.client.session import Sign
 from secateur.errors import MemberLostError
-from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.partitioning.topology import MemberAddress, Topology
 
 
 @contextmanager

@@ -2,9 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from secateur.client.execution.pruning import Pruning
-from secateur.client.execution.statement import SelectStatement
-from secateur.client.execution.statement_cache import StatementCache
+from secateur.client.execution import Pruning, SelectStatement, StatementCache
 
 
 def test_the_least_recently_used_goes_first() -> None:

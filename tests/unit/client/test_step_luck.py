@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from secateur.client.execution import FilterBackoff
 from secateur.client.execution import filter_backoff as filter_backoff
-from secateur.client.execution.filter_backoff import FilterBackoff
 
 
 def executions(luck: FilterBackoff, outcomes: str) -> str:

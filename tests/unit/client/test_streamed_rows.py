@@ -6,8 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.client.dbapi.rows import ResultColumn
-from secateur.client.dbapi.streamed_rows import StreamedRows
+from secateur.client.dbapi import ResultColumn, StreamedRows
 from secateur.errors import MemberLostError
 
 COLUMNS = [ResultColumn("a", "BIGINT")]

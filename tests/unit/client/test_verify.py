@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.client.execution.verify import same_rows
+from secateur.client.execution import same_rows
 
 NAN = float("nan")
 

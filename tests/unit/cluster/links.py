@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
+from secateur.cluster import ClusterSettings
 from secateur.cluster.peers import Peers
-from secateur.cluster.settings import ClusterSettings
 from secateur.errors import DeadlineError, MemberLostError, UnreachableError
 from secateur.wire import Answer, Payload, PeerInfo, Reply, Request, Role
 

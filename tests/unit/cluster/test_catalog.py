@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from secateur.cluster.controller.catalog import Catalog
+from secateur.cluster.controller import Catalog
 from secateur.errors import NotSupportedError, TableExistsError, UnknownTableError
-from secateur.partitioning.schemes.components import RangeComponent, RangePartition
-from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.schemes import PartitionScheme, RangeComponent, RangePartition
+from secateur.partitioning.tables import TableDef
+from secateur.partitioning.types import parse_type
 
 
 def named(name: str) -> TableDef:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from secateur.cluster.member.change_registry import ChangeKey, ChangeRegistry, RecordedChange
+from secateur.cluster.member import ChangeKey, ChangeRegistry, RecordedChange
 from secateur.errors import DataError
 
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from secateur.client.jobs.resolved_plan import EdgeTarget, PlacedVertex, ResolvedPlan
+from secateur.client.jobs import EdgeTarget, PlacedVertex, ResolvedPlan
 from secateur.cluster.member.describe_job import describe_job
 from secateur.dag import (
     DAG,
+    FactorySupplier,
     JobConfig,
     OnPartitions,
     Placement,
@@ -18,11 +19,10 @@ from secateur.dag import (
     ProcessorSupplier,
     between,
 )
-from secateur.dag.supplier import FactorySupplier
-from secateur.engine.execution_plan.plan_builder import ExecutionPlanBuilder
+from secateur.engine.execution_plan import ExecutionPlanBuilder
 from secateur.errors import UnknownTableError
-from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.partitioning.tables import TableDef
+from secateur.partitioning.topology import MemberAddress, Topology
 
 
 class Reading(ProcessorMetaSupplier):

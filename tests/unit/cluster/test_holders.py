@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from secateur.cluster.controller.holders import by_primary, copies_of, primaries_of, served_by
-from secateur.cluster.controller.membership import MemberJoined, TableCreated, advance
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.range_changes import DropNamed, alter_ranges
-from secateur.partitioning.schemes.range_spec import RangeSpec
-from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.topology import MemberAddress, Topology
-from secateur.partitioning.types.column_type import SqlType, parse_type
+from secateur.cluster.controller import (
+    MemberJoined,
+    TableCreated,
+    advance,
+    by_primary,
+    copies_of,
+    primaries_of,
+    served_by,
+)
+from secateur.partitioning.schemes import (
+    DropNamed,
+    HashComponent,
+    PartitionScheme,
+    RangeSpec,
+    alter_ranges,
+    build_scheme,
+)
+from secateur.partitioning.tables import TableDef
+from secateur.partitioning.topology import MemberAddress, Topology
+from secateur.partitioning.types import SqlType, parse_type
 
 BIGINT = parse_type("BIGINT")
 HASHED = TableDef(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.cluster.controller.job_record import JobRecord
-from secateur.cluster.controller.job_registry import JobRegistry, RegisteredJob
+from secateur.cluster.controller import JobRecord, JobRegistry, RegisteredJob
 from secateur.dag import JobConfig
 from secateur.errors import JobExistsError, JobFailedError, LimitExceededError, UnknownJobError
-from secateur.partitioning.topology.job_requirements import JobRequirements
+from secateur.partitioning.topology import JobRequirements
 
 
 def job(job_id: str, name: str | None = None) -> RegisteredJob:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.client.jobs.job_status import JobStatus
-from secateur.cluster.controller.job_record import (
+from secateur.client.jobs import JobStatus
+from secateur.cluster.controller import (
     RESTARTS_MAX,
     AwaitAttemptEnd,
     CancelAttempt,

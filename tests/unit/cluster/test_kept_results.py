@@ -3,7 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from secateur.cluster.member.kept_results import KeptResults
+from secateur.cluster.member import KeptResults
 from secateur.errors import LimitExceededError
 
 ROWS = {"result": pa.table({"n": pa.array(range(10), pa.int64())})}  # 80 bytes

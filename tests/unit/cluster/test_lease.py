@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from secateur.cluster.controller.member_watch import MemberWatch
+from secateur.cluster.controller import MemberWatch
 from secateur.cluster.lease import (
     AskController,
     AskPeers,

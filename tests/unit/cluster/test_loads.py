@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from secateur.cluster.controller.loads import CoordinatedChange, CoordinatedChangeResult, LoadPublication, LoadPublisher
+from secateur.cluster.controller import CoordinatedChange, CoordinatedChangeResult, LoadPublication, LoadPublisher
 from secateur.errors import DuplicateKeyError, LoadFailedError, MemberLostError, TopologyChangedError
-from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.schemes import PartitionScheme
+from secateur.partitioning.tables import TableDef
 
 TABLE = TableDef("t", 7, (), (), PartitionScheme())
 LOAD = LoadPublication(

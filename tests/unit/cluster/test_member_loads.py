@@ -8,21 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pytest
 
+from secateur.cluster import ClusterSettings
 from secateur.cluster.load_leases import LoadLeases
-from secateur.cluster.member.change_registry import ChangeRegistry
-from secateur.cluster.member.loads import MemberLoads
-from secateur.cluster.member.replication import Replication
-from secateur.cluster.member.table_directory import TableDirectory
-from secateur.cluster.member.writes import MemberWrites
+from secateur.cluster.member import ChangeRegistry, MemberLoads, MemberWrites, Replication, TableDirectory
 from secateur.cluster.peers import Peers
-from secateur.cluster.settings import ClusterSettings
 from secateur.errors import LoadFailedError, ProtocolError, TopologyChangedError
-from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.topology.affinity import assign
-from secateur.partitioning.topology.topology import MemberAddress, Topology
-from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.storage.member_store import MemberStore
+from secateur.partitioning.schemes import HashComponent, PartitionScheme
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.topology import MemberAddress, Topology, assign
+from secateur.partitioning.types import SqlType, TypeKind
+from secateur.storage import MemberStore
 from secateur.wire import PeerInfo, Request, Role, encode_table
 
 BIGINT = SqlType(TypeKind.BIGINT)

@@ -14,15 +14,21 @@ import pytest
 from links import Links
 
 from secateur.cluster.load_leases import LoadLeases
-from secateur.cluster.member.ranges import MemberRanges, RangeChanges
+from secateur.cluster.member import MemberRanges, RangeChanges
 from secateur.cluster.write_latch import WriteLatch
 from secateur.errors import LoadFailedError, SchemeError, UnknownTableError
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.range_changes import AddRange, DropRange, RangeChange, alter_ranges
-from secateur.partitioning.schemes.range_spec import RangeSpec, catch_all
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import parse_type
-from secateur.storage.member_store import MemberStore
+from secateur.partitioning.schemes import (
+    AddRange,
+    DropRange,
+    RangeChange,
+    RangeSpec,
+    alter_ranges,
+    build_scheme,
+    catch_all,
+)
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.types import parse_type
+from secateur.storage import MemberStore
 from secateur.wire import PeerInfo, Request, pack
 
 TYPES = {"n": parse_type("BIGINT")}

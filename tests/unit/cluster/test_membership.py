@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from secateur.cluster.controller.membership import (
+from secateur.cluster.controller import (
     MemberJoined,
     MemberLost,
     OwnersForgotten,
@@ -17,13 +17,19 @@ from secateur.cluster.controller.membership import (
     group_of_new,
 )
 from secateur.errors import NotSupportedError, PartitionLostError, ProgrammingError
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.range_changes import AddRange, DropNamed, RangeChange, alter_ranges
-from secateur.partitioning.schemes.range_spec import RangeSpec
-from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.topology.topology import MemberAddress, Topology
-from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
+from secateur.partitioning.schemes import (
+    AddRange,
+    DropNamed,
+    HashComponent,
+    PartitionScheme,
+    RangeChange,
+    RangeSpec,
+    alter_ranges,
+    build_scheme,
+)
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.topology import MemberAddress, Topology
+from secateur.partitioning.types import SqlType, TypeKind, parse_type
 
 BIGINT = SqlType(TypeKind.BIGINT)
 SCHEME = PartitionScheme(hashes=(HashComponent(("id",), 12),), types=(("id", BIGINT),))

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.cluster.member.open_results import GRANT_BYTES_MAX, OpenResults, granted
-from secateur.engine.kernels.chunked_result import CompleteResult
+from secateur.cluster.member import GRANT_BYTES_MAX, OpenResults, granted
+from secateur.engine.kernels import CompleteResult
 from secateur.errors import LimitExceededError, ProtocolError
 from secateur.wire import PeerInfo, Reply, Request, decode_table
 

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
+from secateur.cluster import ClusterSettings
 from secateur.cluster.peers import Peers
-from secateur.cluster.settings import ClusterSettings
 from secateur.errors import InterfaceError, MemberLostError
-from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.partitioning.topology import MemberAddress, Topology
 from secateur.wire import FrameServer, Reply, Request, Role
 
 

@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
+from secateur.cluster import ClusterSettings
 from secateur.cluster.peers import Peers
 from secateur.cluster.plan_source import PlanSource
-from secateur.cluster.settings import ClusterSettings
-from secateur.engine.kernels.fragment import Fragment
-from secateur.engine.sql.select_plan import SelectPlan, Strategy
-from secateur.engine.sql.stage import QueryStage
+from secateur.engine.kernels import Fragment
+from secateur.engine.sql import QueryStage, SelectPlan, Strategy
 from secateur.errors import ProtocolError, TopologyChangedError, UnreachableError
-from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.partitioning.topology import MemberAddress, Topology
 from secateur.wire import FrameServer, Peer, Reply, Request, Role, pack
 
 FRAGMENT = Fragment("SELECT 1 AS k", (), (("k", "INTEGER"),))

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from secateur.cluster.controller.planning import PlanningThreads
-from secateur.engine.kernels.duckdb.kernel import default_kernel
+from secateur.cluster.controller import PlanningThreads
+from secateur.engine.kernels.duckdb import default_kernel
 from secateur.errors import InterfaceError, JobCancelledError, LimitExceededError
 
 ENDLESS = "SELECT count(*) FROM range(1000000000000)"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from secateur.cluster.controller.range_change import RangeChanger
+from secateur.cluster.controller import RangeChanger
 from secateur.errors import (
     DeadlineError,
     Error,
@@ -17,8 +17,8 @@ from secateur.errors import (
     SchemeError,
     UnreachableError,
 )
-from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.schemes import PartitionScheme
+from secateur.partitioning.tables import TableDef
 from secateur.wire import Payload
 
 TABLE = TableDef("t", 7, (), (), PartitionScheme(), version=2)

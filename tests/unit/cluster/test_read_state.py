@@ -8,11 +8,10 @@ from typing import Any, cast
 
 import pytest
 
-from secateur.cluster.member.read_state import check_state, marks_of, read_here
-from secateur.engine.sql.member_scan import MemberScan
+from secateur.cluster.member import check_state, marks_of, read_here
+from secateur.engine.sql import MemberScan
 from secateur.errors import KeysChangedError
-from secateur.storage.member_store import DataVersion
-from secateur.storage.read_versions import ReadVersions
+from secateur.storage import DataVersion, ReadVersions
 
 PLACED, COPIED = 1, 2
 

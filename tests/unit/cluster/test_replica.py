@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from secateur.cluster.member.replica import Replica, ReplicaPhase, ReplicatedChange
+from secateur.cluster.member import Replica, ReplicaPhase, ReplicatedChange
 
 MEMBERS = ("m1", "m2", "m3", "m4")
 

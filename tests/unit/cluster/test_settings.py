@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import secateur
-from secateur.cluster.settings import DEFAULTS, ClusterSettings
+from secateur.cluster import DEFAULTS, ClusterSettings
 from secateur.errors import ProgrammingError
 
 DOCUMENT = Path(secateur.__file__).parent.parent / "docs" / "settings.md"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from secateur.cluster.member.statement_log import StatementLog
+from secateur.cluster.member import StatementLog
 from secateur.errors import DataError
 from secateur.wire import PeerInfo, Reply, Request
 

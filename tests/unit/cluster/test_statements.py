@@ -9,7 +9,7 @@ import pytest
 
 from secateur.cluster import Cluster
 from secateur.cluster.member import statements
-from secateur.engine.sql.select_plan import SelectPlan
+from secateur.engine.sql import SelectPlan
 from secateur.errors import DataError, LimitExceededError
 
 SQL = "SELECT k, max(v) OVER (PARTITION BY k) AS m FROM {} WHERE k = ? AND n > ?"

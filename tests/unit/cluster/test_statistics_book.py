@@ -9,15 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.cluster.controller.statistics_cache import StatisticsCache
+from secateur.cluster.controller import StatisticsCache
 from secateur.errors import UnreachableError
-from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import parse_type
-from secateur.storage.change import ChangeOperation
-from secateur.storage.layout import TableLayout
-from secateur.storage.partition import Partition
-from secateur.storage.table_summary import summarize
+from secateur.partitioning.schemes import PartitionScheme
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.types import parse_type
+from secateur.storage import ChangeOperation, Partition, TableLayout, summarize
 
 TABLE = TableDef("t", 1, (Column("id", parse_type("BIGINT"), nullable=False),), ("id",), PartitionScheme(), backups=1)
 

@@ -10,11 +10,14 @@ from typing import Any
 
 import pytest
 
-from secateur.cluster.controller.cluster_state import ClusterState
-from secateur.cluster.controller.loads import LoadPublisher
-from secateur.cluster.controller.membership import MemberJoined, MemberLost
-from secateur.cluster.controller.statistics_cache import StatisticsCache
-from secateur.cluster.controller.table_commands import TableCommands
+from secateur.cluster.controller import (
+    ClusterState,
+    LoadPublisher,
+    MemberJoined,
+    MemberLost,
+    StatisticsCache,
+    TableCommands,
+)
 from secateur.cluster.lease import LeaseTimes
 from secateur.cluster.peers import Peers
 from secateur.errors import (
@@ -25,10 +28,10 @@ from secateur.errors import (
     TopologyChangedError,
     UnknownTableError,
 )
-from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.topology import MemberAddress, Topology
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.schemes import HashComponent, PartitionScheme
+from secateur.partitioning.tables import TableDef
+from secateur.partitioning.topology import MemberAddress, Topology
+from secateur.partitioning.types import parse_type
 from secateur.wire import Payload
 
 TABLE = TableDef(

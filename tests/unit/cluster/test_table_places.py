@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.cluster.member.table_directory import TableDirectory
+from secateur.cluster.member import TableDirectory
 from secateur.errors import TopologyChangedError
-from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.affinity import assign
-from secateur.partitioning.topology.topology import MemberAddress, Topology
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.schemes import HashComponent, PartitionScheme
+from secateur.partitioning.tables import TableDef
+from secateur.partitioning.topology import MemberAddress, Topology, assign
+from secateur.partitioning.types import parse_type
 
 MEMBERS = ("m1", "m2", "m3")
 SCHEME = PartitionScheme(hashes=(HashComponent(("id",), 6),), types=(("id", parse_type("BIGINT")),))

@@ -12,20 +12,14 @@ import pyarrow as pa
 import pytest
 from links import Answers, Links
 
-from secateur.cluster.controller.membership import CopyLost, MemberLost, advance
-from secateur.cluster.member import replication
-from secateur.cluster.member.change_registry import ChangeRegistry
-from secateur.cluster.member.replication import Replication
-from secateur.cluster.member.table_directory import TableDirectory
-from secateur.cluster.member.writes import MemberWrites
+from secateur.cluster.controller import CopyLost, MemberLost, advance
+from secateur.cluster.member import ChangeRegistry, MemberWrites, Replication, TableDirectory, replication
 from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError
-from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.topology.affinity import assign
-from secateur.partitioning.topology.topology import MemberAddress, Topology
-from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.storage.change import ChangeOperation
-from secateur.storage.member_store import MemberStore
+from secateur.partitioning.schemes import HashComponent, PartitionScheme
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.topology import MemberAddress, Topology, assign
+from secateur.partitioning.types import SqlType, TypeKind
+from secateur.storage import ChangeOperation, MemberStore
 from secateur.wire import Payload, PeerInfo, Request, Role, encode_table
 
 BIGINT = SqlType(TypeKind.BIGINT)

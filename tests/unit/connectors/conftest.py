@@ -10,8 +10,8 @@ import pytest
 
 from secateur.connectors import batch_source, collect
 from secateur.dag import DAG, JobConfig, ProcessorMetaSupplier, ProcessorSupplier, between
-from secateur.engine.runtime.result import JobResult
-from secateur.testing.local_cluster import LocalCluster
+from secateur.engine.runtime import JobResult
+from secateur.testing import LocalCluster
 
 Run = Callable[..., JobResult]
 

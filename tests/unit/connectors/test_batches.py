@@ -7,12 +7,11 @@ import asyncio
 import pyarrow as pa
 import pytest
 
-from secateur.connectors.batches import batch_source
-from secateur.connectors.collect import collect
+from secateur.connectors import batch_source, collect
 from secateur.dag import DAG, JobConfig, between, force_total_parallelism_one
 from secateur.engine.processors import map_batches
 from secateur.errors import DagError
-from secateur.testing.local_cluster import LocalCluster
+from secateur.testing import LocalCluster
 
 BATCHES = [pa.record_batch({"x": [1, 2]}), pa.record_batch({"x": [3]})]
 

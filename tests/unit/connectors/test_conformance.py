@@ -21,13 +21,12 @@ from secateur.connectors import (
     parquet_sink,
     table_sink,
 )
-from secateur.engine.kernels.fragment import run
-from secateur.engine.runtime.services import MemberServices
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.scheme import HashComponent
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import parse_type
-from secateur.storage.member_store import MemberStore
+from secateur.engine.kernels import run
+from secateur.engine.runtime import MemberServices
+from secateur.partitioning.schemes import HashComponent, build_scheme
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.types import parse_type
+from secateur.storage import MemberStore
 from secateur.testing import verify_processor
 
 ROWS = pa.table({"k": [1, 2, 3, 4, 5], "v": ["a", "b", None, "d", "e"]})

@@ -13,7 +13,7 @@ import pytest
 from secateur.connectors import function_sink, generator_source
 from secateur.dag import DAG, JobConfig, ProcessorContext, between
 from secateur.errors import DagError, JobCancelledError
-from secateur.testing.local_cluster import LocalCluster
+from secateur.testing import LocalCluster
 
 
 def share(context: ProcessorContext) -> Iterator[dict[str, int]]:

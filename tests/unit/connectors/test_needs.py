@@ -8,11 +8,10 @@ import pytest
 from secateur.connectors import collect, generator_source, table_source
 from secateur.dag import DAG, Param, Processor, between, force_total_parallelism_one, lazy_total_parallelism_one
 from secateur.errors import DagError, ParameterError, UnknownTableError
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.scheme import HashComponent
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.topology.job_requirements import JobRequirements
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.schemes import HashComponent, build_scheme
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.topology import JobRequirements
+from secateur.partitioning.types import parse_type
 from secateur.pipeline import Pipeline, Stage
 
 TYPES = {"k": parse_type("BIGINT"), "n": parse_type("BIGINT")}

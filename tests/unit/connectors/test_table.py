@@ -11,18 +11,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.connectors.collect import collect
-from secateur.connectors.table import TableSource, table_source
+from secateur.connectors import collect, table_source
+from secateur.connectors.table import TableSource
 from secateur.dag import DAG, JobConfig, Param, between
 from secateur.dag.codec import decode_dag, encode_dag
 from secateur.errors import DagError, DataError, Error, ParameterError, UnknownColumnError, UnknownTableError
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.range_spec import RangeSpec
-from secateur.partitioning.schemes.scheme import HashComponent
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import parse_type
-from secateur.testing.local_cluster import LocalCluster
-from secateur.wire.values import pack, unpack
+from secateur.partitioning.schemes import HashComponent, RangeSpec, build_scheme
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.types import parse_type
+from secateur.testing import LocalCluster
+from secateur.wire import pack, unpack
 
 TYPES = {
     "device": parse_type("UUID"),

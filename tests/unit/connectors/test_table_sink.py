@@ -19,11 +19,10 @@ from secateur.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.scheme import HashComponent
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import parse_type
-from secateur.testing.local_cluster import LocalCluster
+from secateur.partitioning.schemes import HashComponent, build_scheme
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.types import parse_type
+from secateur.testing import LocalCluster
 
 TYPES = {"k": parse_type("BIGINT"), "v": parse_type("VARCHAR")}
 SCHEME = build_scheme(hashes=[HashComponent(("k",), 7)], types=TYPES, primary_key=("k",), table="kept")

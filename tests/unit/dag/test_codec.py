@@ -14,10 +14,9 @@ from secateur.dag import DAG, EdgeConfig, Processor, ProcessorMetaSupplier, Proc
 from secateur.dag.codec import decode_dag, decode_part, encode_dag, encode_part, portable, registered_kind
 from secateur.dag.edge import UnmatchedRows
 from secateur.errors import DagError, ProtocolError, SerializationError
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.scheme import HashComponent
-from secateur.partitioning.types.column_type import parse_type
-from secateur.wire.values import pack, unpack
+from secateur.partitioning.schemes import HashComponent, build_scheme
+from secateur.partitioning.types import parse_type
+from secateur.wire import pack, unpack
 
 SCHEME = build_scheme(
     hashes=[HashComponent(("a",), 4)], types={"a": parse_type("BIGINT")}, primary_key=("a",), table="t"

@@ -7,9 +7,17 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from secateur.dag import Emitter, JobConfig, Param, Processor, ProcessorSupplier
-from secateur.dag.parameter import bind_value
-from secateur.dag.supplier import ReplicatedMetaSupplier, SupplierContext, meta_supplier_of
+from secateur.dag import (
+    Emitter,
+    JobConfig,
+    Param,
+    Processor,
+    ProcessorSupplier,
+    ReplicatedMetaSupplier,
+    SupplierContext,
+    bind_value,
+    meta_supplier_of,
+)
 from secateur.errors import DagError, InternalError, ParameterError
 
 

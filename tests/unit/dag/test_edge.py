@@ -19,9 +19,8 @@ from secateur.dag.edge import (
     Unicast,
 )
 from secateur.errors import DagError
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.scheme import HashComponent
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.schemes import HashComponent, build_scheme
+from secateur.partitioning.types import parse_type
 
 SCHEME = build_scheme(
     hashes=[HashComponent(("a", "b"), 4)],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.drawing.quantity import byte_text, count_text, duration_text
+from secateur.drawing import byte_text, count_text, duration_text
 
 
 @pytest.mark.parametrize(("count", "text"), [(0, "0 rows"), (1, "1 row"), (1234567, "1,234,567 rows")])

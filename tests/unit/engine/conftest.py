@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import small_jobs
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables import TableDef
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from secateur.engine.exchange.batches import batches_of, bytes_of, remember_bytes
+from secateur.engine.exchange import batches_of, bytes_of, remember_bytes
 
 LARGE = pa.record_batch({"x": np.arange(100_000)})
 SMALL = pa.record_batch({"x": np.arange(100), "y": np.arange(100)})

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from secateur.engine.exchange.messages import Credit, ExchangeData
-from secateur.engine.runtime.early_messages import EarlyMessages
+from secateur.engine.exchange import Credit, ExchangeData
+from secateur.engine.runtime import EarlyMessages
 
 
 def exchange(job: str, sequence: int = 0, size: int = 1000) -> ExchangeData:

@@ -10,7 +10,7 @@ import pytest
 from secateur import processors
 from secateur.connectors import collect, iterable_source
 from secateur.dag import DAG, Edge, Processor, between, from_
-from secateur.engine.execution_plan.partial_aggregation import with_partial_aggregation
+from secateur.engine.execution_plan import with_partial_aggregation
 from secateur.processors import count_rows, sum_of
 
 COUNTS = {"n": count_rows(), "s": sum_of("v")}

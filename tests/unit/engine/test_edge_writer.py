@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.dag import EdgeConfig
-from secateur.engine.exchange.edge_writer import EdgeWriter, LaneGroup, partitioned_route
-from secateur.engine.exchange.inbox import Inbox
+from secateur.engine.exchange import EdgeWriter, Inbox, LaneGroup, partitioned_route
 
 
 class Bell:

@@ -6,7 +6,7 @@ from concurrent.futures import Future, wait
 
 import pytest
 
-from secateur.engine.runtime.elastic_threads import ElasticThreads
+from secateur.engine.runtime import ElasticThreads
 
 WAIT_S = 30
 

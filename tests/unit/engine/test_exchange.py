@@ -10,18 +10,21 @@ import pyarrow as pa
 import pytest
 
 from secateur.dag import EdgeConfig
-from secateur.engine.exchange.exchange import (
+from secateur.engine import Scheduler
+from secateur.engine.exchange import (
+    Credit,
+    ExchangeData,
     ExchangeReceiver,
     ExchangeSender,
+    ExchangeSlice,
+    Inbox,
+    Message,
     RemoteLane,
     SharedEncoder,
     encode_batches,
 )
-from secateur.engine.exchange.inbox import Inbox
-from secateur.engine.exchange.messages import Credit, ExchangeData, ExchangeSlice, Message
-from secateur.engine.scheduler import Scheduler
 from secateur.errors import Error, ProtocolError
-from secateur.wire.arrow_ipc import decode_table, encode_table
+from secateur.wire import decode_table, encode_table
 
 ROW_BYTES = 8
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.dag import EdgeConfig
-from secateur.engine.exchange.inbox import Inbox
+from secateur.engine.exchange import Inbox
 
 
 class Bell:

@@ -12,19 +12,17 @@ import pyarrow as pa
 import pytest
 
 from secateur.dag.edge import UnmatchedRows
-from secateur.engine.exchange.key_routing import (
+from secateur.engine.exchange import (
     ROUTING_PARTITIONS,
     can_route,
     routing_partition_of_name,
     routing_partitions,
     scheme_partitions,
 )
-from secateur.engine.kernels.duckdb.result_types import arrow_type
+from secateur.engine.kernels.duckdb import arrow_type
 from secateur.errors import DagError, NoRangeError, NullKeyError
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.components import RangeComponent, RangePartition
-from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.schemes import HashComponent, PartitionScheme, RangeComponent, RangePartition, build_scheme
+from secateur.partitioning.types import parse_type
 
 NAN = float("nan")
 OTHER_NAN = np.uint64(0xFFF8000000000001).view(np.float64)

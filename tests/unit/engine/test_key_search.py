@@ -9,14 +9,25 @@ from uuid import UUID
 
 import pytest
 
-from secateur.engine.sql.key_search import DirectSearch, KeyEnd, KeyOperand, KeySearch
-from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
-from secateur.partitioning.pruning.domain import points
-from secateur.partitioning.pruning.key_bounds import KeyBounds
-from secateur.partitioning.pruning.key_range import KeyBoundary, KeyPrefix, KeyRange, KeyRanges, KeySlice
-from secateur.partitioning.pruning.operand import Constant, Operand, Parameter
-from secateur.partitioning.types.column_type import SqlType, parse_type
+from secateur.engine.sql import DirectSearch, KeyEnd, KeyOperand, KeySearch
+from secateur.partitioning.pruning import (
+    Box,
+    Choice,
+    Comparison,
+    Constant,
+    Constraint,
+    KeyBoundary,
+    KeyBounds,
+    KeyPrefix,
+    KeyRange,
+    KeyRanges,
+    KeySlice,
+    Operand,
+    Parameter,
+    ParameterComparison,
+    points,
+)
+from secateur.partitioning.types import SqlType, parse_type
 from secateur.wire import pack, unpack
 
 BIGINT = parse_type("BIGINT")

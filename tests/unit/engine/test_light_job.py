@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from secateur.engine.failure import lost_member
-from secateur.engine.runtime.job_state import AwaitCancelled, CancelMember, Effect, FinishJob, JobStateMachine
+from secateur.engine import lost_member
+from secateur.engine.runtime import AwaitCancelled, CancelMember, Effect, FinishJob, JobStateMachine
 from secateur.errors import DataError, Error, JobCancelledError
 
 BAD = DataError("bad")

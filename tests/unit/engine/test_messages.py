@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from secateur.engine.exchange.messages import (
+from secateur.engine.exchange import (
     OPS,
     Credit,
     ExchangeData,
@@ -18,9 +18,9 @@ from secateur.engine.exchange.messages import (
     read_message,
     write_message,
 )
-from secateur.engine.runtime.metrics import InputMetrics, OutputMetrics, TaskletMetrics, VertexMetrics
+from secateur.engine.runtime import InputMetrics, OutputMetrics, TaskletMetrics, VertexMetrics
 from secateur.errors import DataError, ProtocolError
-from secateur.wire.values import pack, unpack
+from secateur.wire import pack, unpack
 
 METRICS = VertexMetrics(
     "v",

@@ -9,9 +9,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.dag import EdgeConfig
-from secateur.engine.exchange.edge_writer import EdgeWriter, LaneGroup
-from secateur.engine.exchange.inbox import Inbox
-from secateur.engine.exchange.outbox import DirectOutbox, WaitingOutbox
+from secateur.engine.exchange import DirectOutbox, EdgeWriter, Inbox, LaneGroup, WaitingOutbox
 from secateur.errors import DagError, JobCancelledError
 
 

@@ -7,18 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from secateur.engine.kernels.fragment import Fragment
-from secateur.engine.processors.row_limit import RowLimit
-from secateur.engine.processors.sort_key import SortKey, desc
-from secateur.engine.sql.select_plan import ScanPlan, SelectPlan, Strategy
-from secateur.engine.sql.stage import ExchangeKind, QueryStage
+from secateur.engine.kernels import Fragment
+from secateur.engine.processors import RowLimit, SortKey, desc
+from secateur.engine.sql import ExchangeKind, QueryStage, ScanPlan, SelectPlan, Strategy
 from secateur.errors import InternalError
-from secateur.partitioning.pruning.nodes import All
-from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.scheme import HashComponent
-from secateur.partitioning.types.column_type import parse_type
-from secateur.wire.values import pack, unpack
+from secateur.partitioning.pruning import All, PartitionTree
+from secateur.partitioning.schemes import HashComponent, build_scheme
+from secateur.partitioning.types import parse_type
+from secateur.wire import pack, unpack
 
 SCHEME = build_scheme(
     hashes=[HashComponent(("k",), 4)], types={"k": parse_type("BIGINT")}, primary_key=("k",), table="t"

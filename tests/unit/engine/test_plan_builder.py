@@ -12,6 +12,7 @@ import pytest
 from secateur.dag import (
     DAG,
     Anywhere,
+    FactorySupplier,
     JobConfig,
     MetaContext,
     OnCoordinator,
@@ -30,9 +31,8 @@ from secateur.dag import (
     lazy_total_parallelism_one,
 )
 from secateur.dag.edge import Partitioned, UnmatchedRows
-from secateur.dag.supplier import FactorySupplier
-from secateur.engine.exchange.key_routing import ROUTING_PARTITIONS, routing_partition_of_name
-from secateur.engine.execution_plan.plan_builder import ExecutionPlan, ExecutionPlanBuilder
+from secateur.engine.exchange import ROUTING_PARTITIONS, routing_partition_of_name
+from secateur.engine.execution_plan import ExecutionPlan, ExecutionPlanBuilder
 from secateur.errors import (
     DagError,
     DataError,
@@ -42,9 +42,8 @@ from secateur.errors import (
     PartitionLostError,
     UnknownTableError,
 )
-from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.affinity import assign
-from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.partitioning.tables import TableDef
+from secateur.partitioning.topology import MemberAddress, Topology, assign
 
 MEMBERS = ("m1", "m2", "m3", "m4")
 UNRESTRICTED = Unrestricted()

@@ -4,7 +4,7 @@ import asyncio
 
 import pyarrow as pa
 
-from secateur.engine.runtime.result_queue import ResultQueue
+from secateur.engine.runtime import ResultQueue
 
 BATCH = pa.record_batch({"a": list(range(10))})
 

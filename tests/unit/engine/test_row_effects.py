@@ -5,11 +5,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.engine.sql.row_changes import DuplicateMatchPolicy, RowChanges
+from secateur.engine.sql import DuplicateMatchPolicy, RowChanges
 from secateur.errors import NullKeyError, ProgrammingError
-from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.schemes import PartitionScheme
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.types import parse_type
 
 TABLE = TableDef(
     "t",

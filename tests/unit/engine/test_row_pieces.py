@@ -3,8 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from secateur.engine.sql import row_pieces
-from secateur.engine.sql.row_pieces import PIECE_BYTES, RowPieces
+from secateur.engine.sql import PIECE_BYTES, RowPieces, row_pieces
 
 
 def taken(pieces: RowPieces) -> list[pa.Table]:

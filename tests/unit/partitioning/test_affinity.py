@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secateur.errors import InterfaceError
-from secateur.partitioning.topology.affinity import assign
-from secateur.partitioning.topology.topology import Ownership
+from secateur.partitioning.topology import Ownership, assign
 
 
 def members(n: int) -> list[str]:

@@ -7,10 +7,17 @@ from typing import Any
 import pytest
 
 from secateur.errors import SchemeError
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.range_spec import RangeSpec, catch_all, single_value, split_at
-from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme, RangePartition
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.schemes import (
+    HashComponent,
+    PartitionScheme,
+    RangePartition,
+    RangeSpec,
+    build_scheme,
+    catch_all,
+    single_value,
+    split_at,
+)
+from secateur.partitioning.types import parse_type
 
 TYPES = {
     name: parse_type(text)

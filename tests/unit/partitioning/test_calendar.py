@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from secateur.engine.kernels.duckdb.kernel import default_kernel
-from secateur.partitioning.types.calendar import DAYS_OR_LONGER, UNITS, following, start_of
+from secateur.engine.kernels.duckdb import default_kernel
+from secateur.partitioning.types import DAYS_OR_LONGER, UNITS, following, start_of
 
 INSTANTS = [
     datetime(2024, 2, 29, 23, 59, 59, 999_999),

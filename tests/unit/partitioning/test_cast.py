@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DataError
-from secateur.partitioning.types.cast import cast_column, scalar_text
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.types import cast_column, parse_type, scalar_text
 
 TEXT = "7ACA8BBB-0b5d-4ee7-aab5-e32ee907368b"
 ID = UUID(TEXT)

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from secateur.errors import DataError
+from secateur.partitioning.types import parse_type
 from secateur.partitioning.types.coerce import coerce
-from secateur.partitioning.types.column_type import parse_type
 
 TEXT = "7aca8bbb-0b5d-4ee7-aab5-e32ee907368b"
 EASTERN = timezone(timedelta(hours=-5))

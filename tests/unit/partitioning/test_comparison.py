@@ -11,11 +11,10 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.duckdb.kernel import default_kernel
+from secateur.engine.kernels.duckdb import default_kernel
 from secateur.errors import DatabaseError
-from secateur.partitioning.pruning.comparison import Comparison, compare
-from secateur.partitioning.pruning.domain import EVERYTHING, NOTHING, Domain, Span, points
-from secateur.partitioning.types.column_type import SqlType, parse_type
+from secateur.partitioning.pruning import EVERYTHING, NOTHING, Comparison, Domain, Span, compare, points
+from secateur.partitioning.types import SqlType, parse_type
 
 SOME_UUID = UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11")
 NOON = datetime(2024, 1, 2, 12)

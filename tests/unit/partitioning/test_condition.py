@@ -8,13 +8,23 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
-from secateur.partitioning.pruning.domain import EVERYTHING, NOTHING, Domain, points
-from secateur.partitioning.pruning.expression import UNKNOWN
-from secateur.partitioning.pruning.operand import Constant, Parameter, ParameterList
-from secateur.partitioning.types.column_type import parse_type
-from secateur.wire.values import pack, unpack
+from secateur.partitioning.pruning import (
+    EVERYTHING,
+    NOTHING,
+    UNKNOWN,
+    Box,
+    Choice,
+    Comparison,
+    Constant,
+    Constraint,
+    Domain,
+    Parameter,
+    ParameterComparison,
+    ParameterList,
+    points,
+)
+from secateur.partitioning.types import parse_type
+from secateur.wire import pack, unpack
 
 DAY = date(2024, 1, 1)
 

@@ -4,10 +4,10 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DataError, NullKeyError, UnknownColumnError
-from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.schemes import PartitionScheme
+from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.tables.conform import conform
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.types import parse_type
 
 FLIGHTS = TableDef(
     name="flights",

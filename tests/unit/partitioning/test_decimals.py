@@ -9,15 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from secateur.partitioning.types.decimals import (
-    below_power_of_ten,
-    fits,
-    floored,
-    from_unscaled,
-    negated,
-    rescaled,
-    unscaled,
-)
+from secateur.partitioning.types import below_power_of_ten, fits, floored, from_unscaled, negated, rescaled, unscaled
 
 NINES = Decimal("9" * 38)
 WIDE = Decimal("-123456789012345678901234567890.12")

@@ -7,10 +7,9 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.tables.distinct_keys import first_of_each_key
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.schemes import PartitionScheme
+from secateur.partitioning.tables import Column, TableDef, first_of_each_key
+from secateur.partitioning.types import parse_type
 
 
 def table(*types: str) -> TableDef:

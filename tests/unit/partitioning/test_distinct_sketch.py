@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from secateur.partitioning.tables.distinct_sketch import SKETCH_HASHES_MAX, DistinctSketch
+from secateur.partitioning.tables import SKETCH_HASHES_MAX, DistinctSketch
 
 
 def hashes(values: np.ndarray) -> np.ndarray:

@@ -7,9 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from secateur.partitioning.pruning.discrete import close_spans, enumerate_points
-from secateur.partitioning.pruning.domain import EVERYTHING, NOTHING, Domain, Span, points
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.pruning import EVERYTHING, NOTHING, Domain, Span, close_spans, enumerate_points, points
+from secateur.partitioning.types import parse_type
 
 DOMAINS = {
     "nothing": NOTHING,

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.types.column_type import TypeKind, parse_type
-from secateur.partitioning.types.empty_rows import empty_batch, empty_table
+from secateur.partitioning.types import TypeKind, empty_batch, empty_table, parse_type
 
 KINDS = [kind.value for kind in TypeKind if kind is not TypeKind.LIST]
 

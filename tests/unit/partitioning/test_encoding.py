@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import InternalError
-from secateur.partitioning.types.column_type import parse_type
-from secateur.partitioning.types.encoding import ByteKeys, WordKeys, encode_array, scalar_encoder
+from secateur.partitioning.types import ByteKeys, WordKeys, encode_array, parse_type, scalar_encoder
 
 CASES = [
     ("TINYINT", -1, "ffffffffffffffff"),

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.schemes.interval import IntervalPartitioning, IntervalUnit
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.schemes import IntervalPartitioning, IntervalUnit
+from secateur.partitioning.types import parse_type
 
 MONTHS, DAYS, MICROSECONDS, NUMBERS = (
     IntervalUnit.MONTH,

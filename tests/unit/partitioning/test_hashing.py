@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 import xxhash
 
-from secateur.partitioning.schemes.hashing import SPARK_SEED, first_seed, hash_columns, hash_values, pmod, pmod_array
-from secateur.partitioning.types.column_type import parse_type
-from secateur.partitioning.types.encoding import encode_array, scalar_encoder
+from secateur.partitioning.schemes import SPARK_SEED, first_seed, hash_columns, hash_values, pmod, pmod_array
+from secateur.partitioning.types import encode_array, parse_type, scalar_encoder
 
 GOLDEN = [
     pytest.param([("VARCHAR", "a")], -8582455328737087284, id="string"),

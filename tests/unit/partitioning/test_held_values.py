@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DataError
-from secateur.partitioning.types.column_type import parse_type
-from secateur.partitioning.types.held_values import check_held, long_intervals_sql
+from secateur.partitioning.types import check_held, long_intervals_sql, parse_type
 
 TIME = pa.time64("us")
 END = pa.array([0, 86_400_000_000], pa.int64()).view(TIME)

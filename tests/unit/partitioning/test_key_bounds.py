@@ -11,13 +11,28 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
-from secateur.partitioning.pruning.domain import EVERYTHING, Domain, Span, points
-from secateur.partitioning.pruning.key_bounds import RANGES_MAX, KeyBounds, key_ranges
-from secateur.partitioning.pruning.key_range import EVERY_KEY, KeyBoundary, KeyRange, KeyRanges, unite_ranges
-from secateur.partitioning.pruning.operand import Parameter, ParameterList
-from secateur.partitioning.types.column_type import SqlType, parse_type
+from secateur.partitioning.pruning import (
+    EVERY_KEY,
+    EVERYTHING,
+    RANGES_MAX,
+    Box,
+    Choice,
+    Comparison,
+    Constraint,
+    Domain,
+    KeyBoundary,
+    KeyBounds,
+    KeyRange,
+    KeyRanges,
+    Parameter,
+    ParameterComparison,
+    ParameterList,
+    Span,
+    key_ranges,
+    points,
+    unite_ranges,
+)
+from secateur.partitioning.types import SqlType, parse_type
 from secateur.wire import pack, unpack
 
 BIGINT = parse_type("BIGINT")

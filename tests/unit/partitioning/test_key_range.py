@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from secateur.partitioning.pruning.key_range import (
+from secateur.partitioning.pruning import (
     EVERY_KEY,
     KeyBoundary,
     KeyPrefix,
@@ -17,7 +17,7 @@ from secateur.partitioning.pruning.key_range import (
     key_slice_to_wire,
     unite_ranges,
 )
-from secateur.wire.values import pack, unpack
+from secateur.wire import pack, unpack
 
 KEYS = [(a, b) for a in range(4) for b in range(4)]
 CUTS = [KeyBoundary(values, after) for values in [(), *((a,) for a in range(4)), *KEYS] for after in (False, True)]

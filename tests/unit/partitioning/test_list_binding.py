@@ -9,18 +9,27 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
-from secateur.partitioning.pruning.domain import points
-from secateur.partitioning.pruning.expression import ParameterFunction
-from secateur.partitioning.pruning.nodes import Keys
-from secateur.partitioning.pruning.operand import Cast, Computed, Constant, Operand, Parameter, ParameterList
-from secateur.partitioning.pruning.select_partitions import combination_limit, select_partitions
-from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.components import HashComponent
-from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.pruning import (
+    Box,
+    Cast,
+    Choice,
+    Comparison,
+    Computed,
+    Constant,
+    Constraint,
+    Keys,
+    Operand,
+    Parameter,
+    ParameterComparison,
+    ParameterFunction,
+    ParameterList,
+    PartitionTree,
+    combination_limit,
+    points,
+)
+from secateur.partitioning.pruning.select_partitions import select_partitions
+from secateur.partitioning.schemes import HashComponent, PartitionScheme, build_scheme
+from secateur.partitioning.types import parse_type
 
 VALUES: dict[str, Any] = {
     "TINYINT": lambda rng: rng.randint(-128, 127),

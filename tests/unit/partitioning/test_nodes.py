@@ -5,23 +5,26 @@ from __future__ import annotations
 import pytest
 
 from secateur.errors import InternalError
-from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
-from secateur.partitioning.pruning.nodes import (
+from secateur.partitioning.pruning import (
     All,
     AllOf,
     AnyOf,
+    Box,
+    Choice,
+    Comparison,
+    Constraint,
     Everywhere,
     Keys,
     Node,
     Nothing,
+    Parameter,
+    ParameterComparison,
     Partitions,
     intersect,
     node_from_wire,
     node_to_wire,
     unite,
 )
-from secateur.partitioning.pruning.operand import Parameter
 
 
 def parameter(index: int) -> Keys:

@@ -8,8 +8,7 @@ from uuid import UUID
 import pytest
 
 from secateur.errors import InternalError
-from secateur.partitioning.types.column_type import parse_type
-from secateur.partitioning.types.ordering import minimum, next_value, successor
+from secateur.partitioning.types import minimum, next_value, parse_type, successor
 
 
 @pytest.mark.parametrize(

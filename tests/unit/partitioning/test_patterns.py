@@ -7,10 +7,9 @@ import itertools
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.duckdb.kernel import default_kernel
+from secateur.engine.kernels.duckdb import default_kernel
 from secateur.errors import DatabaseError
-from secateur.partitioning.pruning.domain import EVERYTHING, Domain, Span
-from secateur.partitioning.pruning.patterns import starting_with, texts_like
+from secateur.partitioning.pruning import EVERYTHING, Domain, Span, starting_with, texts_like
 
 CHARACTERS = ["a", "b", "%", "_", "!", "é", "\ud7ff", "\ue000", "\U0010ffff", "\x7f", "\x80"]
 TEXTS = [

@@ -5,11 +5,21 @@ from typing import Any
 import pytest
 
 from secateur.errors import SchemeError
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.range_changes import AddRange, DropNamed, DropRange, RangeChange, alter_ranges
-from secateur.partitioning.schemes.range_spec import RangeSpec, catch_all, single_value
-from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme, RetiredRange
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.schemes import (
+    AddRange,
+    DropNamed,
+    DropRange,
+    HashComponent,
+    PartitionScheme,
+    RangeChange,
+    RangeSpec,
+    RetiredRange,
+    alter_ranges,
+    build_scheme,
+    catch_all,
+    single_value,
+)
+from secateur.partitioning.types import parse_type
 
 TYPES = {name: parse_type(text) for name, text in {"Host": "VARCHAR", "day": "DATE", "n": "INTEGER"}.items()}
 KEY = list(TYPES)

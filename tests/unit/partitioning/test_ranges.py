@@ -10,9 +10,8 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.schemes.components import RangeComponent, RangePartition
-from secateur.partitioning.schemes.ranges import RangeIndex
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.schemes import RangeComponent, RangeIndex, RangePartition
+from secateur.partitioning.types import parse_type
 
 # Per type: values in ascending order, of which those at odd positions serve as bounds.
 ASCENDING: dict[str, list[Any]] = {

@@ -7,14 +7,20 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import LimitExceededError, NoRangeError, ProgrammingError, SchemeError
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.components import HashComponent
-from secateur.partitioning.schemes.interval import IntervalPartitioning, IntervalUnit
-from secateur.partitioning.schemes.range_changes import AddRange, DropRange, alter_ranges
-from secateur.partitioning.schemes.range_spec import RangeSpec, catch_all
-from secateur.partitioning.schemes.ranges_on_demand import with_cells
-from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.schemes import (
+    AddRange,
+    DropRange,
+    HashComponent,
+    IntervalPartitioning,
+    IntervalUnit,
+    PartitionScheme,
+    RangeSpec,
+    alter_ranges,
+    build_scheme,
+    catch_all,
+    with_cells,
+)
+from secateur.partitioning.types import parse_type
 
 TYPES = {
     name: parse_type(text)

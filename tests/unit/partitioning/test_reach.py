@@ -6,13 +6,18 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.pruning.domain import NOTHING, Domain, Span, points
-from secateur.partitioning.pruning.select_partitions import combination_limit, select_partitions
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.components import HashComponent
-from secateur.partitioning.schemes.range_spec import RangeSpec, catch_all, single_value, split_at
-from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.pruning import NOTHING, Domain, Span, combination_limit, points
+from secateur.partitioning.pruning.select_partitions import select_partitions
+from secateur.partitioning.schemes import (
+    HashComponent,
+    PartitionScheme,
+    RangeSpec,
+    build_scheme,
+    catch_all,
+    single_value,
+    split_at,
+)
+from secateur.partitioning.types import parse_type
 
 TYPES = {"a": parse_type("INTEGER"), "b": parse_type("INTEGER"), "c": parse_type("INTEGER")}
 

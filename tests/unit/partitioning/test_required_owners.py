@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from secateur.errors import DagError, PartitionLostError
-from secateur.partitioning.topology.job_requirements import JobRequirements
-from secateur.partitioning.topology.required_owners import coordinators
-from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
+from secateur.partitioning.topology import JobRequirements, MemberAddress, Ownership, Topology, coordinators
 
 OWNERS = {"g": Ownership(("m1", "m2", "m3"), np.array([[0, 1, 2, 1]], dtype=np.uint16))}
 ALL = Topology(1, tuple(MemberAddress(member, "h", 1) for member in ("m1", "m2", "m3")), OWNERS)

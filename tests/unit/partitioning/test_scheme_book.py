@@ -3,13 +3,10 @@ from __future__ import annotations
 import pytest
 
 from secateur.errors import TopologyChangedError
-from secateur.partitioning.pruning.nodes import All
-from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.range_spec import split_at
-from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.pruning import All, PartitionTree
+from secateur.partitioning.schemes import PartitionScheme, build_scheme, split_at
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.types import parse_type
 
 BIGINT = parse_type("BIGINT")
 

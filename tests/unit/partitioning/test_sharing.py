@@ -4,15 +4,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.schemes.components import HashComponent
-from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.schemes import HashComponent, PartitionScheme
+from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.split import split
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.topology.affinity import assign
-from secateur.partitioning.topology.owner_routing import OwnerRouting
-from secateur.partitioning.topology.topology import MemberAddress, Topology
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.topology import MemberAddress, OwnerRouting, Topology, assign
+from secateur.partitioning.types import parse_type
 
 
 def orders(partitions: int = 8) -> TableDef:

@@ -5,11 +5,11 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import NoRangeError
-from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme, RangeComponent, RangePartition
+from secateur.partitioning.schemes import HashComponent, PartitionScheme, RangeComponent, RangePartition
+from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.split import split
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.types import parse_type
 
 
 def table(partitions: int = 8, component: RangeComponent | None = None) -> TableDef:

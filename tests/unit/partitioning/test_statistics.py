@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import pytest
 
-from secateur.partitioning.tables.statistics import NO_STATISTICS, ColumnStatistics, TableStatistics
+from secateur.partitioning.tables import NO_STATISTICS, ColumnStatistics, TableStatistics
 
 
 def table(rows: int, distinct: int = 10, table_id: int = 1) -> TableStatistics:

@@ -12,22 +12,25 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.duckdb.kernel import default_kernel
+from secateur.engine.kernels.duckdb import default_kernel
 from secateur.errors import DatabaseError, InternalError
-from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.comparison_target import (
+from secateur.partitioning.pruning import (
     BARE,
+    NOTHING,
+    Comparison,
     ComparisonTarget,
+    Domain,
     RowField,
     ShiftedColumn,
+    Span,
     TruncatedColumn,
     WidenedColumn,
     allowed,
     comparison_target_from_wire,
     comparison_target_to_wire,
+    points,
 )
-from secateur.partitioning.pruning.domain import NOTHING, Domain, Span, points
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.types import parse_type
 
 DAY = date(2024, 2, 29)
 NOON = datetime(2024, 2, 29, 12)

@@ -4,11 +4,9 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import UnknownColumnError
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.range_spec import split_at
-from secateur.partitioning.schemes.scheme import HashComponent
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.schemes import HashComponent, build_scheme, split_at
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.types import parse_type
 from secateur.wire import pack, unpack
 
 TYPES = {"Tail": parse_type("VARCHAR"), "day": parse_type("DATE"), "delay": parse_type("SMALLINT")}

@@ -8,17 +8,28 @@ from uuid import UUID
 import pytest
 
 from secateur.errors import ParameterError
-from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
-from secateur.partitioning.pruning.domain import points
-from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions
-from secateur.partitioning.pruning.operand import Constant, Operand, Parameter
-from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.components import HashComponent
-from secateur.partitioning.schemes.range_spec import split_at
-from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.pruning import (
+    All,
+    AllOf,
+    AnyOf,
+    Box,
+    Choice,
+    Comparison,
+    Constant,
+    Constraint,
+    Everywhere,
+    Keys,
+    Node,
+    Nothing,
+    Operand,
+    Parameter,
+    ParameterComparison,
+    Partitions,
+    PartitionTree,
+    points,
+)
+from secateur.partitioning.schemes import HashComponent, PartitionScheme, build_scheme, split_at
+from secateur.partitioning.types import parse_type
 from secateur.wire import pack, unpack
 
 

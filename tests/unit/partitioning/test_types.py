@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import NotSupportedError
-from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type, type_of_arrow
+from secateur.partitioning.types import SqlType, TypeKind, parse_type, type_of_arrow
 
 
 @pytest.mark.parametrize(

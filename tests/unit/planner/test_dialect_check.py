@@ -13,8 +13,8 @@ import duckdb
 import pytest
 
 from secateur.errors import Error
-from secateur.planner.planner import Planner
-from secateur.planner.text.dialect import tokenize
+from secateur.planner import Planner
+from secateur.planner.text import tokenize
 
 TABLES = (
     "CREATE TABLE t (k INTEGER, a INTEGER, s VARCHAR, PRIMARY KEY (k))",

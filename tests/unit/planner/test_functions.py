@@ -8,9 +8,9 @@ from typing import Any
 
 import duckdb
 
-from secateur.engine.kernels.duckdb.kernel import default_kernel
+from secateur.engine.kernels.duckdb import default_kernel
 from secateur.errors import Error
-from secateur.planner.binding.functions import TABLE_FUNCTIONS, VALUE_FUNCTIONS, is_listed
+from secateur.planner.binding import TABLE_FUNCTIONS, VALUE_FUNCTIONS, is_listed
 
 REFUSED_NAMES = """
 alias arrow_scan arrow_scan_dumb checkpoint col_description combine combine_aggr create_external_resource

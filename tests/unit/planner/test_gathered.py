@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from secateur.engine.sql.select_plan import Strategy
-from secateur.partitioning.tables.statistics import ColumnStatistics, StatisticsSnapshot, TableStatistics
+from secateur.engine.sql import Strategy
+from secateur.partitioning.tables import ColumnStatistics, StatisticsSnapshot, TableStatistics
 
 PART = "SELECT o.customer_id FROM orders o JOIN customers c USING (customer_id) WHERE o.amount > {}"
 MANY_PARTS = " UNION ALL ".join(PART.format(amount) for amount in (1, 2, 3))

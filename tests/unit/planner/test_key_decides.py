@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from secateur.engine.sql.select_plan import SelectPlan
+from secateur.engine.sql import SelectPlan
 from secateur.wire import pack, unpack
 
 

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.schemes.components import HashComponent, RangeComponent, RangePartition
-from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.topology.affinity import assign
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.schemes import HashComponent, PartitionScheme, RangeComponent, RangePartition
+from secateur.partitioning.topology import assign
+from secateur.partitioning.types import parse_type
 from secateur.wire import pack
 
 BIGINT = parse_type("BIGINT")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from secateur.planner.binding.parameter_types import sample_value, types_of
+from secateur.planner.binding import sample_value, types_of
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.planner.binding.pivot import read_pivot, read_unpivot
-from secateur.planner.text.dialect import tokenize
-from secateur.planner.text.parameters import read_parameters
-from secateur.planner.text.token_cursor import TokenCursor
+from secateur.planner.binding import read_pivot, read_unpivot
+from secateur.planner.text import TokenCursor, read_parameters, tokenize
 
 
 def query(sql: str) -> str:

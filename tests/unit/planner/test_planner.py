@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from secateur.errors import LimitExceededError
-from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics
-from secateur.planner.planner import Planner
-from secateur.planner.statement import ExplainFormat, ExplainStatement, SelectStatement, SetOption
+from secateur.partitioning.tables import ColumnStatistics, TableStatistics
+from secateur.planner import ExplainFormat, ExplainStatement, Planner, SelectStatement, SetOption
 
 
 def test_a_statement_that_is_too_long_is_refused(context: Any) -> None:
@@ -117,7 +116,7 @@ class TestCache:
 
 
 def test_plans_survive_msgpack(context: Any) -> None:
-    from secateur.engine.sql.select_plan import SelectPlan
+    from secateur.engine.sql import SelectPlan
     from secateur.wire import pack, unpack
 
     for sql, params in [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from secateur.planner.statement import SelectStatement
+from secateur.planner import SelectStatement
 
 
 def kept(context: Any, sql: str, params: Any = ()) -> list[int] | None:

@@ -9,14 +9,10 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import parse_type
-from secateur.storage.change import DuplicateKeys
-from secateur.storage.layout import TableLayout
-from secateur.storage.merge import sort_rows
-from secateur.storage.partition import Partition
-from secateur.storage.sorted_rows import SortedRows
+from secateur.partitioning.schemes import HashComponent, PartitionScheme
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.types import parse_type
+from secateur.storage import DuplicateKeys, Partition, SortedRows, TableLayout, sort_rows
 
 
 class MakeTable(Protocol):

@@ -9,12 +9,18 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import TopologyChangedError, UnknownTableError
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.range_changes import AddRange, DropNamed, RangeChange, alter_ranges
-from secateur.partitioning.schemes.range_spec import RangeSpec, catch_all
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import parse_type
-from secateur.storage.member_store import MemberStore
+from secateur.partitioning.schemes import (
+    AddRange,
+    DropNamed,
+    RangeChange,
+    RangeSpec,
+    alter_ranges,
+    build_scheme,
+    catch_all,
+)
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.types import parse_type
+from secateur.storage import MemberStore
 
 BIGINT = parse_type("BIGINT")
 TYPES = {"n": BIGINT}

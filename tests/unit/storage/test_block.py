@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from secateur.storage import BLOCK_BYTES_MIN, into_block, message_bytes
 from secateur.storage import block as module
-from secateur.storage.block import BLOCK_BYTES_MIN, into_block, message_bytes
 
 
 def wide(rows: int, columns: int = 1) -> pa.Table:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from secateur.errors import ProgrammingError
-from secateur.storage.change import ChangeOperation, load_mode
+from secateur.storage import ChangeOperation, load_mode
 
 
 @pytest.mark.parametrize(

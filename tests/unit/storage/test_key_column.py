@@ -13,11 +13,8 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DataError, NotSupportedError
-from secateur.partitioning.types.column_type import parse_type
-from secateur.storage.change import DuplicateKeys
-from secateur.storage.key_column import KeyColumn
-from secateur.storage.layout import TableLayout
-from secateur.storage.merge import sort_rows
+from secateur.partitioning.types import parse_type
+from secateur.storage import DuplicateKeys, KeyColumn, TableLayout, sort_rows
 
 # Ascending, as the dialect orders them; extremes and signs included.
 ASCENDING: dict[str, list[Any]] = {

@@ -7,9 +7,8 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DataError, NotSupportedError, ParameterError, SchemeError
-from secateur.partitioning.pruning.key_range import KeyBoundary, KeyRange
-from secateur.storage.key_order import KeyOrder
-from secateur.storage.layout import TableLayout
+from secateur.partitioning.pruning import KeyBoundary, KeyRange
+from secateur.storage import KeyOrder, TableLayout
 
 
 @pytest.mark.parametrize(

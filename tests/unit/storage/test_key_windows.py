@@ -7,13 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.pruning.key_range import KeyBoundary, KeyRange, KeyRanges, unite_ranges
+from secateur.partitioning.pruning import KeyBoundary, KeyRange, KeyRanges, unite_ranges
+from secateur.partitioning.tables import TableDef
 from secateur.partitioning.tables.split import split
-from secateur.partitioning.tables.table import TableDef
-from secateur.storage import snapshot
-from secateur.storage.key_windows import KeyWindows
-from secateur.storage.layout import TableLayout
-from secateur.storage.member_store import MemberStore
+from secateur.storage import KeyWindows, MemberStore, TableLayout, snapshot
 
 
 @pytest.fixture

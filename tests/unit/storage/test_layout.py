@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DataError, NullKeyError, TopologyChangedError, UnknownColumnError
-from secateur.storage.layout import TableLayout
+from secateur.storage import TableLayout
 
 
 def test_admits_rows_of_the_schema(layout: TableLayout, rows: Any) -> None:

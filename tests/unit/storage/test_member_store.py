@@ -17,10 +17,10 @@ from secateur.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
-from secateur.partitioning.pruning.key_range import KeyPrefix
+from secateur.partitioning.pruning import KeyPrefix
+from secateur.partitioning.tables import TableDef
 from secateur.partitioning.tables.split import split
-from secateur.partitioning.tables.table import TableDef
-from secateur.storage.member_store import DataVersion, MemberStore, TableStats
+from secateur.storage import DataVersion, MemberStore, TableStats
 
 
 @pytest.fixture

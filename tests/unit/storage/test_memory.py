@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from secateur.partitioning.tables import TableDef
 from secateur.partitioning.tables.split import split
-from secateur.partitioning.tables.table import TableDef
+from secateur.storage import MemberStore
 from secateur.storage.gather import gather
-from secateur.storage.member_store import MemberStore
 
 ROWS = 100_000
 

@@ -6,9 +6,8 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DuplicateKeyError
-from secateur.storage.change import ChangeOperation, DuplicateKeys
-from secateur.storage.layout import TableLayout
-from secateur.storage.merge import common_row, merge, new_rows, sort_rows
+from secateur.storage import ChangeOperation, DuplicateKeys, TableLayout, common_row, new_rows, sort_rows
+from secateur.storage.merge import merge
 
 
 def test_sorts_chunks_and_tables_together(layout: TableLayout, rows: Any, tuples: Any) -> None:

@@ -6,10 +6,8 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DuplicateKeyError, LoadFailedError, TopologyChangedError
+from secateur.storage import ChangeCount, ChangeOperation, Partition, TableLayout
 from secateur.storage import partition as module
-from secateur.storage.change import ChangeCount, ChangeOperation
-from secateur.storage.layout import TableLayout
-from secateur.storage.partition import Partition
 
 # Small writes go to the delta, large ones merge the whole partition: everything must hold for both.
 SIZES = [pytest.param(256, id="delta"), pytest.param(0, id="whole")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.storage.read_versions import ReadVersions
+from secateur.storage import ReadVersions
 
 
 @pytest.mark.parametrize(

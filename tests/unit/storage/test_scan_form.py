@@ -9,10 +9,9 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import TopologyChangedError, UnknownColumnError
-from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.types.decimals import from_unscaled
-from secateur.storage import scan_form
-from secateur.storage.member_store import MemberStore
+from secateur.partitioning.tables import TableDef
+from secateur.partitioning.types import from_unscaled
+from secateur.storage import MemberStore, scan_form
 
 COLUMNS = {
     "k": "BIGINT",

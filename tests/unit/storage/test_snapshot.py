@@ -9,9 +9,8 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DataError, ParameterError
-from secateur.partitioning.pruning.key_range import KeyBoundary, KeyRange
-from secateur.storage.partition import Partition
-from secateur.storage.snapshot import PartitionSnapshot
+from secateur.partitioning.pruning import KeyBoundary, KeyRange
+from secateur.storage import Partition, PartitionSnapshot
 
 KEPT = [(a, b, 10 * a) for a in range(5) for b in ("a", "b", "c")]
 EXPECTED = sorted(

@@ -5,9 +5,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.pruning.key_range import IndexSlice, KeyBoundary, KeyPrefix, KeyRange, KeyRanges
-from secateur.partitioning.tables.table import TableDef
-from secateur.storage.member_store import MemberStore
+from secateur.partitioning.pruning import IndexSlice, KeyBoundary, KeyPrefix, KeyRange, KeyRanges
+from secateur.partitioning.tables import TableDef
+from secateur.storage import MemberStore
 
 ROWS = [(key, None if key % 5 == 0 else key % 13, "ab"[key % 2]) for key in range(400)]
 

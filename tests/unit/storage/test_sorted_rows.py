@@ -6,10 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.storage.change import DuplicateKeys
-from secateur.storage.layout import TableLayout
-from secateur.storage.merge import sort_rows
-from secateur.storage.sorted_rows import SortedRows
+from secateur.storage import DuplicateKeys, SortedRows, TableLayout, sort_rows
 
 GRID = [(a, b) for a in (-3, 0, 0, 5) for b in ("", "m", "mm", "z")]
 

@@ -19,12 +19,9 @@ from secateur.errors import (
     ProgrammingError,
     TopologyChangedError,
 )
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables import TableDef
+from secateur.storage import MIXED, LoadInfo, MemberStore, MixedAttempt, message_bytes
 from secateur.storage import load_registry as load_book
-from secateur.storage.block import message_bytes
-from secateur.storage.change import MIXED, MixedAttempt
-from secateur.storage.load_registry import LoadInfo
-from secateur.storage.member_store import MemberStore
 
 
 class Clock:

@@ -9,15 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import parse_type
-from secateur.storage import table_summary
-from secateur.storage.change import ChangeOperation
-from secateur.storage.layout import TableLayout
-from secateur.storage.partition import Partition
-from secateur.storage.table_summary import TableSummary, summarize, total
+from secateur.partitioning.schemes import PartitionScheme
+from secateur.partitioning.tables import Column, ColumnStatistics, TableDef, TableStatistics
+from secateur.partitioning.types import parse_type
+from secateur.storage import ChangeOperation, Partition, TableLayout, TableSummary, summarize, table_summary, total
 from secateur.wire import pack, unpack
 
 

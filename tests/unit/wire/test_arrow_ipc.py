@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import Error, LimitExceededError, ProtocolError
-from secateur.wire.arrow_ipc import decode_schema, decode_table, decode_tables, encode_table
+from secateur.wire import decode_schema, decode_table, decode_tables, encode_table
 
 TABLE = pa.table(
     {

@@ -21,9 +21,17 @@ from secateur.errors import (
     UnknownTableError,
     UnreachableError,
 )
-from secateur.wire import CallControl, Channel, ClusterIdentity, FrameServer, Limits, Role
-from secateur.wire.frames import FrameKind, encode_frame
-from secateur.wire.handshake import Hello
+from secateur.wire import (
+    CallControl,
+    Channel,
+    ClusterIdentity,
+    FrameKind,
+    FrameServer,
+    Hello,
+    Limits,
+    Role,
+    encode_frame,
+)
 
 Serve = Callable[..., FrameServer]
 

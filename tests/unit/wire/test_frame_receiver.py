@@ -7,9 +7,7 @@ import random
 import pytest
 
 from secateur.errors import Error, ProtocolError
-from secateur.wire.frame_receiver import FrameReceiver
-from secateur.wire.frames import Frame, FrameKind, encode_frame
-from secateur.wire.limits import Limits
+from secateur.wire import Frame, FrameKind, FrameReceiver, Limits, encode_frame
 
 SIZES = [0, 1, 70_000, 5, 300_000, 0]
 

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secateur.errors import LimitExceededError, ProtocolError, SerializationError
-from secateur.wire.frames import Frame, FrameDecoder, FrameKind, encode_frame
-from secateur.wire.limits import Limits
+from secateur.wire import Frame, FrameDecoder, FrameKind, Limits, encode_frame
 
 TIGHT = Limits(frame_bytes_max=1000, header_bytes_max=200)
 

@@ -18,8 +18,7 @@ from secateur.errors import (
     UnknownTableError,
     UnreachableError,
 )
-from secateur.wire import FrameServer, Limits, Peer, Reply, Request
-from secateur.wire.frames import FrameKind, encode_frame
+from secateur.wire import FrameKind, FrameServer, Limits, Peer, Reply, Request, encode_frame
 
 
 class Service:

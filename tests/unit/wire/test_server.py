@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 from secateur.errors import OperationalError
-from secateur.wire import Channel, FrameServer, Limits
-from secateur.wire.frames import Frame, FrameDecoder, FrameKind, encode_frame
+from secateur.wire import Channel, Frame, FrameDecoder, FrameKind, FrameServer, Limits, encode_frame
 
 Serve = Callable[..., FrameServer]
 

@@ -8,9 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.partitioning.types.column_type import SqlType, parse_type
-from secateur.wire import ShortTable, pack, unpack
-from secateur.wire.short_table import is_short, shorten, travels_short
+from secateur.partitioning.types import SqlType, parse_type
+from secateur.wire import ShortTable, is_short, pack, shorten, travels_short, unpack
 
 UUID_1 = uuid.UUID(int=1)
 

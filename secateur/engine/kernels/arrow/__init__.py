@@ -1,1 +1,27 @@
 """The arrow kernel: small fragments answered with Arrow's own functions, or declined."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "doubles": ["held_by_double", "to_double"],
+    "exact_values": ["InexactError", "compute_type", "exact_scalar"],
+    "expression": [
+        "CallExpression",
+        "ColumnExpression",
+        "ConstantExpression",
+        "Expression",
+        "ParameterExpression",
+        "ParameterListExpression",
+        "ScalarFunction",
+        "from_wire",
+        "to_wire",
+        "walk",
+    ],
+    "fragment": ["AggregateFunction", "ArrowAggregate", "ArrowFragment", "OrderTerm", "slot_name"],
+    "row_comparisons": ["rows_told_apart"],
+    "small_groups": ["SMALL_ROWS_MAX"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

@@ -1,1 +1,18 @@
 """The DuckDB kernel: fragments answered by DuckDB over Arrow tables; also binding and errors."""
+
+from __future__ import annotations
+
+from secateur.exports import exports
+
+_FILES = {
+    "binder": ["Binder"],
+    "cancellation": ["Cancellation"],
+    "error_position": ["bind_error_position"],
+    "errors": ["translated", "unreadable"],
+    "export": ["exported"],
+    "kernel": ["DuckDBKernel", "default_kernel"],
+    "result_types": ["arrow_type", "delivered_type", "is_restored", "relation_casts", "sql_type"],
+    "results": ["conform"],
+}
+
+__all__, __getattr__ = exports(__name__, _FILES)

@@ -9,11 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from secateur.client.copy.file_options import CopyFormat, FileOptions
-from secateur.client.copy.reading import read_batches
+from secateur.client.copy import CopyFormat, FileOptions, read_batches
 from secateur.errors import DataError, ProgrammingError
-from secateur.partitioning.tables.table import Column
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.tables import Column
+from secateur.partitioning.types import parse_type
 
 COLUMNS = [Column("k", parse_type("INTEGER")), Column("s", parse_type("VARCHAR")), Column("d", parse_type("DATE"))]
 

@@ -9,13 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from secateur.client.copy.file_options import CopyFormat, FileOptions, OptionValue
-from secateur.client.copy.reading import read_batches
-from secateur.client.copy.writing import write_file
-from secateur.client.dbapi.rows import ResultColumn
+from secateur.client.copy import CopyFormat, FileOptions, OptionValue, read_batches, write_file
+from secateur.client.dbapi import ResultColumn
 from secateur.errors import DataError, MemberLostError, ProgrammingError
-from secateur.partitioning.tables.table import Column
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.tables import Column
+from secateur.partitioning.types import parse_type
 
 ROWS = pa.table({"a": pa.array([1, 2], pa.int32()), "b": ["x,y", None], "c": ["", 'q"r']})
 COLUMNS = [ResultColumn("a", "INTEGER"), ResultColumn("b", "VARCHAR"), ResultColumn("c", "VARCHAR")]

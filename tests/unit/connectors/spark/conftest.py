@@ -13,11 +13,10 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DuplicateKeyError, Error, MemberLostError, UnknownTableError
-from secateur.partitioning.schemes.scheme import HashComponent, PartitionScheme
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.topology.affinity import assign
-from secateur.partitioning.topology.topology import MemberAddress, Topology
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.schemes import HashComponent, PartitionScheme
+from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.topology import MemberAddress, Topology, assign
+from secateur.partitioning.types import parse_type
 from secateur.wire import FrameServer, Reply, Request, decode_table, pack
 
 

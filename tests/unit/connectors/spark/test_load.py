@@ -18,7 +18,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark program gives it)
 
-from secateur.connectors.spark.load import register, write
+from secateur.connectors.spark import register, write
 from secateur.errors import (
     AuthenticationError,
     DataError,
@@ -35,7 +35,7 @@ from secateur.errors import (
     UnknownTableError,
     UnreachableError,
 )
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables import TableDef
 
 pytestmark = pytest.mark.spark
 

@@ -8,7 +8,7 @@ from pyspark.sql import types as spark
 
 from secateur.connectors.spark.schema import arrow_type, check_columns
 from secateur.errors import DataError, Error, NullKeyError, UnknownColumnError
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables import TableDef
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from secateur.connectors.spark.source import SecateurDataSource
+from secateur.connectors.spark import SecateurDataSource
 from secateur.connectors.spark.writer import LoadWriter, StagedTask
 from secateur.errors import (
     AuthenticationError,
@@ -25,7 +25,7 @@ from secateur.errors import (
     UnknownTableError,
     UnreachableError,
 )
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables import TableDef
 
 SCHEMA = StructType([StructField("id", LongType()), StructField("note", StringType())])
 

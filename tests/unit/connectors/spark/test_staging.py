@@ -9,14 +9,11 @@ import pytest
 
 from secateur.connectors.spark.staging import Stager
 from secateur.errors import AuthenticationError, DataError, NullKeyError
-from secateur.partitioning.schemes.build import build_scheme
-from secateur.partitioning.schemes.interval import IntervalPartitioning, IntervalUnit
-from secateur.partitioning.schemes.ranges_on_demand import with_cells
+from secateur.partitioning.schemes import IntervalPartitioning, IntervalUnit, build_scheme, with_cells
+from secateur.partitioning.tables import TableDef
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.split import split
-from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.affinity import assign
-from secateur.partitioning.topology.topology import Topology
+from secateur.partitioning.topology import Topology, assign
 
 Define = Callable[..., TableDef]
 Start = Callable[..., Any]

@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.arrow.doubles import held_by_double, to_double
-from secateur.engine.kernels.arrow.exact_values import InexactError
+from secateur.engine.kernels.arrow import InexactError, held_by_double, to_double
 
 
 def decimals(*values: str | None, precision: int = 38, scale: int = 4) -> pa.Array:

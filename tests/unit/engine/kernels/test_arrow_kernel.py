@@ -12,30 +12,28 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.arrow import aggregate as arrow_aggregate
-from secateur.engine.kernels.arrow import kernel as arrow_kernel
-from secateur.engine.kernels.arrow.expression import (
+from secateur.engine.kernels.arrow import (
+    SMALL_ROWS_MAX,
+    AggregateFunction,
+    ArrowAggregate,
+    ArrowFragment,
     CallExpression,
     ColumnExpression,
     ConstantExpression,
     Expression,
+    OrderTerm,
     ParameterExpression,
     ParameterListExpression,
     ScalarFunction,
     from_wire,
+    slot_name,
     to_wire,
     walk,
 )
-from secateur.engine.kernels.arrow.fragment import (
-    AggregateFunction,
-    ArrowAggregate,
-    ArrowFragment,
-    OrderTerm,
-    slot_name,
-)
-from secateur.engine.kernels.arrow.small_groups import SMALL_ROWS_MAX
-from secateur.partitioning.types.column_type import parse_type
-from secateur.wire.values import pack, unpack
+from secateur.engine.kernels.arrow import aggregate as arrow_aggregate
+from secateur.engine.kernels.arrow import kernel as arrow_kernel
+from secateur.partitioning.types import parse_type
+from secateur.wire import pack, unpack
 
 TYPES = {
     "k": "VARCHAR",

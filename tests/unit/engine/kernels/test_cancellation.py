@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.engine.kernels.duckdb.cancellation import Cancellation
+from secateur.engine.kernels.duckdb import Cancellation
 from secateur.errors import JobCancelledError
 
 

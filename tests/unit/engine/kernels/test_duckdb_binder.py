@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import duckdb
 import pytest
 
-from secateur.engine.kernels.duckdb.binder import Binder
+from secateur.engine.kernels.duckdb import Binder
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.engine.kernels.duckdb.error_position import bind_error_position
+from secateur.engine.kernels.duckdb import bind_error_position
 
 RELATIONS = {"s0": {"k": "INTEGER", "é": "VARCHAR"}, "s1": {"k": "DECIMAL(10,2)[]"}, "s2": {}}
 

@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from secateur import errors
-from secateur.engine.kernels.duckdb.errors import translated, unreadable
+from secateur.engine.kernels.duckdb import translated, unreadable
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.duckdb.cancellation import Cancellation
-from secateur.engine.kernels.duckdb.export import exported
-from secateur.engine.kernels.duckdb.kernel import DuckDBKernel
+from secateur.engine.kernels.duckdb import Cancellation, DuckDBKernel, exported
 from secateur.errors import DataError, JobCancelledError, LimitExceededError
 
 ENDLESS = "SELECT a.i + b.i AS n FROM range(1000000) AS a(i), range(1000000) AS b(i)"

@@ -13,10 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from secateur.engine.kernels.duckdb import Cancellation, DuckDBKernel
 from secateur.engine.kernels.duckdb import kernel as module
 from secateur.engine.kernels.duckdb import slot as duckdb_slot
-from secateur.engine.kernels.duckdb.cancellation import Cancellation
-from secateur.engine.kernels.duckdb.kernel import DuckDBKernel
 from secateur.errors import (
     DataError,
     Error,
@@ -30,7 +29,7 @@ from secateur.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
-from secateur.partitioning.types.column_type import parse_type
+from secateur.partitioning.types import parse_type
 
 S0 = pa.table({"k": ["a", "b", None], "v": pa.array([1, 2, 3], pa.int32())})
 

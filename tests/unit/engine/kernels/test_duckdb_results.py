@@ -5,7 +5,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.duckdb.results import conform
+from secateur.engine.kernels.duckdb import conform
 from secateur.errors import DataError, InternalError
 
 HUGEINT = pa.opaque(pa.binary(16), "hugeint", "DuckDB")

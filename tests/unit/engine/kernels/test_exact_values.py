@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.arrow.exact_values import InexactError, compute_type, exact_scalar
-from secateur.partitioning.types.column_type import parse_type
+from secateur.engine.kernels.arrow import InexactError, compute_type, exact_scalar
+from secateur.partitioning.types import parse_type
 
 EXACT: list[tuple[Any, str, Any]] = [
     (127, "TINYINT", 127),

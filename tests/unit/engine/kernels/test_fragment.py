@@ -5,17 +5,17 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.arrow.expression import (
+from secateur.engine.kernels import Fragment, KernelName, run, run_with
+from secateur.engine.kernels.arrow import (
+    ArrowFragment,
     CallExpression,
     ColumnExpression,
     ParameterExpression,
     ScalarFunction,
 )
-from secateur.engine.kernels.arrow.fragment import ArrowFragment
-from secateur.engine.kernels.fragment import Fragment, KernelName, run, run_with
 from secateur.errors import ParameterError
-from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
-from secateur.wire.values import pack, unpack
+from secateur.partitioning.types import SqlType, TypeKind, parse_type
+from secateur.wire import pack, unpack
 
 INTEGER = SqlType(TypeKind.INTEGER)
 TABLE = pa.table({"v": pa.array([1, 2, 3, None], pa.int32())})

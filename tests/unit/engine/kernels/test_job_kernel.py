@@ -8,8 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.fragment import Fragment, run
-from secateur.engine.kernels.job_kernel import JobKernel
+from secateur.engine.kernels import Fragment, JobKernel, run
 from secateur.errors import DataError, LimitExceededError
 
 ROWS = pa.table({"k": pa.array([f"{n * 7919 % 600_000:0>60}" for n in range(600_000)])})

@@ -9,10 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.chunked_result import ChunkedResult, CompleteResult, StreamedResult
-from secateur.engine.kernels.duckdb.cancellation import Cancellation
-from secateur.engine.kernels.duckdb.kernel import DuckDBKernel
-from secateur.engine.kernels.fragment import Fragment, open_with
+from secateur.engine.kernels import ChunkedResult, CompleteResult, Fragment, StreamedResult, open_with
+from secateur.engine.kernels.duckdb import Cancellation, DuckDBKernel
 from secateur.errors import DataError, JobCancelledError, LimitExceededError, UnknownColumnError
 
 ROWS = pa.table(

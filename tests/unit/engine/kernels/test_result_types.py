@@ -3,14 +3,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.duckdb.result_types import (
-    arrow_type,
-    delivered_type,
-    is_restored,
-    relation_casts,
-    sql_type,
-)
-from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
+from secateur.engine.kernels.duckdb import arrow_type, delivered_type, is_restored, relation_casts, sql_type
+from secateur.partitioning.types import SqlType, TypeKind, parse_type
 
 DELIVERED = [
     ("INTEGER", "INTEGER", pa.int32()),

@@ -10,11 +10,9 @@ import pytest
 
 import small_jobs
 from secateur.engine.kernels import fragment
-from secateur.engine.kernels.duckdb.cancellation import Cancellation
-from secateur.engine.processors import grouping
-from secateur.engine.processors.aggregates import AggregateExpression
-from secateur.engine.processors.kernel import Kernel
-from secateur.partitioning.tables.table import TableDef
+from secateur.engine.kernels.duckdb import Cancellation
+from secateur.engine.processors import AggregateExpression, Kernel, grouping
+from secateur.partitioning.tables import TableDef
 
 
 @pytest.fixture

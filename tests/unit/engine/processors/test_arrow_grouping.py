@@ -11,9 +11,11 @@ import pyarrow as pa
 import pytest
 
 from secateur.engine.kernels import fragment
-from secateur.engine.kernels.duckdb.cancellation import Cancellation
-from secateur.engine.processors.aggregates import (
+from secateur.engine.kernels.duckdb import Cancellation
+from secateur.engine.processors import (
     AggregateExpression,
+    Kernel,
+    KernelGrouping,
     avg_of,
     count_distinct_of,
     count_of,
@@ -22,8 +24,6 @@ from secateur.engine.processors.aggregates import (
     min_of,
     sum_of,
 )
-from secateur.engine.processors.grouping import KernelGrouping
-from secateur.engine.processors.kernel import Kernel
 from secateur.errors import DataError
 
 BIG = 2**62

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from secateur.dag import ProcessorMetaSupplier, ProcessorSupplier
+from secateur.dag import ProcessorMetaSupplier, ProcessorSupplier, ReplicatedMetaSupplier, meta_supplier_of
 from secateur.dag.codec import decode_part, encode_part
-from secateur.dag.supplier import ReplicatedMetaSupplier, meta_supplier_of
 from secateur.processors import (
     accumulate,
     aggregate,
@@ -28,7 +27,7 @@ from secateur.processors import (
     union,
 )
 from secateur.testing import verify_processor
-from secateur.wire.values import pack, unpack
+from secateur.wire import pack, unpack
 
 ROWS = pa.table({"k": ["b", "a", "b", None], "v": [1, 2, 1, 3]})
 

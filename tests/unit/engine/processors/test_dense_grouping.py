@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from secateur.engine.processors.aggregates import AggregateExpression, avg_of, count_of, count_rows, min_of, sum_of
+from secateur.engine.processors import AggregateExpression, avg_of, count_of, count_rows, min_of, sum_of
 
 GroupedTwice = Callable[..., tuple[list[pa.Table], list[bool]]]
 KEYS = pa.chunked_array([[3, None, 1], [3, 1, None, 2]], pa.int64())

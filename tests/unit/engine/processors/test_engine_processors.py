@@ -11,19 +11,15 @@ import pytest
 
 from secateur.connectors import table_source
 from secateur.dag import Param
-from secateur.engine.kernels.fragment import Fragment, run
-from secateur.engine.processors.result_sink import ResultSink
-from secateur.engine.runtime.result import ResultCollector
-from secateur.engine.runtime.services import MemberServices
-from secateur.engine.sql.fragment_stage import FragmentStageSupplier
-from secateur.engine.sql.input_alias import InputAlias
-from secateur.engine.sql.member_scan import MemberScan
+from secateur.engine.kernels import Fragment, run
+from secateur.engine.processors import ResultSink
+from secateur.engine.runtime import MemberServices, ResultCollector
+from secateur.engine.sql import FragmentStageSupplier, InputAlias, MemberScan
+from secateur.partitioning.tables import TableDef
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.split import split
-from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.affinity import assign
-from secateur.partitioning.topology.topology import MemberAddress, Topology
-from secateur.storage.member_store import MemberStore
+from secateur.partitioning.topology import MemberAddress, Topology, assign
+from secateur.storage import MemberStore
 from secateur.testing import verify_processor
 
 ROWS = pa.table({"k": ["a", "b", "a"], "v": [1, 2, None]})

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.dag import ProcessorSupplier
-from secateur.engine.exchange.row_buffer import RowBuffer
+from secateur.engine.exchange import RowBuffer
 from secateur.engine.processors import gathering
 from secateur.errors import DagError, LimitExceededError
 from secateur.processors import SortKey, desc, distinct, sort, top_n

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from secateur.engine.processors.sorted_runs import RUN
+from secateur.engine.processors import RUN
 from secateur.errors import DagError, LimitExceededError
 from secateur.processors import merge_runs, sort_runs
 from secateur.testing import verify_processor

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.planner.checks.columns_by_position import read_by_position
-from secateur.planner.text.parser_cross_check import read_statement
+from secateur.planner.checks import read_by_position
+from secateur.planner.text import read_statement
 
 
 @pytest.mark.parametrize(

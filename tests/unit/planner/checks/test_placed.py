@@ -11,13 +11,12 @@ from typing import Any, Final
 import pytest
 from sqlglot import exp
 
-from secateur.engine.sql.select_plan import Strategy
-from secateur.partitioning.tables.statistics import ColumnStatistics, StatisticsSnapshot, TableStatistics
-from secateur.planner.checks.placed import placed_difference
+from secateur.engine.sql import Strategy
+from secateur.partitioning.tables import ColumnStatistics, StatisticsSnapshot, TableStatistics
+from secateur.planner.checks import placed_difference
 from secateur.planner.fragments import merged_order
 from secateur.planner.placement import place, search, semi_joins
-from secateur.planner.text.dialect import parse_query, to_sql, tokenize
-from secateur.planner.text.parser_cross_check import read_statement
+from secateur.planner.text import parse_query, read_statement, to_sql, tokenize
 
 STATEMENTS: Final = (
     pytest.param(

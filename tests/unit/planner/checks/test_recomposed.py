@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-from secateur.engine.processors.row_limit import RowLimit
-from secateur.engine.processors.sort_key import SortKey
-from secateur.planner.checks.recomposed import difference, spelling_difference
-from secateur.planner.checks.select_node import Node, named_columns
-from secateur.planner.fragments.partial_final import PartialFinal
-from secateur.planner.text.parser_cross_check import read_statements
+from secateur.engine.processors import RowLimit, SortKey
+from secateur.planner.checks import Node, difference, named_columns, spelling_difference
+from secateur.planner.fragments import PartialFinal
+from secateur.planner.text import read_statements
 
 KEYS = "SELECT a AS k0, sum(b) AS a0, count(b) AS a1 FROM t GROUP BY 1"
 LIMITED = "SELECT a AS c0, k AS c1 FROM t ORDER BY c1 DESC LIMIT 3"

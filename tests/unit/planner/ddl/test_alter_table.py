@@ -5,10 +5,17 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.schemes.components import HashComponent
-from secateur.partitioning.schemes.range_changes import AddRange, DropNamed, DropRange, RangeChange
-from secateur.partitioning.schemes.range_spec import RangeSpec, catch_all, single_value
-from secateur.planner.statement import AlterTable
+from secateur.partitioning.schemes import (
+    AddRange,
+    DropNamed,
+    DropRange,
+    HashComponent,
+    RangeChange,
+    RangeSpec,
+    catch_all,
+    single_value,
+)
+from secateur.planner import AlterTable
 
 
 @pytest.fixture

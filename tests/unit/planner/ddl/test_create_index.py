@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from secateur.partitioning.tables.index import IndexDef
-from secateur.planner.statement import CreateIndex, DropIndex
+from secateur.partitioning.tables import IndexDef
+from secateur.planner import CreateIndex, DropIndex
 
 
 def test_an_index_is_read(context: Any) -> None:

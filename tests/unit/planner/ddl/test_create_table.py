@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.schemes.components import HashComponent
-from secateur.partitioning.schemes.interval import IntervalPartitioning, IntervalUnit
-from secateur.planner.planner import Planner
-from secateur.planner.statement import CreateTable, DropTable
+from secateur.partitioning.schemes import HashComponent, IntervalPartitioning, IntervalUnit
+from secateur.planner import CreateTable, DropTable, Planner
 
 
 def create(sql: str) -> CreateTable:

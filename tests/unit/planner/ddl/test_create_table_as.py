@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from secateur.planner.statement import CreateTableAs
+from secateur.planner import CreateTableAs
 
 
 def test_the_query_says_what_the_columns_are(context: Any) -> None:

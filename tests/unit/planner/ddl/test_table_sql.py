@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from secateur.planner.ddl.table_sql import partition_by_sql, range_sql, table_sql
+from secateur.planner.ddl import partition_by_sql, range_sql
+from secateur.planner.ddl.table_sql import table_sql
 
 TABLES = (
     "CREATE TABLE t (k INTEGER, n DECIMAL(10,2), l VARCHAR[], PRIMARY KEY (k))",

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from secateur.client.copy.file_options import CopyFormat, FileOptions
-from secateur.planner.statement import CopyFrom, CopyTo
+from secateur.client.copy import CopyFormat, FileOptions
+from secateur.planner import CopyFrom, CopyTo
 
 
 def csv(**given: Any) -> FileOptions:

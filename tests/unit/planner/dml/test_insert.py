@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from secateur.planner.statement import InsertMode, InsertRows, InsertSelect
+from secateur.planner import InsertMode, InsertRows, InsertSelect
 
 
 def rows(context: Any, sql: str, params: Any = ()) -> list[dict[str, Any]]:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.topology.affinity import assign
-from secateur.partitioning.topology.topology import Ownership
+from secateur.partitioning.topology import Ownership, assign
 
 
 def pruning(context: Any, sql: str, params: Any = (), **settings: str) -> dict[str, Any]:

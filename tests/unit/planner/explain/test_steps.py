@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
-from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Keys, Node, Partitions
-from secateur.partitioning.pruning.operand import Operand, Parameter, ParameterList
-from secateur.planner.explain.steps import ExplainedStep, combined_execution_mode, needs_values
-from secateur.planner.statement import SubqueryUse
+from secateur.partitioning.pruning import (
+    All,
+    AllOf,
+    AnyOf,
+    Box,
+    Choice,
+    Comparison,
+    Constraint,
+    Keys,
+    Node,
+    Operand,
+    Parameter,
+    ParameterComparison,
+    ParameterList,
+    Partitions,
+)
+from secateur.planner import SubqueryUse
+from secateur.planner.explain import ExplainedStep, combined_execution_mode, needs_values
 
 
 def step(execution: str, *members: str) -> ExplainedStep:

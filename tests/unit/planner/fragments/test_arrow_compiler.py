@@ -15,18 +15,18 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from secateur.engine.kernels.arrow import kernel as arrow_kernel
-from secateur.engine.kernels.arrow.expression import (
+from secateur.engine.kernels.arrow import (
+    ArrowFragment,
     CallExpression,
     ColumnExpression,
     ConstantExpression,
     ParameterExpression,
     ScalarFunction,
 )
-from secateur.engine.kernels.arrow.fragment import ArrowFragment
-from secateur.engine.kernels.duckdb.kernel import DuckDBKernel
-from secateur.partitioning.types.column_type import parse_type
-from secateur.planner.fragments.arrow_compiler import KernelDeclined, compile_arrow
+from secateur.engine.kernels.arrow import kernel as arrow_kernel
+from secateur.engine.kernels.duckdb import DuckDBKernel
+from secateur.partitioning.types import parse_type
+from secateur.planner.fragments import KernelDeclined, compile_arrow
 
 TYPES = {
     "Customer": "VARCHAR",

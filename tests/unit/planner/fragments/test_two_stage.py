@@ -11,15 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.duckdb.kernel import default_kernel
-from secateur.engine.kernels.fragment import run
-from secateur.engine.sql.select_plan import SelectPlan, Strategy
-from secateur.planner.binding.query import bind_query
-from secateur.planner.fragments.partial_final import split_select
-from secateur.planner.fragments.qualified import NotDistributable
-from secateur.planner.text.dialect import tokenize
-from secateur.planner.text.parameters import read_parameters
-from secateur.planner.text.parser_cross_check import read_statement
+from secateur.engine.kernels import run
+from secateur.engine.kernels.duckdb import default_kernel
+from secateur.engine.sql import SelectPlan, Strategy
+from secateur.planner.binding import bind_query
+from secateur.planner.fragments import NotDistributable, split_select
+from secateur.planner.text import read_parameters, read_statement, tokenize
 
 TABLE = (
     "CREATE TABLE facts (k INTEGER, g VARCHAR, i BIGINT, s SMALLINT, h HUGEINT, d DOUBLE, f FLOAT, p DECIMAL(12,3), b"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from secateur.engine.sql.select_plan import SelectPlan, Strategy
+from secateur.engine.sql import SelectPlan, Strategy
 
 FROM = "orders o JOIN customers c USING (customer_id)"
 CLOCK = "CAST($1 AS TIMESTAMPTZ)"

@@ -7,12 +7,9 @@ from typing import Any
 
 import pytest
 
-from secateur.planner.binding.query import Query, bind_query
-from secateur.planner.relations.build import RelationBuilder
-from secateur.planner.relations.names import VisibleNames
-from secateur.planner.relations.nodes import Relation
-from secateur.planner.text.dialect import tokenize
-from secateur.planner.text.parameters import read_parameters
+from secateur.planner.binding import Query, bind_query
+from secateur.planner.relations import Relation, RelationBuilder, VisibleNames
+from secateur.planner.text import read_parameters, tokenize
 
 AGGREGATES = frozenset({"sum", "count", "count_star", "max", "min", "first"})
 

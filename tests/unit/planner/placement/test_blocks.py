@@ -7,23 +7,21 @@ from collections.abc import Callable
 import pytest
 from sqlglot import exp
 
-from secateur.planner.binding.query import Query
-from secateur.planner.fragments.qualified import NotDistributable
-from secateur.planner.placement.select_blocks import (
+from secateur.planner.binding import Query
+from secateur.planner.fragments import NotDistributable
+from secateur.planner.placement import (
     behind_from,
     core_of,
     is_windowed,
     nested_queries,
     ordered_source,
     qualified_block,
+    tagged_tree,
     title_of,
     without_order,
 )
-from secateur.planner.placement.table_references import tagged_tree
-from secateur.planner.relations.build import RelationBuilder
-from secateur.planner.relations.from_clause import FromClause
-from secateur.planner.relations.names import VisibleNames
-from secateur.planner.text.dialect import parse_query, to_sql, tokenize
+from secateur.planner.relations import FromClause, RelationBuilder, VisibleNames
+from secateur.planner.text import parse_query, to_sql, tokenize
 
 
 def parsed(sql: str) -> exp.Select:

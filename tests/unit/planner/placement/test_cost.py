@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics
-from secateur.planner.binding.query import bind_query
-from secateur.planner.placement.cost import estimate_of
-from secateur.planner.plan_settings import PlanSettings
-from secateur.planner.scans.scan_reading import ScanReading, read_query
-from secateur.planner.text.dialect import tokenize
-from secateur.planner.text.parameters import read_parameters
+from secateur.partitioning.tables import ColumnStatistics, TableStatistics
+from secateur.planner import PlanSettings
+from secateur.planner.binding import bind_query
+from secateur.planner.placement import estimate_of
+from secateur.planner.scans import ScanReading, read_query
+from secateur.planner.text import read_parameters, tokenize
 
 COLUMNS = {
     "customer_id": ColumnStatistics(4000, 0, 100, "a", "z"),

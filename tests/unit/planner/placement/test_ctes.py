@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
-from secateur.planner.fragments.qualified import NotDistributable
+from secateur.planner.fragments import NotDistributable
 from secateur.planner.placement.ctes import without_ctes
-from secateur.planner.text.dialect import parse_query, to_sql, tokenize
+from secateur.planner.text import parse_query, to_sql, tokenize
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from secateur.engine.sql.stage import ExchangeKind
+from secateur.engine.sql import ExchangeKind
 from secateur.planner.placement import search
 
 

@@ -7,11 +7,12 @@ from collections.abc import Callable
 import pytest
 from sqlglot import exp
 
-from secateur.planner.binding.query import Query
+from secateur.planner.binding import Query
+from secateur.planner.placement import tagged_tree
 from secateur.planner.placement.scan_rows import ScanRows, columns_read, mark_applied, settle_applied
-from secateur.planner.placement.table_references import table_references, tagged_tree
-from secateur.planner.predicates.predicate import flat
-from secateur.planner.text.dialect import to_sql
+from secateur.planner.placement.table_references import table_references
+from secateur.planner.predicates import flat
+from secateur.planner.text import to_sql
 
 
 def first_mention(query: Query) -> tuple[exp.Expr, exp.Table]:

@@ -7,9 +7,14 @@ from collections.abc import Callable
 
 import pytest
 
-from secateur.planner.placement.distribution import HashPartitioned, Replicated, UnsupportedDistribution
-from secateur.planner.placement.search import PlacementChoice, find_anchor
-from secateur.planner.relations.nodes import Relation
+from secateur.planner.placement import (
+    HashPartitioned,
+    PlacementChoice,
+    Replicated,
+    UnsupportedDistribution,
+    find_anchor,
+)
+from secateur.planner.relations import Relation
 
 SMALL, LARGE, HUGE = 1e3, 1e6, 1e9
 BY_KEY = "SELECT o.id FROM orders o JOIN customers c ON o.customer_id = c.customer_id"

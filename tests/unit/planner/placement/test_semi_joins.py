@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.tables.statistics import ColumnStatistics, StatisticsSnapshot, TableStatistics
+from secateur.partitioning.tables import ColumnStatistics, StatisticsSnapshot, TableStatistics
 from secateur.planner.placement import semi_joins
 
 BY_CUSTOMERS = (

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.planner.placement.cost import Estimate
+from secateur.planner.placement import Estimate, StageDraft
 from secateur.planner.placement.sent_bytes import sent_bytes
-from secateur.planner.placement.stage_builder import StageDraft
 
 ESTIMATES = {
     "s0": Estimate(8e6, 8e6, 1e6, 1.0, {"day": 10, "id": 1_000_000}),

@@ -12,7 +12,7 @@ from typing import assert_never
 
 import pytest
 
-from secateur.planner.placement.distribution import (
+from secateur.planner.placement import (
     Distribution,
     Distributions,
     HashPartitioned,
@@ -20,7 +20,7 @@ from secateur.planner.placement.distribution import (
     Replicated,
     UnsupportedDistribution,
 )
-from secateur.planner.relations.nodes import Relation, Scan, postorder
+from secateur.planner.relations import Relation, Scan, postorder
 
 BY_KEY = "FROM orders o JOIN customers c ON o.customer_id = c.customer_id"
 BY_NAME = "FROM orders o JOIN customers c ON o.priority = c.name"

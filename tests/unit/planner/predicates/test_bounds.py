@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
-from secateur.partitioning.pruning.domain import Span, points, within
-from secateur.partitioning.pruning.operand import Parameter
-from secateur.planner.predicates import bounds
-from secateur.planner.predicates.bounds import BOXES_MAX, NOWHERE, UNBOUNDED, Boxes, intersect, multiply, unite
+from secateur.partitioning.pruning import (
+    Box,
+    Choice,
+    Comparison,
+    Constraint,
+    Parameter,
+    ParameterComparison,
+    Span,
+    points,
+    within,
+)
+from secateur.planner.predicates import BOXES_MAX, NOWHERE, UNBOUNDED, Boxes, bounds, intersect, multiply, unite
 
 
 def says(**values: int) -> Boxes:

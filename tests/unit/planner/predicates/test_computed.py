@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.wire.values import pack, unpack
+from secateur.partitioning.pruning import PartitionTree
+from secateur.wire import pack, unpack
 
 
 @pytest.fixture

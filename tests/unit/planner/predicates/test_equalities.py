@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from secateur.partitioning.pruning.comparison import Comparison
-from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
-from secateur.partitioning.pruning.domain import points
-from secateur.partitioning.pruning.operand import Parameter
-from secateur.partitioning.types.column_type import parse_type
-from secateur.planner.predicates.column_equalities import ColumnEqualities
-from secateur.planner.statement import SelectStatement
+from secateur.partitioning.pruning import Box, Choice, Comparison, Constraint, Parameter, ParameterComparison, points
+from secateur.partitioning.types import parse_type
+from secateur.planner import SelectStatement
+from secateur.planner.predicates import ColumnEqualities
 
 DDL = (
     "CREATE TABLE pairs (a INTEGER, b INTEGER, s SMALLINT, x INTEGER, y INTEGER, t VARCHAR, d DOUBLE, PRIMARY KEY (a,"

@@ -6,11 +6,10 @@ import itertools
 
 import pytest
 
-from secateur.engine.kernels.duckdb.kernel import default_kernel
-from secateur.partitioning.types.column_type import parse_type
-from secateur.planner.predicates.predicate import PredicateReader
-from secateur.planner.predicates.truth import Truth
-from secateur.planner.text.dialect import parse_query, tokenize
+from secateur.engine.kernels.duckdb import default_kernel
+from secateur.partitioning.types import parse_type
+from secateur.planner.predicates import PredicateReader, Truth
+from secateur.planner.text import parse_query, tokenize
 
 TYPES = {"p": parse_type("BOOLEAN"), "q": parse_type("BOOLEAN")}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
-from secateur.planner.relations.calls import may_aggregate, may_be_many, windows_in
-from secateur.planner.text.dialect import parse_query, tokenize
+from secateur.planner.relations import may_aggregate, may_be_many, windows_in
+from secateur.planner.text import parse_query, tokenize
 
 
 def _item(text: str) -> exp.Expr:

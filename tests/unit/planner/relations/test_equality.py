@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.partitioning.types.column_type import parse_type
-from secateur.planner.relations.attribute import Attribute
-from secateur.planner.relations.bound_predicate import BoundPredicate, any_of, bind
-from secateur.planner.relations.equality import EquivalenceClasses
-from secateur.planner.relations.text import predicate_text
-from secateur.planner.text.dialect import parse_query, to_sql, tokenize
+from secateur.partitioning.types import parse_type
+from secateur.planner.relations import Attribute, BoundPredicate, EquivalenceClasses, any_of, bind, predicate_text
+from secateur.planner.text import parse_query, to_sql, tokenize
 
 KINDS = {"a": "INTEGER", "b": "BIGINT", "c": "INTEGER", "d": "VARCHAR", "e": "DOUBLE", "f": "DOUBLE"}
 OWNERS = {"a": 1, "b": 2, "c": 3, "d": 2, "e": 1, "f": 2}

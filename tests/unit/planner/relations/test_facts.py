@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.types.column_type import parse_type
-from secateur.planner.relations.attribute import Attribute
-from secateur.planner.relations.bound_predicate import BoundPredicate, bind
-from secateur.planner.relations.implied_predicates import ImpliedPredicates
-from secateur.planner.relations.nodes import (
+from secateur.partitioning.types import parse_type
+from secateur.planner.relations import (
     Aggregate,
     Apply,
+    Attribute,
+    BoundPredicate,
     Derived,
     Distinct,
     Filter,
+    ImpliedPredicates,
     Join,
     JoinType,
     Limit,
@@ -30,9 +30,10 @@ from secateur.planner.relations.nodes import (
     Unknown,
     Values,
     Window,
+    bind,
+    predicate_text,
 )
-from secateur.planner.relations.text import predicate_text
-from secateur.planner.text.dialect import parse_query, tokenize
+from secateur.planner.text import parse_query, tokenize
 
 INTEGER = parse_type("INTEGER")
 A, B, C, D = (

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
-from secateur.partitioning.types.column_type import parse_type
-from secateur.planner.relations.attribute import Attribute
-from secateur.planner.relations.names import FromItem, VisibleNames
+from secateur.partitioning.types import parse_type
+from secateur.planner.relations import Attribute, FromItem, VisibleNames
 
 INTEGER = parse_type("INTEGER")
 A, B, C, K_LEFT, K_RIGHT, K_BOTH = (

@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
-from secateur.partitioning.types.column_type import parse_type
-from secateur.planner.relations.attribute import Attribute
-from secateur.planner.relations.bound_predicate import BoundPredicate, bind
-from secateur.planner.relations.null_rejecting import rejects_nulls
-from secateur.planner.text.dialect import parse_query, tokenize
+from secateur.partitioning.types import parse_type
+from secateur.planner.relations import Attribute, BoundPredicate, bind, rejects_nulls
+from secateur.planner.text import parse_query, tokenize
 
 X = Attribute(1, 0, "x", parse_type("INTEGER"))
 Y = Attribute(2, 0, "y", parse_type("INTEGER"))

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.types.column_type import parse_type
-from secateur.planner.relations.attribute import Attribute
-from secateur.planner.relations.bound_predicate import BoundPredicate, bind
-from secateur.planner.relations.nodes import (
+from secateur.partitioning.types import parse_type
+from secateur.planner.relations import (
     Aggregate,
     Apply,
+    Attribute,
+    BoundPredicate,
     Derived,
     Distinct,
     Filter,
@@ -34,10 +34,11 @@ from secateur.planner.relations.nodes import (
     Unknown,
     Values,
     Window,
+    bind,
+    predicate_text,
+    predicates_of_scans,
 )
-from secateur.planner.relations.prunability import predicates_of_scans
-from secateur.planner.relations.text import predicate_text
-from secateur.planner.text.dialect import parse_query, tokenize
+from secateur.planner.text import parse_query, tokenize
 
 INTEGER, BIGINT, DOUBLE = (parse_type(name) for name in ("INTEGER", "BIGINT", "DOUBLE"))
 A, B, C, D = (

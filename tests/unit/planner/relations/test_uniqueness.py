@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.planner.relations.attribute import Attribute
-from secateur.planner.relations.nodes import Aggregate, Distinct, Relation, Values
-from secateur.planner.relations.uniqueness import is_unique
+from secateur.partitioning.types import SqlType, TypeKind
+from secateur.planner.relations import Aggregate, Attribute, Distinct, Relation, Values, is_unique
 
 A, B = (Attribute(1, position, name, SqlType(TypeKind.INTEGER)) for position, name in enumerate("ab"))
 ROWS = Values((A, B))

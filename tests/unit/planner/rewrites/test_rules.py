@@ -7,14 +7,21 @@ from typing import Any
 
 import pytest
 
-from secateur.planner.binding.query import bind_query
-from secateur.planner.relations.attribute import Attribute
-from secateur.planner.relations.build import build_relations
-from secateur.planner.relations.nodes import Join, Project, Relation, Scan, SetOperation, owners, postorder
-from secateur.planner.relations.text import relation_text
-from secateur.planner.rewrites.rules import RULES, rewritten, rule_names
-from secateur.planner.text.dialect import tokenize
-from secateur.planner.text.parameters import read_parameters
+from secateur.planner.binding import bind_query
+from secateur.planner.relations import (
+    Attribute,
+    Join,
+    Project,
+    Relation,
+    Scan,
+    SetOperation,
+    build_relations,
+    owners,
+    postorder,
+    relation_text,
+)
+from secateur.planner.rewrites import RULES, rewritten, rule_names
+from secateur.planner.text import read_parameters, tokenize
 
 
 def relations_of(context: Any, sql: str) -> tuple[Relation, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.tables.index import IndexDef
+from secateur.partitioning.tables import IndexDef
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.pruning.key_range import KeyPrefix, KeyRanges
+from secateur.partitioning.pruning import KeyPrefix, KeyRanges
 from secateur.planner.predicates import bounds
 
 EVENTS = (

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from secateur.planner.steps.enclosing_ctes import EnclosingCTEs
-from secateur.planner.text.dialect import parse_query, tokenize
-from secateur.planner.text.parser_cross_check import read_statements
+from secateur.planner.text import parse_query, read_statements, tokenize
 
 
 def around(sql: str, subquery: str) -> tuple[EnclosingCTEs, list[str] | None]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics
-from secateur.planner.statement import Materialized, SubqueryUse
+from secateur.partitioning.tables import ColumnStatistics, TableStatistics
+from secateur.planner import Materialized, SubqueryUse
 
 CLIENTS = (
     "CREATE TABLE clients (id BIGINT PRIMARY KEY, region VARCHAR, nation INTEGER, rank INTEGER) PARTITION BY HASH (id)"

@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from secateur.planner import planner
-from secateur.planner.select import BoundSelect
-from secateur.planner.statement import Materialized, SelectStatement
+from secateur.planner import BoundSelect, Materialized, SelectStatement, planner
 
 VIP = "CREATE TABLE vip (customer_id VARCHAR PRIMARY KEY, region VARCHAR, since DATE, best BIGINT, score DOUBLE)"
 DAYS = (

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from secateur.planner.steps.subqueries import Subquery, find_subqueries
-from secateur.planner.text.dialect import tokenize
+from secateur.planner.steps import Subquery, find_subqueries
+from secateur.planner.text import tokenize
 
 
 def found(sql: str) -> list[object]:

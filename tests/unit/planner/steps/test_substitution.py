@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from secateur.planner.steps.substitution import is_substituted
-from secateur.planner.text.parser_cross_check import read_statements
+from secateur.planner.text import read_statements
 
 IN_U = "SELECT a FROM t WHERE k IN (SELECT b FROM u)"
 IN_LIST = "SELECT a FROM t WHERE k IN (SELECT unnest($1))"

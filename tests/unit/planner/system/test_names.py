@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from secateur.planner.system.information_schema import INFORMATION_SCHEMA
-from secateur.planner.system.tables import SYSTEM_TABLES
+from secateur.planner.system import INFORMATION_SCHEMA, SYSTEM_TABLES
 
 
 @pytest.mark.parametrize("name", SYSTEM_TABLES)

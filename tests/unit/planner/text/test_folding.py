@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from secateur.planner.text.folding import folded
+from secateur.planner.text import folded
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
-from secateur.planner.text.dialect import parse_query, tokenize
+from secateur.planner.text import parse_query, tokenize
 
 FROM_FIRST = [
     (

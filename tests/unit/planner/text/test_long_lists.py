@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from secateur.errors import SqlSyntaxError, UnknownColumnError
-from secateur.planner.text.hoisted_lists import hoist_lists
+from secateur.planner.text import hoist_lists
 
 COUNT = 70
 NUMBERS = ", ".join(map(str, range(COUNT)))

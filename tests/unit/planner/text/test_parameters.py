@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from secateur.errors import NotSupportedError, ParameterError, SqlSyntaxError
-from secateur.planner.text.dialect import tokenize
-from secateur.planner.text.parameters import Parameters, ParameterStyle, read_parameters
+from secateur.planner.text import Parameters, ParameterStyle, read_parameters, tokenize
 
 
 def read(sql: str) -> Parameters:

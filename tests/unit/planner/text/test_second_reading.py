@@ -4,13 +4,15 @@ from typing import Any
 
 import pytest
 
-from secateur.planner.text.dialect import parse_query, to_sql, tokenize
-from secateur.planner.text.parser_cross_check import (
+from secateur.planner.text import (
     DuckDBParse,
     expressions_in,
     expressions_query,
+    parse_query,
     read_statement,
     read_statements,
+    to_sql,
+    tokenize,
 )
 
 

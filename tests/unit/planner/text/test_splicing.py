@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.planner.text.splicing import splice, spliced
+from secateur.planner.text import splice, spliced
 
 TEXT = "SELECT a FROM t WHERE b = ?"
 SPLICES = ((14, 15, 's0 AS "t"'), (26, 27, "$1"), (22, 22, "x."))

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
-from secateur.planner.text.dialect import parse_query, to_sql, tokenize
-from secateur.planner.text.trees import children_of, copied, tables_in
+from secateur.planner.text import children_of, copied, parse_query, tables_in, to_sql, tokenize
 
 
 @pytest.mark.parametrize(

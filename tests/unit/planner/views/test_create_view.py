@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from secateur.errors import ProgrammingError
-from secateur.planner.statement import CreateView, DropView
+from secateur.planner import CreateView, DropView
+from secateur.planner.views import ViewRead
 from secateur.planner.views.create_view import told_apart
-from secateur.planner.views.view import ViewRead
 
 
 def test_a_view_remembers_its_query_and_what_it_reads(context: Any) -> None:

@@ -1,0 +1,34 @@
+"""The names that a room exports, each loaded from its file when somebody asks for it.
+
+A room of many files lists here what its users need, and importing one of its files still loads no other. Inner rooms of a room may
+use each other in both directions, as their files do not form a circle; an ``__init__`` that imported all of its files would make one.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+__all__ = ["exports"]
+
+
+def exports(room: str, files: Mapping[str, Sequence[str]]) -> tuple[list[str], Callable[[str], Any]]:
+    """The ``__all__`` and the ``__getattr__`` of a room.
+
+    The code of secateur itself imports from the files, which mypy can follow; the names of a room are for its tests and for readers.
+
+    Args:
+        room: The dotted name of the package.
+        files: The names that it exports, by the file of the room that defines them.
+
+    Source: PEP 562.
+    """
+    home = {name: file for file, names in files.items() for name in names}
+
+    def load(name: str) -> Any:
+        if name not in home:
+            raise AttributeError(f"module {room!r} has no attribute {name!r}; it exports {', '.join(sorted(home))}")
+        return getattr(importlib.import_module(f"{room}.{home[name]}"), name)
+
+    return sorted(home), load
