@@ -1,4 +1,4 @@
-"""The description of a job: vertices, edges, and the contract of the processors inside. Pure values, no I/O."""
+"""The description of a job: vertices, edges and the processor contract. It holds pure values and does no I/O."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""DAGs and suppliers as plain data for the wire.
+"""Encodes DAGs and suppliers as plain data for the wire.
 
- A supplier travels as *data* (the name of a registered kind and its specification) or as *code* (cloudpickle). SQL jobs
- are data only. Code runs on whoever
-unpickles it, so it is made and read only where the cluster allows it.
+A supplier is sent as *data* (the name of a registered kind and its specification) or as *code* (cloudpickle). SQL jobs
+are data only. Code runs in the process that unpickles it, so it is made and read only where the cluster allows it.
 """
 
 from __future__ import annotations
@@ -165,9 +164,9 @@ def decode_part(data: Mapping[str, Any], *, allow_code: bool, vertex: str) -> An
 
 
 def _load(data: Mapping[str, Any]) -> type[Portable] | None:
-    """The class of a kind whose module has not been imported here yet.
+    """Return the class of a kind whose module has not been imported here yet.
 
-    Modules of this package only: a name on the wire must not decide what else is loaded.
+    Only modules of this package are loaded: a name from the wire must not cause other imports.
     """
     module = str(data.get("module"))
     if _OWN_MODULE.fullmatch(module):
@@ -218,10 +217,10 @@ def decode_dag(data: Mapping[str, Any], *, allow_code: bool) -> FrozenDAG:
 def carries_code(data: Any) -> bool:
     """Whether a DAG on the wire carries code; nothing is unpickled.
 
-    Of data that are none of ours, :func:`decode_dag` says more.
+    For malformed data, :func:`decode_dag` has the more detailed error.
 
     Raises:
-        ProtocolError: The data are none of ours.
+        ProtocolError: The data are not a DAG.
     """
     try:
         return any(_is_code(part) for _, _, part in data["vertices"])

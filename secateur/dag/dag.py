@@ -1,4 +1,4 @@
-"""The DAG: a mutable builder that refuses each wrong step at once, and the frozen value that runs."""
+"""The DAG: a mutable builder that refuses every invalid step at once, and the frozen value that runs."""
 
 from __future__ import annotations
 
@@ -42,15 +42,16 @@ class FrozenDAG(Drawable):
         return self
 
     def needs(self, params: Params, table: Callable[[str], TableDef]) -> JobRequirements:
-        """The partitions and members that the job needs, as far as its vertices say so; nothing in particular when a
-        source does not say.
+        """Return the partitions and members that the job requires, as far as its vertices know them in advance.
+
+        If a source does not know its requirements, the job requires none in particular.
 
         Args:
             params: The parameters of the job.
             table: Finds a table's description; raises ``UnknownTableError``.
 
         Raises:
-            Error: What a meta-supplier says of its parameters or its table.
+            Error: A meta-supplier refuses its parameters or its table.
         """
         found = JobRequirements(
             members=frozenset(edge.reach.member for edge in self.edges if isinstance(edge.reach, DistributedTo))
@@ -82,8 +83,9 @@ class FrozenDAG(Drawable):
         return to_dict(self)
 
     def diagram(self) -> Diagram:
-        """A box for each vertex and an arrow for each edge: bold if rows may leave the member, dashed if it is read
-        late.
+        """Draw a box for each vertex and an arrow for each edge.
+
+        An arrow is bold if rows may leave the member, and dashed if its input is read late.
         """
         return diagram_of(self)
 
@@ -96,7 +98,7 @@ class DAG(Drawable):
 
     Every method refuses what can never become valid; :meth:`freeze` checks the rest and ends the building.
 
-    It can be shown at any time, also while it is not complete.
+    It can be printed and drawn at any time, even while it is incomplete.
 
     >>> from secateur.dag import between
     >>> dag = DAG()
@@ -194,7 +196,7 @@ class DAG(Drawable):
         return self._as_it_is().diagram()
 
     def _as_it_is(self) -> FrozenDAG:
-        """What was built so far, in order. It may lack what :meth:`freeze` asks for."""
+        """Return what was built so far, in order, without the checks of :meth:`freeze`."""
         order = _topological_order(self._vertices, self._edges)
         inbound = {
             name: tuple(sorted((e for e in self._edges if e.destination == name), key=lambda e: e.destination_ordinal))

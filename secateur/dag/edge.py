@@ -1,4 +1,4 @@
-"""Edges: which output bucket feeds which input, how rows are routed, how far they go, in which order inputs are read.
+"""Edges: which output feeds which input, how rows are routed and how far, and in which order inputs are read.
 
 Source: Hazelcast Jet, ``com.hazelcast.jet.core.Edge`` and ``EdgeConfig``.
 """
@@ -49,7 +49,7 @@ class Unicast:
 
 
 class UnmatchedRows(Enum):
-    """What becomes of the rows on an edge partitioned like a table whose partition the destination does not read."""
+    """What happens to rows on an edge partitioned like a table if the destination does not read their partition."""
 
     REFUSE = "refuse"
     """Rows of partitions whose owner takes no part are distributed over those that do; a row that belongs to no
@@ -58,26 +58,26 @@ class UnmatchedRows(Enum):
     KEEP = "keep"
     """All of them are sent on: for a join that keeps rows without a match."""
     DROP = "drop"
-    """None of them travels: for a join that needs a match.
+    """They are not sent: for a join that needs a match.
 
-    The destination says by its placement which partitions it reads.
+    The destination's placement names the partitions that it reads.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Partitioned:
-    """Each row goes to the consumer that its key belongs to: equal keys meet in one processor.
+    """Each row goes to the consumer that its key selects: equal keys meet in one processor.
 
     Attributes:
         columns: The key columns. Keys of different integer widths agree; NULL is a key like any other.
         scheme: None: the key is hashed over the routing partitions of the job, all of which are distributed over the
             participants. With a table's scheme, a row goes to the member that owns its partition of that table (if it
-            takes part): the rows meet the table's data. ``columns`` then stand for the scheme's columns, in order; one
-            may stand for several.
+            takes part): the rows meet the table's data. ``columns`` then take the place of the scheme's columns, in
+            order; one may be given several times.
         table: In place of ``scheme``: the scheme that this table has when the job starts; ``columns`` may then be left
-            out, for columns of the same names. A row without a partition of the table goes to any consumer, which has
-            to know what to do with it: a sink of the table has a range made for it, or says why it cannot be written.
-        unmatched: With a scheme: what becomes of rows whose partition the destination does not read.
+            out, for columns of the same names. A row without a partition of the table goes to any consumer, which must
+            handle it: a sink of the table has a range made for it, or reports why it cannot be written.
+        unmatched: With a scheme: what happens to rows whose partition the destination does not read.
     """
 
     columns: tuple[str, ...]
@@ -93,7 +93,7 @@ class Broadcast:
 
 @dataclass(frozen=True, slots=True)
 class Isolated:
-    """Producer i feeds consumer i modulo their number, so order is kept and no two chains mix. Always local."""
+    """Producer i feeds consumer i modulo their number, so order is kept and chains stay separate. Always local."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,8 @@ class AllToOne:
 
     Attributes:
         key: Edges with equal keys meet in the same consumer; different keys spread the load of several such edges.
-        apart: Whether the consumer hears each member by itself: the edge is an input for each member that produces,
-            numbered from 0 in the order of the topology. It is then the only edge into its destination, of which a
-            member runs one processor.
+        apart: Whether the consumer gets a separate input from each producing member, numbered from 0 in the order of
+            the topology. The edge is then the only one into its destination, of which a member runs one processor.
     """
 
     key: str = ""
@@ -151,10 +150,10 @@ class EdgeConfig:
     """Bounds of the queues of an edge.
 
     Attributes:
-        queue_batches_max: Batches from producers on the same member that wait for one consumer.
+        queue_batches_max: Batches from producers on the same member that may wait for one consumer.
         queue_bytes_max: Their bytes.
-        window_bytes_max: Bytes that one member may have sent to another on this edge without having heard that a
-            processor took them.
+        window_bytes_max: Bytes that one member may have sent to another on this edge before the receiver reports that
+            processors have taken them.
     """
 
     queue_batches_max: int = QUEUE_BATCHES_MAX

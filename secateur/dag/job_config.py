@@ -1,4 +1,4 @@
-"""The arguments of a job beside its DAG and its parameters."""
+"""The arguments of a job other than its DAG and its parameters."""
 
 from __future__ import annotations
 
@@ -15,36 +15,33 @@ RESULT_BYTES_MAX: Final = 1 << 30
 
 
 class OnMemberLost(StrEnum):
-    """What becomes of a job that cannot go on because a member was lost, or because partitions moved or were changed
-    under it.
-    """
+    """What happens to a job that cannot continue because a member was lost, or partitions moved or changed."""
 
     RESTART = "restart"
-    """It begins again, from the beginning: what its sinks have written, they write once more."""
+    """It runs again from the beginning; its sinks write their rows again."""
     FAIL = "fail"
 
 
 @dataclass(frozen=True, slots=True)
 class JobConfig:
-    """How a job is to run.
+    """How a job runs.
 
     Attributes:
-        name: By which ``Connection.job`` finds it; unique among the jobs that have not ended. None when it has none.
-            For light jobs only a label.
+        name: ``Connection.job`` finds the job by it; unique among the jobs that have not ended, or None. For light
+            jobs only a label.
         required_partitions: The partitions that the job can touch, by table name or affinity group. Only the members
-            that own one of them take part, and a source that needs more than this is refused. None: the needs that the
-            sources declare decide.
-        member_pruning: False deploys to every member, whatever is required: the switch to find out whether pruning is
-            at fault.
-        timeout_s: The job fails with ``DeadlineError`` after that many seconds, restarts included; None: it may run for
-            ever.
+            that own one of them take part, and a source that requires more than this is refused. None: the
+            requirements that the sources declare decide.
+        member_pruning: False deploys to every member, whatever is required. Use it to find out whether member pruning
+            causes a problem.
+        timeout_s: The job fails with ``DeadlineError`` after that many seconds, restarts included; None: no limit.
         result_bytes_max: Most bytes that the result sinks of the job may collect at the coordinator.
-        kernel_bytes_max: Most memory that the kernel calls of the job (sorts, joins, aggregates) take for intermediate
-            results on each member. What is more goes to disk where members have a spill directory, and fails the job
+        kernel_bytes_max: Most memory that the kernel calls of the job (sorts, joins, aggregates) use for intermediate
+            results on each member. Beyond it they spill to disk where members have a spill directory, and fail the job
             with ``LimitExceededError`` where they have none. None: the job shares the member's kernel, and its limit,
             with everything else. A limit costs the job some milliseconds on each member, for a kernel of its own, which
             needs about 50 MB to be able to spill.
-        on_member_lost: ``"restart"`` repeats the whole job; choose ``"fail"`` when a sink must not see rows twice.
+        on_member_lost: ``"restart"`` repeats the whole job; choose ``"fail"`` when a sink must not get rows twice.
             Light jobs always fail.
     """
 

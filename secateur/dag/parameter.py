@@ -14,7 +14,7 @@ __all__ = ["Param", "bind_value"]
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """Stands for a parameter of the job until a run binds it.
+    """A placeholder for a parameter of the job, which each run binds.
 
     Attributes:
         key: Position from 0, or name.
@@ -24,7 +24,7 @@ class Param:
 
 
 def bind_value(value: Any, params: Params) -> Any:
-    """The value itself, or the parameter that it stands for.
+    """Return the value itself, or the value of the parameter if it is a :class:`Param`.
 
     Raises:
         ParameterError: The job was started without that parameter.

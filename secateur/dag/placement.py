@@ -1,8 +1,8 @@
-"""Where a vertex has to run.
+"""Placements: the members on which a vertex has to run.
 
-A meta-supplier answers with one of these once it is initialised; the plan builder turns the answers of all vertices
-into participants. This is what makes member pruning possible for any DAG: a source that says which partitions it needs
-does not drag the other members into the job.
+An initialised meta-supplier returns one of these; the plan builder turns the placements of all vertices into
+participants. Member pruning works for any DAG because of them: a source that declares the partitions it needs does not
+bring the other members into the job.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class OnCoordinator:
 
 @dataclass(frozen=True, slots=True)
 class Anywhere:
-    """One processor in the whole job, whatever the vertex asks for, on any participant.
+    """One processor in the whole job, on any participant, whatever parallelism the vertex asks for.
 
     For sources whose data are everywhere or nowhere, such as a replicated table or a Python list.
 
@@ -67,11 +67,12 @@ class Anywhere:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The vertex distributes its parts over the members that take part anyway; where no other source says who does,
-    over all members.
+    """The vertex distributes its parts over the members that take part anyway, or over all members.
 
-    For sources whose data every member can reach, such as files that all members see. It runs on at most as many
-    members as it has parts, on the coordinator first, with no more processors on each than parts.
+    It runs on all members only if no other source determines the participants.
+
+    For sources whose data every member can reach, such as files on shared storage. It runs on at most as many members
+    as it has parts, on the coordinator first, with no more processors on each than parts.
 
     Attributes:
         parts: What can be assigned; ``get`` assigns part *i* to member *i* modulo their number.

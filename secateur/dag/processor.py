@@ -1,4 +1,4 @@
-"""The processor contract: what runs inside a vertex, who calls it, when, and what its answers ask for.
+"""The processor contract: what runs inside a vertex, who calls it and when, and what its return values request.
 
 The unit of work is an Arrow ``RecordBatch`` with the rows of many items, so one Python call is spread over thousands of
 rows.
@@ -25,14 +25,14 @@ Params = Sequence[Any] | Mapping[str, Any]
 
 
 class Outbox(Protocol):
-    """Where a processor puts its output. One *bucket* for each outbound edge, numbered like the edge's source ordinal.
+    """Where a processor puts its output: one *bucket* for each outbound edge, numbered like the edge's source ordinal.
 
-    A bucket refuses while an earlier batch has not found room downstream: that is how a slow consumer slows its
-    producers. The processor then returns False and offers **the same batch** again in the next call. A cooperative
-    processor is never blocked by an offer. The outbox of a processor that is not cooperative waits inside ``offer``
-    instead and always answers True.
+    A bucket refuses a batch until an earlier one has found room downstream; this is how a slow consumer slows its
+    producers. The processor then returns False and offers **the same batch** again in the next call. Offers never block
+    a cooperative processor. The outbox of a processor that is not cooperative waits inside ``offer`` instead and always
+    returns True.
 
-    Batches are shared by reference with every consumer on the member: what has been offered must not change.
+    Batches are shared by reference with every consumer on the member: a batch must not change after it was offered.
     """
 
     @property
@@ -58,16 +58,16 @@ class Offload(Protocol, Generic[T_co]):
     """A call that runs in a thread of the member; see :meth:`ProcessorContext.offload`."""
 
     def done(self) -> bool:
-        """Whether :meth:`result` would not wait."""
+        """Whether :meth:`result` would return without waiting."""
 
     def result(self) -> T_co:
         """The value of the call, or its exception raised. Only once :meth:`done`."""
 
 
 class Offloader(Protocol):
-    """The member's way to run a call in a thread.
+    """Runs a call in a thread of the member.
 
-    A call that is known to be long says so: it waits for other long ones and not before short ones.
+    A call that is known to be long is marked as such: it waits for other long ones and does not delay short ones.
     """
 
     def __call__(self, call: Callable[[], T], /, *, is_long: bool = False) -> Offload[T]: ...
@@ -75,7 +75,7 @@ class Offloader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProcessorContext:
-    """What a processor may know about its place.
+    """What a processor may know about its surroundings.
 
     Attributes:
         job_id: Unique in the cluster.
@@ -86,9 +86,9 @@ class ProcessorContext:
         local_parallelism: Processors of the vertex on this member.
         total_parallelism: Processors of the vertex in the whole job.
         params: The parameters of the job.
-        input_count: Its inputs: inbound edges, or the members on an edge that keeps them apart.
-        offload: Runs a call that releases the GIL (a kernel, numpy, I/O) in a thread and answers at once with an
-            :class:`Offload`. A cooperative processor returns False while it is not done; it is called again when it is.
+        input_count: The number of inputs: inbound edges, or the members on an edge that keeps them apart.
+        offload: Runs a call that releases the GIL (a kernel, numpy, I/O) in a thread and immediately returns an
+            :class:`Offload`. A cooperative processor returns False until it is done; the engine calls it again then.
             One at a time for each processor.
     """
 
@@ -105,19 +105,22 @@ class ProcessorContext:
 
 
 class Processor:
-    """The worker inside a vertex. Override what is needed; the defaults do nothing and are content.
+    """The worker inside a vertex. Override what is needed; the defaults do nothing and succeed.
 
     The engine calls, from one thread at a time and never again after an exception other than ``close``::
 
         init                                  once
-        process(ordinal, batch)   *           while input comes; batches of different inbound edges alternate within one priority
+        process(ordinal, batch)   *           while input comes; batches of different inbound edges alternate within one
+        priority
         complete_edge(ordinal)                once an inbound edge is drained, until it returns True
-        complete                              once all inbound edges are drained, until it returns True; first call of a source
-        close                                 exactly once, also after a failed init, a failure elsewhere or a cancelled job
+        complete                              once all inbound edges are drained, until it returns True; first call of a
+        source
+        close                                 exactly once, also after a failed init, a failure elsewhere or a cancelled
+        job
 
     A ``False`` from ``process``, ``complete_edge`` or ``complete`` asks to be called again **with the same arguments**:
     after a refused offer, once there is room; while an offload runs, once it has ended; otherwise soon, and less often
-    the longer nothing comes of it (so that polling costs little).
+    the longer the calls make no progress, so that polling costs little.
 
     A source has no inbound edge: its ``complete`` produces until it returns True. A sink has no outbound edge.
 
@@ -125,9 +128,9 @@ class Processor:
         cooperative: True promises that no call takes longer than about a millisecond or waits for anything; the
             processor then shares the member's event loop. False gives it a thread of its own, in which every call but
             the constructor runs and ``Outbox.offer`` waits for room.
-        wanted: The ordinals from which it takes batches now, or whose end it wants to hear; None for all. What comes
-            from the others waits, and so do their producers. Looked at before each batch. Priorities go first: of
-            inputs whose turn it is all are read if none of them is wanted.
+        wanted: The ordinals from which it accepts batches now, or whose end it waits for; None for all. Batches of
+            other inputs wait, and so do their producers. The engine reads it before each batch. Priorities come first:
+            if none of the inputs of the current priority is wanted, all of them are read.
         outbox: Set by :meth:`init`.
         context: Set by :meth:`init`.
     """
@@ -150,7 +153,7 @@ class Processor:
             batch: The rows. May have no row: it then only carries the schema. Shared, so never changed in place.
 
         Returns:
-            True when the batch is dealt with.
+            True when the batch has been processed completely.
         """
         raise NotImplementedError(f"{type(self).__name__} received a batch on ordinal {ordinal} but has no process()")
 
@@ -165,7 +168,7 @@ class Processor:
     def close(self) -> None:
         """Release what the processor holds.
 
-        Must not raise; what it raises after a failure is dropped in favour of the first cause.
+        Must not raise; after a failure, an exception of it is dropped in favour of the first cause.
         """
 
 

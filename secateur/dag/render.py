@@ -1,4 +1,4 @@
-"""A DAG for the eye: text, plain data for JSON, and the diagram that becomes DOT and SVG."""
+"""Presents a DAG to people: as text, as plain data for JSON, and as the diagram that becomes DOT and SVG."""
 
 from __future__ import annotations
 
@@ -65,8 +65,9 @@ def to_text(dag: FrozenDAG) -> str:
 
 
 def diagram_of(dag: FrozenDAG) -> Diagram:
-    """A box for each vertex and an arrow for each edge: bold if rows may leave the member, dashed if it is read
-    late.
+    """Draw a box for each vertex and an arrow for each edge.
+
+    An arrow is bold if rows may leave the member, and dashed if its input is read late.
     """
     boxes = tuple(
         DiagramNode(vertex.name, () if vertex.local_parallelism is None else (f"x{vertex.local_parallelism}",))
@@ -115,9 +116,7 @@ def to_dict(dag: FrozenDAG, placed: Mapping[str, tuple[Sequence[str], int]] | No
 
 
 def edge_words(edge: Edge) -> list[str]:
-    """What an edge does with rows: its routing, how far it goes, its priority, each only where it is not the
-    default.
-    """
+    """Describe an edge in words: routing, distance and priority, each only if it is not the default."""
     words = [routing_name(edge.routing)]
     match edge.routing:
         case Partitioned(columns, _, table):

@@ -1,4 +1,4 @@
-"""How processors come to the members: meta-supplier, supplier, processors.
+"""Meta-suppliers and suppliers: how processors get to the members.
 
 The life of a vertex, in order::
 
@@ -9,9 +9,8 @@ The life of a vertex, in order::
 
 ``close`` is called on every object whose ``init`` was begun, also when that init failed.
 
- Each run of a DAG works on a **shallow copy** of its meta-suppliers: what ``init`` assigns to ``self`` belongs to that
- run. So nothing that depends on
-parameters, owners or the topology is ever kept with a cached plan.
+Each run of a DAG works on a **shallow copy** of its meta-suppliers: what ``init`` assigns to ``self`` belongs to that
+run. So nothing that depends on parameters, owners or the topology is ever kept with a cached plan.
 
 Source: Hazelcast Jet, ``ProcessorMetaSupplier`` and ``ProcessorSupplier``, including ``initIsCooperative`` and
 ``closeIsCooperative`` of Jet 5.4.
@@ -47,7 +46,7 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, slots=True)
 class MetaContext:
-    """What a meta-supplier may know. The same for all vertices of a run but for ``vertex``.
+    """What a meta-supplier may know: the same for all vertices of a run, except ``vertex``.
 
     Attributes:
         job_id: Unique in the cluster.
@@ -124,7 +123,7 @@ class SupplierContext:
 class ProcessorSupplier:
     """Makes the processors of one vertex on one member.
 
-    Travels to the member, so its state must be picklable or, with a registered kind, plain data.
+    It is sent to the member, so its state must be picklable or, with a registered kind, plain data.
 
     Attributes:
         init_is_cooperative: True promises that ``init``, ``get`` and the processors' ``init`` neither wait nor compute
@@ -143,7 +142,7 @@ class ProcessorSupplier:
         raise NotImplementedError(f"{type(self).__name__} has no get()")
 
     def close(self, error: BaseException | None) -> None:
-        """Release what ``init`` took. ``error`` is why the job ended, None for success. Must not raise."""
+        """Release what ``init`` acquired. ``error`` is why the job ended, None for success. Must not raise."""
 
     def in_two_stages(self, columns: Set[str]) -> tuple[ProcessorSupplier, ProcessorSupplier] | None:
         """As :meth:`ProcessorMetaSupplier.in_two_stages`, of suppliers."""
@@ -168,11 +167,12 @@ class ProcessorMetaSupplier:
     close_is_cooperative: bool = False
 
     def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> JobRequirements | None:
-        """The partitions and members that it needs, as far as it is known before there is a topology: what
-        :meth:`placement` will ask for, or less.
+        """Return the partitions and members that it requires, as far as they are known before there is a topology.
 
-        Asked where the job is submitted, of an object that was not initialised. The job is then coordinated by a member
-        that takes part anyway; without it, a member may have to take part for no other reason than to coordinate.
+        The answer is what :meth:`placement` will ask for, or less.
+
+        It is called where the job is submitted, on an object that was not initialised. The job is then coordinated by a
+        member that takes part anyway; otherwise a member may have to take part only to coordinate.
 
         Args:
             vertex: Name of the vertex, for messages.
@@ -180,8 +180,9 @@ class ProcessorMetaSupplier:
             table: Finds a table's description; raises ``UnknownTableError``.
 
         Returns:
-            ``JobRequirements()`` of a source that adds no member to the job; None when it does not say, which of a
-            source means that it may need every member.
+            ``JobRequirements()`` for a source that adds no member to the job; None if it is not known, which for a
+            source
+            means that it may need every member.
         """
         return None
 
@@ -189,7 +190,7 @@ class ProcessorMetaSupplier:
         """Bind to parameters and owners: evaluate partition expressions here, not in the constructor."""
 
     def placement(self) -> Placement:
-        """Where the vertex has to run. Called after ``init``."""
+        """Return where the vertex has to run. Called after ``init``."""
         return Unrestricted()
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
@@ -200,20 +201,21 @@ class ProcessorMetaSupplier:
         raise NotImplementedError(f"{type(self).__name__} has no get()")
 
     def close(self, error: BaseException | None) -> None:
-        """The job has ended everywhere; ``error`` says why, None for success. Must not raise."""
+        """Called when the job has ended everywhere; ``error`` is the reason, None for success. Must not raise."""
 
     def in_two_stages(self, columns: Set[str]) -> tuple[ProcessorMetaSupplier, ProcessorMetaSupplier] | None:
-        """The vertex taken apart: one that makes partial results of rows where they are, and one that makes the same
-        answer of the partial results.
+        """Split the vertex into partial and final aggregation, or return None.
 
-        Asked before a run is planned, of an object that was not initialised, if all rows reach the vertex over edges
-        that bring together equal values of ``columns``: the first stage is then put in front of those edges.
+        The first vertex makes partial results of rows where they are; the second makes the same answer from them.
+
+        It is called before a run is planned, on an object that was not initialised, if all rows reach the vertex over
+        edges that bring together equal values of ``columns``: the first stage is then put before those edges.
 
         Args:
-            columns: What rows travel by; partial results must have these columns.
+            columns: The columns by which rows are routed; partial results must have them.
 
         Returns:
-            None where the vertex stays in one piece.
+            None if the vertex is not split.
         """
         return None
 
@@ -273,11 +275,11 @@ class ReplicatedMetaSupplier(ProcessorMetaSupplier):
 def meta_supplier_of(
     source: ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor],
 ) -> ProcessorMetaSupplier:
-    """Whatever makes processors, as a meta-supplier.
+    """Convert anything that makes processors to a meta-supplier.
 
     Args:
-        source: A meta-supplier, taken as it is; a supplier, of which every member gets a copy; or a function (or class)
-            without required arguments that returns a new processor.
+        source: A meta-supplier, which is returned as it is; a supplier, of which every member gets a copy; or a
+            function (or class) without required arguments that returns a new processor.
 
     Raises:
         DagError: None of these.

@@ -1,9 +1,7 @@
-"""One processor in the whole job: on a member named up front, or on the owner of a partition that is only known when
-the job starts.
+"""One processor in the whole job, on a named member or on the owner of a partition found when the job starts.
 
- Source: Hazelcast Jet, ``ProcessorMetaSupplier.forceTotalParallelismOne``; the lazy form is
- ``lazyForceTotalParallelismOne`` of the job partition pruning
-design.
+Source: Hazelcast Jet, ``ProcessorMetaSupplier.forceTotalParallelismOne``; the lazy form is
+    ``lazyForceTotalParallelismOne`` of its job partition pruning design.
 """
 
 from __future__ import annotations
@@ -39,10 +37,9 @@ def force_total_parallelism_one(
 def lazy_total_parallelism_one(
     source: ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor], table: str, key: Mapping[str, Any]
 ) -> ProcessorMetaSupplier:
-    """A vertex with one processor in the whole job, on the member that owns the partition of ``key`` when the job
-    starts.
+    """Run one processor in the whole job, on the member that owns the partition of ``key`` when the job starts.
 
-    The member is found at each start and never kept, so a DAG may be used again with other parameters and after
+    The member is determined at each start and never kept, so a DAG may be used again with other parameters and after
     partitions have moved.
 
     Args:

@@ -1,4 +1,4 @@
-"""A vertex: a name, what makes its processors, and how many of them run on a member."""
+"""A vertex: its name, its processors' supplier, and how many of them run on a member."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Vertex"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vertex:
-    """A step of a DAG, as described; what becomes of it on a member is a ``VertexPlan`` of the engine.
+    """A step of a DAG, as described; its resolved form on a member is the engine's ``VertexPlan``.
 
     Attributes:
         name: Unique in its DAG; errors, metrics and EXPLAIN use it.
@@ -48,9 +48,9 @@ class Vertex:
         source: ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor],
         local_parallelism: int | None = None,
     ) -> Vertex:
-        """A vertex from whatever makes processors; see :func:`~secateur.dag.supplier.meta_supplier_of`.
+        """Make a vertex from anything that makes processors; see :func:`~secateur.dag.supplier.meta_supplier_of`.
 
         Raises:
-            DagError: ``source`` makes no processors, or the name or parallelism cannot be.
+            DagError: ``source`` makes no processors, or the name or parallelism is invalid.
         """
         return cls(name, meta_supplier_of(source), local_parallelism)

@@ -1,4 +1,4 @@
-"""A diagram: boxes and arrows with their texts, before anybody knows where they stand."""
+"""A diagram: boxes and arrows with their texts, without positions."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class DiagramNode:
     Attributes:
         name: Unique in the diagram; its heading.
         lines: Texts below the heading.
-        detail: What is shown when the pointer rests on it, beside the full name; may have several lines.
-        is_faint: Whether it stands for something that is left out.
+        detail: The tooltip, shown with the full name; may have several lines.
+        is_faint: Whether it represents something that is left out.
     """
 
     name: str
@@ -33,10 +33,10 @@ class DiagramEdge:
         source: Name of the box where it starts.
         destination: Name of the box where it ends.
         lines: Texts beside it.
-        detail: What is shown when the pointer rests on its texts.
+        detail: The tooltip of its texts.
         is_bold: Whether it is drawn bold.
         is_dashed: Whether it is drawn dashed.
-        is_faint: Whether it stands for something that is left out.
+        is_faint: Whether it represents something that is left out.
     """
 
     source: str

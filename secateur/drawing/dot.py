@@ -9,7 +9,7 @@ from secateur.drawing.diagram import Diagram
 
 __all__ = ["dot"]
 
-# The ground is transparent and lines are grey, so that the picture reads on light and on dark pages.
+# The background is transparent and lines are grey, so that the picture is legible on light and on dark pages.
 _STYLE: Final = (
     '  graph [bgcolor="transparent", fontname="sans-serif", fontsize=11, fontcolor="#808890"];',
     (

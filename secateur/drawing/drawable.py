@@ -1,4 +1,4 @@
-"""What can be shown as text, data and graph; each class that can says what its text, its data and its diagram are."""
+"""The base of everything that can be shown as text, data and graph."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Drawable(ABC):
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
 
     def to_dot(self) -> str:
-        """A graph for Graphviz; what is shortened in it stands whole in the tooltips."""
+        """Return a graph for Graphviz; texts that are shortened in it are complete in the tooltips."""
         return dot(self.diagram())
 
     def to_mermaid(self) -> str:

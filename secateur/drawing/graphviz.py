@@ -1,4 +1,4 @@
-"""Pictures by Graphviz, where its program ``dot`` is installed."""
+"""Pictures by Graphviz, if its program ``dot`` is installed."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ _ESCAPES: Final = {ord(char): f"#{ord(char)};" for char in '"#&<>`\\'} | {ord(ch
 
 
 def mermaid(diagram: Diagram) -> str:
-    """The diagram in the language of Mermaid, from top to bottom; captions stand in a node without a frame.
+    """Return the diagram in Mermaid's language, from top to bottom; captions are nodes without a frame.
 
-    Nodes are numbered, since a name may hold what Mermaid would read as its own syntax.
+    Nodes are numbered, since a name may contain Mermaid's own syntax.
     """
     lines = ["flowchart TD"]
     if diagram.captions:
@@ -46,5 +46,5 @@ def _link(source: int, destination: int, arrow: DiagramEdge) -> str:
 
 
 def _quote(*lines: str) -> str:
-    """A quoted string of lines; what Mermaid or HTML would read as syntax becomes an entity."""
+    """Quote some lines; characters that Mermaid or HTML would read as syntax become entities."""
     return '"' + "<br>".join(line.translate(_ESCAPES) for line in lines) + '"'

@@ -1,4 +1,4 @@
-"""Numbers with their units, as short as the eye wants them."""
+"""Formats numbers with their units, as short as they remain readable."""
 
 from __future__ import annotations
 

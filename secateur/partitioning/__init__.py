@@ -1,4 +1,4 @@
-"""The ground floor: types, schemes, the partition function, and owners. Pure values, no I/O.
+"""The lowest room: types, partition schemes, the partition function and owners. It holds pure values and does no I/O.
 
-Import from the modules: each is one idea, and a reader of an import line should see which.
+Import from its modules directly: each holds one idea, and an import line should show which.
 """

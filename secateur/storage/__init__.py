@@ -1,9 +1,9 @@
-"""One member's partitions: sorted columnar rows, recent changes beside them, and bulk loads that appear at once.
+"""One member's partitions: sorted columnar rows, a delta of recent changes, and loads that are published at once.
 
-From the outside in: :mod:`~secateur.storage.member_store` is what a member calls; a :mod:`~secateur.storage.partition`
-is :mod:`~secateur.storage.sorted_rows` plus a :mod:`~secateur.storage.delta`, and hands out a
-:mod:`~secateur.storage.snapshot` of both; a :mod:`~secateur.storage.load` is staged, prepared and published. Beneath:
-:mod:`~secateur.storage.merge` sorts and merges, :mod:`~secateur.storage.key_order` says what the order is,
+From the outside in: a member calls :mod:`~secateur.storage.member_store`; a :mod:`~secateur.storage.partition` is
+:mod:`~secateur.storage.sorted_rows` plus a :mod:`~secateur.storage.delta`, and its readers get a
+:mod:`~secateur.storage.snapshot` of both; a :mod:`~secateur.storage.load` is staged, prepared and published. Below
+these, :mod:`~secateur.storage.merge` sorts and merges, :mod:`~secateur.storage.key_order` defines the order, and
 :mod:`~secateur.storage.block` holds the bytes.
 
 **Invariants.** A snapshot never changes. A change that raises has changed nothing. Every table at rest has the table's

@@ -1,8 +1,7 @@
-"""Memory for rows at rest: one private mapping for each batch, given back to the system at the moment when the last
-reader lets go.
+"""Memory for stored rows: one private mapping for each batch, returned to the system when its last reader is gone.
 
-Partitions are replaced whole, and an allocator keeps what it is given back: after a table of 167 MB had been replaced
-four times, 1.0 times its size was live, but the process held 4.4 times. With mappings it is 1.1
+Partitions are replaced whole, and an allocator keeps memory that it gets back: after a table of 167 MB had been
+replaced four times, the process held 4.4 times its size. With mappings it holds 1.1 times
 (``benchmarks/storage/memory.py``). As a side effect a partition is one block of bytes, an Arrow stream, that can be
 written or sent as it is.
 """
@@ -29,13 +28,13 @@ def into_block(table: pa.Table) -> pa.Table | None:
     """Copy a table into a mapping of its own.
 
     Args:
-        table: One chunk a column. Of slices, only what they show is copied.
+        table: One chunk a column. Of slices, only the visible rows are copied.
 
     Returns:
         The copy, or None where a mapping does not pay because the table is small. Costs one pass over the bytes.
     """
     bytes_min = max(BLOCK_BYTES_MIN, _COLUMN_BYTES_MIN * table.num_columns)
-    # First the cheap upper bound: a slice counts with all of its parent there.
+    # First the cheap upper bound, in which a slice counts with all of its parent.
     if table.get_total_buffer_size() < bytes_min or message_bytes(table) < bytes_min:
         return None
     measure = pa.MockOutputStream()
@@ -50,7 +49,7 @@ def into_block(table: pa.Table) -> pa.Table | None:
 
 
 def message_bytes(table: pa.Table) -> int:
-    """Bytes of a table as Arrow messages; of slices, only what they show.
+    """Bytes of a table as Arrow messages; slices count only their visible rows.
 
     An order of magnitude cheaper than ``Table.nbytes`` (10 us for 19 columns).
     """

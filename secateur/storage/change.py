@@ -1,4 +1,4 @@
-"""The few ways in which rows of a partition change. A log in front of a partition has to record nothing else."""
+"""The operations that change rows of a partition; a log of a partition needs to record nothing else."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from secateur.errors import ProgrammingError
 __all__ = ["MIXED", "ChangeCount", "ChangeOperation", "DuplicateKeys", "MixedAttempt", "load_mode"]
 
 MIXED: Final = "mixed"
-"""The mode of a load that removes, replaces and adds rows at once, as MERGE does; the number of an attempt says which:
-:class:`MixedAttempt`.
-"""
+"""The mode of a load that removes, replaces and adds rows at once, as MERGE does. An attempt's number is then its
+operation: :class:`MixedAttempt`."""
 
 
 class DuplicateKeys(Enum):
-    """What becomes of a key that is given twice."""
+    """What happens to a key that occurs twice."""
 
     REFUSED = "refused"
     FIRST_WINS = "first wins"
@@ -25,7 +24,7 @@ class DuplicateKeys(Enum):
 
 
 class ChangeOperation(StrEnum):
-    """What happens to the rows given. All but the last are also the modes of a load."""
+    """What happens to the given rows. All but the last are also modes of a load."""
 
     APPEND = "append"
     """Add rows; a key that is already there is an error."""
@@ -47,7 +46,7 @@ class ChangeOperation(StrEnum):
 
     @property
     def repeats(self) -> DuplicateKeys:
-        """What becomes of a key that is given twice."""
+        """What happens to a key that occurs twice."""
         match self:
             case ChangeOperation.APPEND | ChangeOperation.OVERWRITE:
                 return DuplicateKeys.REFUSED
@@ -60,7 +59,7 @@ class ChangeOperation(StrEnum):
 
 
 class MixedAttempt(IntEnum):
-    """What happens to the rows of an attempt of a mixed load, in this order."""
+    """What happens to the rows of an attempt of a mixed load; attempts are applied in this order."""
 
     REMOVED = 0
     """They are keys: the rows with these keys go."""
@@ -72,8 +71,9 @@ class MixedAttempt(IntEnum):
 
 @dataclass(slots=True)
 class ChangeCount:
-    """Changes of a table on this member so far; a thing of its own, so that partitions need not refer to their table
-    and a dropped table is freed at once.
+    """Counts the changes of a table on this member.
+
+    It is a separate object, so that partitions need not refer to their table and a dropped table is freed at once.
     """
 
     total: int = 0

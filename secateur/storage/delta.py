@@ -1,4 +1,4 @@
-"""Recent small changes of one partition, indexed by key: a write costs the rows written, not the rows there."""
+"""The delta of one partition: recent small changes, indexed by key, so that a write costs only the rows written."""
 
 from __future__ import annotations
 
@@ -58,13 +58,14 @@ class Delta:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the rows written; the index beside them is a few hundred bytes per changed key, and bounded by the
-        partition.
+        """Bytes of the rows written.
+
+        The index beside them is a few hundred bytes per changed key, and bounded by the partition.
         """
         return sum(batch.get_total_buffer_size() for batch in self._batches)
 
     def holds(self, key: Cells) -> bool:
-        """Whether a reader would see a row with this key.
+        """Whether a reader would find a row with this key.
 
         Costs one dictionary look-up, and a binary search for a key not changed yet.
         """

@@ -1,4 +1,4 @@
-"""Copies of rows that own exactly their memory: one chunk a column, no parent buffer kept alive, no offset.
+"""Copies rows so that they own exactly their memory: one chunk a column, no parent buffer kept alive, no offset.
 
 A slice of an Arrow table keeps the whole buffer behind it; 271 partitions sliced from one batch would keep the batch
 until the last of them is gone.
@@ -26,8 +26,8 @@ def gather(tables: Sequence[pa.Table], indices: pa.Array | None = None, *, at_re
     Args:
         tables: At least one, all of one schema, in any chunks.
         indices: Row numbers in the concatenation of the tables, in the order wanted; None for all rows in their order.
-        at_rest: Whether the rows are to stay, so that a block of memory of their own is worth its page faults (0.4 us
-            per KiB); else they come from Arrow's pool.
+        at_rest: Whether the rows will be kept, so that a block of memory of their own is worth its page faults (0.4 us
+            per KiB); otherwise they come from Arrow's pool.
 
     Returns:
         One chunk a column.

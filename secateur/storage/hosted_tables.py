@@ -1,4 +1,4 @@
-"""The tables that a member hosts, by id, and the partitions of each that are here."""
+"""The tables that a member hosts, by id, and its partitions of each."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class HostedTable:
     """One table on one member.
 
     Attributes:
-        layout: Its description, with what is worked out from it.
-        partitions: Those that are here, by number.
+        layout: Its description, and what is derived from it.
+        partitions: The partitions on this member, by number.
         changes: Counts changes of any kind.
-        published: Number of the load published last; 0 before the first.
+        published: Number of the last published load; 0 before the first.
     """
 
     layout: TableLayout

@@ -1,5 +1,6 @@
-"""One primary-key column: its values as an array that Arrow sorts in SQL order, as a view for binary search, and a
-Python value as a cell of that view.
+"""One primary-key column as sortable values, as a view for binary search, and its cells.
+
+Arrow sorts the values in SQL order; a Python value is converted to a cell to be searched for in the view.
 """
 
 from __future__ import annotations
@@ -59,8 +60,9 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
-    """How one primary-key column compares; the order is that of the SQL dialect (text by UTF-8 bytes, false before
-    true, NaN last).
+    """How one primary-key column compares.
+
+    The order is that of the SQL dialect: text by UTF-8 bytes, false before true, NaN last.
 
     Attributes:
         table: Name of the table, for messages.
@@ -121,7 +123,7 @@ class KeyColumn:
         return bytes_view(array)
 
     def cell(self, value: Any) -> Cell:
-        """The cell of a canonical Python value (what ``secateur.partitioning.types.coerce`` returns), not None.
+        """Convert a canonical Python value (see ``secateur.partitioning.types.coerce``), not None, to a cell.
 
         Raises:
             DataError: The value is of another Python type.
@@ -166,7 +168,7 @@ def _of_blob(value: Any) -> bytes:
 
 
 def _of_date(value: Any) -> int:
-    # A datetime is a date to Python; taken as one, its time of day would vanish.
+    # A datetime is a date to Python; read as one, its time of day would be lost.
     if type(value) is not date:
         raise TypeError
     return value.toordinal() - _EPOCH_DAY

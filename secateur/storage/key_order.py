@@ -1,4 +1,4 @@
-"""The primary key of a table as an order of rows: key tuples, cells of a prefix, and words for error messages."""
+"""The primary key of a table as an order of rows: key tuples, cells of a prefix, and texts for error messages."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ compare.
 
 @dataclass(frozen=True, slots=True)
 class CellRange:
-    """A :class:`~secateur.partitioning.pruning.key_range.KeyRange` in cells: from before or after all keys that begin
-    with ``lower``, to the same of ``upper``.
+    """A :class:`~secateur.partitioning.pruning.key_range.KeyRange` in cells.
+
+    It extends from before or after all keys that begin with ``lower`` to before or after those that begin with
+    ``upper``.
     """
 
     lower: Cells
@@ -36,7 +38,7 @@ class CellRange:
 
     @property
     def is_prefix(self) -> bool:
-        """Whether it is all keys that begin with ``lower``."""
+        """Whether it contains exactly the keys that begin with ``lower``."""
         return not self.after_lower and self.after_upper and self.lower == self.upper
 
 
@@ -152,5 +154,5 @@ def _text(scalar: pa.Scalar) -> str:
     try:
         return str(scalar)
     except (OverflowError, ValueError):
-        # A date or timestamp outside the years of Python; Arrow can still write it.
+        # A date or timestamp outside the years of Python; Arrow can still format it.
         return str(scalar.cast(pa.string()))

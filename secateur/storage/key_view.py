@@ -1,4 +1,4 @@
-"""Views of one sorted key column as a Python sequence of cells, made for binary search without copying the column.
+"""Views of one sorted key column as a Python sequence of cells, for binary search without copying the column.
 
 A *cell* is the form in which key values are compared: an ``int`` for every numeric, temporal and boolean type,
 ``bytes`` for text, blobs and UUIDs. Its order is the order of the column. ``bisect`` asks a view for about
@@ -35,7 +35,7 @@ _SIGN_MASK: Final = np.int64(2**63 - 1)
 
 
 class CellView(Protocol):
-    """What ``bisect`` needs, with cells of one kind throughout."""
+    """The sequence protocol that ``bisect`` needs, with cells of one kind throughout."""
 
     def __len__(self) -> int: ...
 
@@ -87,8 +87,9 @@ def float_view(array: pa.Array) -> CellView:
 
 
 def order_floats(values: npt.NDArray[np.floating]) -> npt.NDArray[np.int64]:
-    """Map floats to integers that compare in SQL order: -0.0 equals 0.0, every NaN equals every other and is greater
-    than all numbers.
+    """Map floats to integers that compare in SQL order.
+
+    -0.0 equals 0.0, and every NaN equals every other and is greater than all numbers.
 
     Source: the total order of IEEE 754 bit patterns (the sign-magnitude flip known from radix sorting of floats), with
     zeros and NaNs made one.

@@ -1,8 +1,8 @@
-"""Pruning again at the member: which ranges of keys each partition is searched for.
+"""Pruning at the member: the key ranges that each partition is searched for.
 
-A statement's partitions are found for all its keys together. Here, where each partition is at hand, a range that names
-every partitioning column is searched for in the one partition that can hold it: of ten keys in ten partitions each
-partition sees one.
+A statement's partitions are found for all its keys together. At the member, a range that names every partitioning
+column is searched for only in the one partition that can hold it: with ten keys in ten partitions, each partition is
+searched for one.
 
 Source: Apache Kudu, "Scan Optimization & Partition Pruning", where the tablet server prunes once more with the bounds
 of the tablet.
@@ -74,6 +74,6 @@ def _partition(layout: TableLayout, span: KeyRange) -> int | None:
     try:
         return scheme.partition_of(shared)
     except Error:
-        # A value that no range holds, or that the column cannot have: no partition has such keys, and searching them
-        # all is not wrong.
+        # A value that no range holds, or that the column cannot have: no partition has such keys, and searching all
+        # partitions for it is not wrong.
         return None

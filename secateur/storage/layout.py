@@ -1,4 +1,4 @@
-"""What all partitions of one table share: its schema, its key order, and the check through which every batch enters."""
+"""What all partitions of one table share: the schema, the key order, and the check that every batch must pass."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class TableLayout:
         return KeyOrder.over(self.tdef, columns)
 
     def admit(self, rows: pa.Table | pa.RecordBatch) -> pa.Table:
-        """Check rows that come from outside; what this returns can be stored.
+        """Check rows that come from outside; the returned rows can be stored.
 
-        Everything is checked, also that offsets stay inside buffers and text is UTF-8, because the bytes may come from
-        a socket and a kernel that trusts them would end the process. Costs about 0.03 us a row and column.
+        Everything is checked, including that offsets stay inside buffers and text is UTF-8, because the bytes may come
+        from a socket and malformed ones could crash a kernel. Costs about 0.03 us a row and column.
 
         Raises:
             DataError: Other columns, order or types than the table's, or a malformed array.
@@ -93,7 +93,7 @@ class TableLayout:
             return [names.index(self.tdef.column(name).name) for name in columns]
 
     def duplicate(self, rows: pa.Table, row: int, what: str) -> DuplicateKeyError:
-        """The error for the row whose key is taken; ``what`` ends the sentence that begins with the key."""
+        """Return the error for a row whose key exists already; ``what`` ends the sentence that begins with the key."""
         return DuplicateKeyError(
             f"{self.tdef.name}: key {self.order.describe(rows, row)} {what}",
             table=self.tdef.name,
@@ -101,7 +101,7 @@ class TableLayout:
         )
 
     def check_partition(self, rows: pa.Table, partition: int) -> None:
-        """Check on three rows that the sender computes the same partitions as this member; for a catch-all, on all.
+        """Check on three rows, or on all for a catch-all, that the sender computes the same partitions as this member.
 
         A row in the wrong partition is found by full scans and missed by pruned ones: a silent wrong answer for ever
         after. Senders go wrong for all rows (another scheme, another function), so the first, middle and last row tell.

@@ -1,13 +1,14 @@
-"""A bulk load on one member: rows staged aside, prepared aside, then swapped in at once or dropped.
+"""A bulk load on one member: rows are staged aside, prepared aside, then published at once or dropped.
 
-Readers never see half a load. What happens when something else changes the table between preparation and publication is
-decided here, once:
+Readers never see half a load. This module also decides what happens when the table changes between preparation and
+publication:
 
-- A direct write in between is never lost. A load publishes *on top of* what is there then: partitions that changed
-  since the preparation are merged again.
-- Publication cannot fail, so whatever could make it fail is refused before. An append load reserves its keys while it
-  is prepared; a write or another load that brings one of them gets a :class:`~secateur.errors.LoadFailedError`, which
-  is safe to retry. Loads that only overwrite or upsert reserve nothing: the one published last wins.
+- A direct write in between is never lost. A load is published *on top of* the rows that are there then: partitions
+  that changed since the preparation are merged again.
+- Publication cannot fail, so everything that could make it fail is refused before. An append load reserves its keys
+  while it is prepared; a write or another load that brings one of them gets a
+  :class:`~secateur.errors.LoadFailedError`, which is safe to retry. Loads that only overwrite or upsert reserve
+  nothing: the last one published wins.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ __all__ = ["Preparation", "PreparedPart", "StagedLoad", "StagedPart"]
 
 @dataclass(slots=True)
 class StagedLoad:
-    """What one member knows of a load that is neither published nor aborted.
+    """The state on one member of a load that is neither published nor aborted.
 
     Attributes:
-        load_id: Given by who loads; unique for ever.
+        load_id: Given by the loader; never reused.
         table_id: The one table that is loaded.
         staged: Rows as they arrived, by partition and attempt. A task that failed half-way leaves an attempt that no
             publication names.
@@ -39,7 +40,7 @@ class StagedLoad:
         nbytes: Bytes of them.
         touched_s: When a row arrived last, on the clock of the store.
         operation: The mode, once prepared; else None.
-        parts: What publication installs, by partition, once prepared.
+        parts: The rows that publication installs, by partition, once prepared.
     """
 
     load_id: str
@@ -64,10 +65,10 @@ class StagedPart:
     Attributes:
         partition: Its id.
         tables: The staged rows of the attempts that count.
-        snapshot: What the partition holds.
+        snapshot: The rows of the partition before the load.
         version: The version of the partition at that moment.
-        removed: Keys of rows that go before.
-        added: Further rows, whose keys have to be new once those are gone.
+        removed: Keys of rows that are removed first.
+        added: Further rows, whose keys must be new once those are removed.
     """
 
     partition: int
@@ -91,9 +92,9 @@ class PreparedPart:
     Attributes:
         partition: Its id.
         rows: The loaded rows, sorted, every key once.
-        merged: What the partition will hold if it is still at ``version``.
+        merged: The rows that the partition will hold if it is still at ``version``.
         version: The version of the partition that ``merged`` builds on.
-        removed: Keys of rows that go before; None for none.
+        removed: Keys of rows that are removed first; None for none.
     """
 
     partition: int
@@ -104,7 +105,7 @@ class PreparedPart:
 
 
 class Preparation:
-    """The heavy part of preparing a load: sorting, checking and merging, apart from everything that changes.
+    """The expensive part of preparing a load: sorting, checking and merging, separated from all mutable state.
 
     Made on the loop thread by ``MemberStore.begin_prepare``; :meth:`run` may then run in any thread, since it touches
     nothing but immutable values and releases the GIL in Arrow's kernels; ``MemberStore.finish_prepare`` takes the
@@ -146,7 +147,7 @@ class Preparation:
 
     def _prepare(self, part: StagedPart) -> PreparedPart:
         if self.layout.tdef.scheme.is_catch_all(part.partition):
-            # Staged before a range was added, they may belong to that one by now.
+            # Rows that were staged before a range was added may belong to that range now.
             for staged in part.all_tables():
                 self.layout.check_partition(staged, part.partition)
         if part.removed or part.added:

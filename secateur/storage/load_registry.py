@@ -1,4 +1,4 @@
-"""The loads of one member that are under way, and the outcomes of those that have ended."""
+"""The load registry of one member: the loads in progress, and the outcomes of those that have ended."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from secateur.storage.merge import common_row
 __all__ = ["LoadInfo", "LoadOutcome", "LoadRegistry"]
 
 _OUTCOMES_MAX: Final = 10_000
-"""Outcomes remembered, so that a publication or abort that is repeated, and rows that arrive late, are recognised."""
+"""The number of outcomes kept, so that repeated publications and aborts, and rows that arrive late, are recognised."""
 
 _RELEASE_BYTES_MIN: Final = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class LoadInfo:
-    """A load that is neither published nor aborted; who started it may be gone.
+    """A load that is neither published nor aborted; its client may be gone.
 
     Attributes:
         load_id: The load.
@@ -48,8 +48,9 @@ class LoadInfo:
 
 @dataclass(frozen=True, slots=True)
 class LoadOutcome:
-    """How a load ended: published with so many rows on this member, under a number that is the same on all; or
-    aborted.
+    """How a load ended: published or aborted.
+
+    A published load has its number of rows on this member, and a number that is the same on all members.
     """
 
     published: bool
@@ -141,10 +142,10 @@ class LoadRegistry:
     def check_others(
         self, layout: TableLayout, load: StagedLoad, operation: ChangeOperation, part: PreparedPart
     ) -> None:
-        """Check that publication in either order works: of two loads with a key in common, none may be an append.
+        """Check that publication works in either order: of two loads with a key in common, none may be an append.
 
         Raises:
-            LoadFailedError: Another prepared load stands in the way.
+            LoadFailedError: Another prepared load has a key in common.
         """
         for other in self.of_table(load.table_id):
             theirs = other.parts.get(part.partition)
@@ -166,7 +167,7 @@ class LoadRegistry:
             self._staged_bytes -= load.nbytes
             load.staged.clear()
             if load.nbytes >= _RELEASE_BYTES_MIN:
-                # The frames that brought the rows are free now, and the allocator would keep all of that for itself.
+                # The frames that brought the rows are free now, but the allocator would keep their memory.
                 # Costs a few milliseconds.
                 pa.default_memory_pool().release_unused()
         self._outcomes[load_id] = outcome
@@ -174,7 +175,7 @@ class LoadRegistry:
             self._outcomes.popitem(last=False)
 
     def ended(self, load_id: str) -> LoadFailedError:
-        """The error for who wants something of a load that is not there any more, or not yet."""
+        """Return the error for a call that names a load that has ended or has not begun."""
         outcome = self._outcomes.get(load_id)
         if outcome is None:
             what = "is not prepared on this member; stage its rows and prepare it first"

@@ -1,4 +1,4 @@
-"""The tables of one member: its partitions, what changes them, and the relations that kernels read."""
+"""The tables of one member: its partitions, the changes to them, and the relations that kernels read."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ __all__ = ["DataVersion", "MemberStore", "TableScan", "TableStats"]
 
 @dataclass(frozen=True, slots=True)
 class DataVersion:
-    """How far the data of a table on one member have come.
+    """The version of a table's data on one member.
 
     Attributes:
-        published: Number of the load published last, equal on all members that have published it; 0 before the first.
-        changes: Changes of any kind on this member; equal values on one member mean equal rows, between members they
-            mean nothing.
+        published: Number of the last published load, equal on all members that have published it; 0 before the first.
+        changes: Counts changes of any kind on this member. Equal values on one member mean equal rows; values of
+            different members are not comparable.
     """
 
     published: int
@@ -94,18 +94,18 @@ class TableScan:
 class MemberStore:
     """All partitions that one member hosts.
 
-    Every method runs on the member's loop thread; what it hands out may be read in any thread.
+    Every method runs on the member's loop thread; the values that it returns may be read in any thread.
 
     Args:
         staged_bytes_max: Bytes of rows that all loads together may have staged; None for no limit.
         clock: Seconds that only grow.
 
     Attributes:
-        loads: The loads on their way in.
-        views: The ids of the views of which plans may be made: queries over the tables, known to the member for this
-            alone.
-        marks: Who has read which state of a table.
-        lease: Until when rows may be read here: what is read later may have changed elsewhere.
+        loads: The loads in progress.
+        views: The ids of the views that plans may use: queries over the tables, which the member keeps only to check
+            plans.
+        marks: The read versions of each table.
+        lease: Until when rows may be read here: rows read later may have changed elsewhere.
     """
 
     def __init__(self, *, staged_bytes_max: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -153,12 +153,13 @@ class MemberStore:
         self._tables.table(tdef.table_id).published = published
 
     def alter_table(self, tdef: TableDef, partitions: Iterable[int]) -> None:
-        """Take over other ranges of a table: new partitions are made, empty; those that are not named any more are
-        dropped with their rows.
+        """Take over new ranges of a table.
+
+        New partitions start empty; partitions that are not named any more are dropped with their rows.
 
         Args:
-            tdef: The table as it is now: nothing but its ranges may differ.
-            partitions: All that are hosted here from now on.
+            tdef: The table as it is now: only its ranges may differ.
+            partitions: All partitions that are hosted here from now on.
 
         Raises:
             UnknownTableError: The table is not here.
@@ -257,15 +258,15 @@ class MemberStore:
         return empty if positions is None else empty.select(positions)
 
     def scan(self, table_id: int, partitions: Iterable[int], columns: Sequence[str]) -> TableScan:
-        """All rows of some partitions for a kernel, as they are now.
+        """Return all current rows of some partitions for a kernel.
 
         Args:
             table_id: The table.
-            partitions: Partitions hosted here; one that is named twice is read once.
-            columns: Columns wanted, at least one, in that order, found without regard to case.
+            partitions: Partitions hosted here; duplicates are read once.
+            columns: Columns wanted, at least one, in that order, matched without regard to case.
 
         Returns:
-            What reads them.
+            A scan that reads them.
 
         Raises:
             UnknownTableError: The table is not here.
@@ -318,7 +319,7 @@ class MemberStore:
         return self.partition(table_id, partition).delete(keys)
 
     def data_version(self, table_id: int) -> DataVersion:
-        """How far the data of a table have come here; a distributed read compares ``published`` of its members.
+        """Return the version of a table's data here; a distributed read compares the members' ``published``.
 
         Raises:
             UnknownTableError: The table is not here.
@@ -327,8 +328,9 @@ class MemberStore:
         return DataVersion(table.published, table.changes.total)
 
     def rows_written(self) -> dict[int, int]:
-        """Rows written to each table here by anything but loads, since it is here, by table id; tables without any are
-        left out.
+        """Rows written to each table by anything but loads since it was created here, by table id.
+
+        Tables without such rows are left out.
         """
         return {table_id: table.changes.rows for table_id, table in self._tables.items() if table.changes.rows}
 

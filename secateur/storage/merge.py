@@ -1,8 +1,8 @@
-"""Sorting and merging of whole batches by primary key, in Arrow's kernels; no step costs Python work per row.
+"""Sorts and merges whole batches by primary key in Arrow's kernels; no step costs Python work per row.
 
-One idea carries all operations: put the key columns of what is there and of what comes behind one another, sort them
-stably, and look at neighbours. Equal neighbours are the same key, the older row first. A batch that is in order already
-(Spark sorts before it writes) skips the sort.
+All operations work in the same way: the key columns of the stored and of the incoming rows are concatenated and sorted
+stably, and neighbours are compared. Equal neighbours have the same key, the older row first. A batch that is sorted
+already (Spark sorts before it writes) skips the sort.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def sort_rows(layout: TableLayout, tables: Sequence[pa.Table], repeats: Duplicat
     Args:
         layout: The table's.
         tables: Rows with the table's columns, or with its key columns only, in any order and chunks.
-        repeats: What becomes of several rows with one key.
+        repeats: What happens to several rows with one key.
 
     Raises:
-        DuplicateKeyError: A key occurs twice, which is refused; names the smallest such key.
+        DuplicateKeyError: A key occurs twice and ``repeats`` refuses that; names the smallest such key.
         LimitExceededError: The rows do not fit into one partition.
     """
     together = pa.concat_tables(tables) if tables else empty_table(layout.schema)
@@ -46,11 +46,11 @@ def sort_rows(layout: TableLayout, tables: Sequence[pa.Table], repeats: Duplicat
 
 
 def merge(layout: TableLayout, base: SortedRows, incoming: SortedRows, operation: ChangeOperation) -> SortedRows:
-    """What a partition holds after a change.
+    """Return the rows of a partition after a change.
 
     Args:
         layout: The table's.
-        base: What it holds before.
+        base: The rows before.
         incoming: Rows of the change; for a deletion, keys suffice.
         operation: What to do with them.
 
@@ -143,8 +143,9 @@ class _Arrangement:
         return self.order[self.repeats]
 
     def oldest(self) -> pa.Array | None:
-        """Row numbers in key order, of equal keys only the first; None for all rows as they are, which copies
-        faster.
+        """Row numbers in key order, with only the first of equal keys.
+
+        None stands for all rows in their order, which copies faster.
         """
         return None if self.order is None else pa.array(np.delete(self.order, self.repeats))
 
@@ -174,11 +175,11 @@ def _arrange(keys: list[pa.Array]) -> _Arrangement:
 
 
 def _ascend_strictly(keys: list[pa.Array]) -> bool:
-    # From the last column to the first: rows ascend where a column does, or where it ties and the columns behind it
+    # From the last column to the first: rows ascend where a column does, or where it ties and the columns after it
     # ascend.
     ascending: Any = None
     for key in reversed(keys):
         less = pc.less(key[:-1], key[1:])
         ascending = less if ascending is None else pc.or_(less, pc.and_(pc.equal(key[:-1], key[1:]), ascending))
-    # Of no row and of a single row there is nothing to compare, which Arrow's `all` calls true.
+    # No row and a single row have nothing to compare; Arrow's `all` of nothing is true.
     return bool(pc.all(ascending, min_count=0).as_py())

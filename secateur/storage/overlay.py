@@ -1,4 +1,4 @@
-"""Recent changes in a form that never changes again: what a snapshot lays over the sorted rows of its partition."""
+"""Recent changes in an immutable form, which a snapshot lays over the sorted rows of its partition."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ __all__ = ["Overlay"]
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """Changed keys in key order, each with its new row or the fact that it is gone.
+    """Changed keys in key order, each with its new row or marked as deleted.
 
     Attributes:
         keys: The changed keys, ascending.
-        positions: int64 per key, where in the sorted rows it stands or would be inserted.
+        positions: int64 per key, its position in the sorted rows, or where it would be inserted.
         replaces: bool per key, whether the sorted rows hold it, so that their row at ``positions`` is outdated.
-        sources: int64 per key, the row of ``rows`` that is its new row; meaningless where it is deleted.
+        sources: int64 per key, the row of ``rows`` that is its new row; undefined where it is deleted.
         live: bool per key, False where it is deleted.
         rows: New rows in a few chunks, in the order of writing; may hold rows that later ones replaced.
     """
@@ -43,8 +43,9 @@ class Overlay:
         return self.bound(prefix, after=False), self.bound(prefix, after=True)
 
     def bound(self, prefix: Cells, *, after: bool) -> int:
-        """Position of the first key that, cut to the length of the prefix, is not less than it, or with ``after`` is
-        greater than it.
+        """Return the position of the first key whose prefix of the same length is not less than ``prefix``.
+
+        With ``after`` it is the first key whose prefix is greater.
         """
         width = len(prefix)
         if not width:
@@ -55,13 +56,13 @@ class Overlay:
     def over(
         self, base: pa.Table, start: int, stop: int, first: int, last: int, columns: Sequence[int] | None
     ) -> pa.Table:
-        """The rows of ``base[start:stop]`` as the changed keys ``[first, last)`` leave them, in key order.
+        """Return the rows of ``base[start:stop]`` with the changed keys ``[first, last)`` applied, in key order.
 
         Args:
             base: The sorted rows.
             start: First position of the range in ``base``.
             stop: End of the range in ``base``.
-            first: First changed key inside the key range that ``[start, stop)`` stands for.
+            first: First changed key inside the key range of ``[start, stop)``.
             last: End of the changed keys inside it.
             columns: Positions of the columns wanted, at least one; None for all.
 

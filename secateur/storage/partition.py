@@ -108,8 +108,11 @@ class Partition:
         Args:
             operation: What to do.
             rows: Rows of exactly the table's schema; for a deletion, a table with at least the key columns.
-            is_copy: Whether the primary of the partition has made the change. Then it is made here as well, also when a
-                load that is prepared here has one of the keys: the load finds it at the primary, and is not published.
+            is_copy: Whether the primary of the partition has made the change already. It is then made here as well,
+                even
+                if a load that is prepared here has one of the keys: the load meets the change at the primary, and is
+                    not
+                published.
 
         Returns:
             Rows written, without those that are ignored, or for a deletion rows removed.
@@ -146,8 +149,9 @@ class Partition:
         self._note_change()
 
     def merge_prepared(self, operation: ChangeOperation, rows: SortedRows, removed: SortedRows | None = None) -> None:
-        """Merge rows that were reserved before, once keys are ``removed``: theirs are known not to clash with what was
-        written since.
+        """Merge rows whose keys were reserved before, after the keys in ``removed`` are removed.
+
+        The reserved keys are known not to clash with later writes.
         """
         before = self.snapshot().fold()
         if removed is not None:

@@ -1,8 +1,8 @@
-"""Until when a member may answer for its partitions without asking anybody.
+"""The read lease: until when a member may answer for its partitions without asking the controller.
 
-A member that was silent for too long is given up by the cluster, and others serve its partitions from then on. It may
-live all the same: it was stopped for a while, or the network between it and the controller was. So every read looks at
-the clock: after the end of its lease a member answers nothing.
+The cluster removes a member that was silent for too long, and others serve its partitions from then on. The member may
+still be alive: it was suspended for a while, or the network between it and the controller failed. Every read therefore
+checks the clock: after the end of its lease a member answers nothing.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ lease_clock_s: Callable[[], float] = _boot_time_s if hasattr(time, "CLOCK_BOOTTI
 class ReadLease:
     """The end of the lease of one member.
 
-    Set in the thread that renews it, read on the event loop that answers; it never ends where nobody sets it.
+    The thread that renews it sets it, and the event loop that answers reads it. It never ends if it is never set.
 
     Args:
         clock: Seconds that only grow.
 
     Attributes:
-        until_s: The moment, on that clock, from which nothing is answered any more.
+        until_s: The moment, on that clock, from which the member does not answer any more.
     """
 
     __slots__ = ("_clock", "until_s")

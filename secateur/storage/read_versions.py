@@ -1,8 +1,7 @@
-"""Marks: how far a table had come on a member when somebody read it, so that a later read can tell whether it sees the
-same rows.
+"""Read versions: the version of a table on a member when it was read, so that a later read can detect changes.
 
-The reader makes up the mark, and names it with both reads; nothing travels back. A member that has never heard of a
-mark, or has forgotten it, says no.
+The reader chooses a token and sends it with both reads; nothing is sent back. A member that does not have the token, or
+has dropped it, reports a change.
 """
 
 from __future__ import annotations
@@ -28,13 +27,11 @@ class ReadVersions:
         self._marks_max = marks_max
 
     def note(self, mark: str, table_id: int, changes: int) -> None:
-        """A table is read under a mark, when it has seen so many changes; of several reads under one mark the first
-        counts.
-        """
+        """Record that a table was read under a token after ``changes`` changes; of several reads, the first counts."""
         self._changes.setdefault((mark, table_id), changes)
         if len(self._changes) > self._marks_max:
             self._changes.popitem(last=False)
 
     def is_unchanged(self, mark: str, table_id: int, changes: int) -> bool:
-        """Whether a table that has seen so many changes by now was read under a mark, and has not changed since."""
+        """Whether a table with ``changes`` changes was read under a token and has not changed since."""
         return self._changes.get((mark, table_id)) == changes

@@ -1,17 +1,17 @@
 """The form in which the DuckDB kernel scans rows fastest.
 
-Arrays are long, short decimals have as many bytes as DuckDB keeps them in, and texts of few values are dictionaries.
-The values are the same in other Arrow types, so the form is for a reader to which these are the same. A decimal of up
-to 18 digits is then not narrowed row by row in each scan, and what is asked of a text is asked once of each value:
-DuckDB takes a fifth less processor time for the queries of TPC-H.
+Arrays are long, short decimals are as wide as DuckDB stores them, and texts of few values are dictionaries. The values
+are the same in other Arrow types, so the form is only for readers that do not depend on the type. A decimal of up to 18
+digits is then not narrowed row by row in each scan, and a condition on a text is evaluated once for each distinct
+value: DuckDB takes a fifth less processor time for the queries of TPC-H.
 
-Small partitions are scanned together, as *runs*: every array costs DuckDB and Arrow some microseconds a column,
-whatever it holds. Over 271 arrays a table the 99 queries of TPC-DS at scale factor 0.1 took DuckDB 1.56 of the time
-that they took over one array a table (two threads).
+Small partitions are scanned together, as *runs*, because every array costs DuckDB and Arrow some microseconds a column.
+Over 271 arrays a table the 99 queries of TPC-DS at scale factor 0.1 took DuckDB 1.56 times as long as over one array a
+table (two threads).
 
-A column is converted and joined for its second scan, in the thread that scans: what a change replaces before that would
-have been converted for nothing. As an index does, the result belongs to sorted rows, which never change, and goes with
-them; a converted column has about half of the bytes of the stored one, one that is only joined has as many.
+A column is converted and joined for its second scan, in the thread that scans, because a change may replace it before
+that. Like an index, the result belongs to sorted rows, which never change, and is freed with them; a converted column
+has about half of the bytes of the stored one, one that is only joined has as many.
 """
 
 from __future__ import annotations
@@ -34,9 +34,8 @@ RUN_ROWS_MIN: Final = 65_536
 DuckDB takes up to 131,072 rows at a time.
 """
 _RUN_BYTES_MAX: Final = 256 << 20
-"""A run of a column with more bytes stays in its parts: its values are large, so that the number of arrays does not
-matter, and a copy of them does.
-"""
+"""A run of a column with more bytes is not joined: its values are large, so the number of arrays does not matter,
+while a copy of them does."""
 _ROWS_MIN: Final = 50_000
 """Scans of fewer rows, all partitions together, read them in the types in which they are stored: there is little to be
 gained.
@@ -69,7 +68,7 @@ class ScanRun:
         """Bytes of the buffers that were made for scans."""
 
     def is_of(self, pieces: Sequence[SortedRows]) -> bool:
-        """Whether it is about these rows."""
+        """Whether it consists of these rows."""
         return len(self._pieces) == len(pieces) and all(
             known() is piece for known, piece in zip(self._pieces, pieces, strict=True)
         )
@@ -109,7 +108,7 @@ class ScanRun:
             if converted is not None:
                 self.nbytes += converted.get_total_buffer_size()
                 if len(pieces) > 1 and self._joined.pop(position, None) is not None:
-                    # Nobody reads what was joined any more. Where another run cannot be converted, it is joined again.
+                    # The joined column is not read any more. If another run cannot be converted, it is joined again.
                     self.nbytes -= chunks[0].get_total_buffer_size()
             self._converted[position] = converted
         return self._converted[position]
@@ -142,8 +141,9 @@ def scanned(
 
 
 def _runs(pieces: Sequence[SortedRows], rows: int) -> list[Sequence[SortedRows]]:
-    """The partitions that are scanned together: equally many, a power of two, so that the runs stay the same when
-    partitions grow a little.
+    """Group the partitions that are scanned together.
+
+    The groups are of equal size, a power of two, so that they stay the same when partitions grow a little.
     """
     if not pieces:
         return []
@@ -152,7 +152,7 @@ def _runs(pieces: Sequence[SortedRows], rows: int) -> list[Sequence[SortedRows]]
 
 
 def _kept(pieces: Sequence[SortedRows]) -> ScanRun:
-    """What was made of a run by earlier scans; another run that begins with the same partition is forgotten."""
+    """Return what earlier scans made of a run, and drop another run that begins with the same partition."""
     kept = pieces[0].scan_run
     if kept is None or not kept.is_of(pieces):
         kept = pieces[0].scan_run = ScanRun(pieces)
@@ -162,7 +162,7 @@ def _kept(pieces: Sequence[SortedRows]) -> ScanRun:
 def _column(
     runs: Sequence[tuple[Sequence[SortedRows], ScanRun]], position: int, type_: pa.DataType, *, converts: bool
 ) -> pa.ChunkedArray:
-    """A column, converted if that is what all runs have."""
+    """Return a column, converted if all its runs are."""
     if converts:
         found = [array for pieces, run in runs if (array := run.converted(pieces, position)) is not None]
         if len(found) == len(runs):

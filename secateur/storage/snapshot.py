@@ -1,4 +1,4 @@
-"""What a reader sees of one partition: a point in time that no later write changes."""
+"""A snapshot: the rows of one partition at a point in time, which no later write changes."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ keys of 4,096 rows.
 class PartitionSnapshot:
     """The rows of a partition at one moment, sorted by primary key.
 
-    Immutable, and safe to read from any thread. Recent writes lie beside the sorted rows: a search looks at both and
-    merges only what it returns; the first reader of the whole table merges everything once, for all readers after it.
+    Immutable, and safe to read from any thread. Recent writes lie beside the sorted rows: a search reads both and
+    merges only the rows that it returns; the first reader of the whole table merges everything once, for all later
+    readers.
 
     Args:
         layout: The table's.
@@ -42,7 +43,7 @@ class PartitionSnapshot:
 
     def __init__(self, layout: TableLayout, base: SortedRows, overlay: Overlay | None, rows: int) -> None:
         self._layout = layout
-        # One attribute, so that a thread sees either the old pair or the folded one.
+        # One attribute, so that a thread reads either the old pair or the folded one.
         self._state: tuple[SortedRows, Overlay | None] = (base, overlay)
         self.rows = rows
 
@@ -64,7 +65,7 @@ class PartitionSnapshot:
 
     @property
     def folded(self) -> SortedRows | None:
-        """What :meth:`fold` returns, when it costs nothing; else None."""
+        """The result of :meth:`fold` if it is available without work, else None."""
         base, overlay = self._state
         return base if overlay is None else None
 
@@ -98,8 +99,9 @@ class PartitionSnapshot:
         return found[0] if found else empty_table(self._layout.schema)
 
     def read(self, columns: Sequence[int] | None, prefix: Cells | None = ()) -> pa.Table:
-        """The rows whose key begins with a prefix of cells, cut to some columns; the form of :meth:`lookup` for callers
-        that ask many partitions the same.
+        """Return some columns of the rows whose key begins with a prefix of cells.
+
+        It is the form of :meth:`lookup` for callers that ask many partitions the same.
 
         Args:
             columns: Positions of the columns wanted, at least one; None for all.
@@ -144,8 +146,7 @@ class PartitionSnapshot:
         return found
 
     def read_index(self, columns: Sequence[int] | None, order: KeyOrder, windows: Sequence[CellRange]) -> pa.Table:
-        """The rows that an index finds between cuts of its order, and all that were written lately, cut to some
-        columns.
+        """Return some columns of the rows that an index finds in some windows, and of all recently written rows.
 
         Args:
             columns: Positions of the columns wanted, at least one; None for all.
@@ -153,8 +154,7 @@ class PartitionSnapshot:
             windows: From ``KeyOrder.window`` of ``order``, none overlapping another.
 
         Returns:
-            New memory, in primary-key order. All rows without copying where the index finds so many that it spares
-            nothing.
+            New memory, in primary-key order. All rows without copying if the index finds so many that it saves nothing.
         """
         base, overlay = self._state
         positions = index_of(base, order).find(windows)

@@ -1,8 +1,8 @@
-"""A secondary index of one partition: where its rows stand in the order of some other columns.
+"""A secondary index of one partition: its row positions in the order of some other columns.
 
-It belongs to sorted rows, which never change, and so never has to be kept up: it is made at the first search that wants
-it, shared by all that follow, and goes with the rows when a merge replaces them. What was written since lies beside the
-rows (:mod:`~secateur.storage.overlay`) and is looked at by itself.
+It belongs to sorted rows, which never change, so it never needs maintenance: the first search that needs it makes it,
+all later ones share it, and it is freed with the rows when a merge replaces them. Later writes lie beside the rows
+(:mod:`~secateur.storage.overlay`) and are searched separately.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ __all__ = ["SortedIndex", "index_of"]
 
 
 class SortedIndex:
-    """The rows of a partition in the order of its columns, without those in which one is NULL: no comparison finds
-    them.
+    """The rows of a partition in the order of its columns.
+
+    Rows with a NULL in one of them are left out, because no comparison finds them.
 
     Safe to read from any thread.
 
@@ -50,9 +51,9 @@ class SortedIndex:
         self.nbytes: int = self._positions.nbytes + self._sorted.nbytes
 
     def find(self, windows: Sequence[CellRange]) -> npt.NDArray[np.int64]:
-        """Positions of the rows between some cuts, ascending.
+        """Return the positions of the rows in some windows, ascending.
 
-        Cost: two binary searches for each window, and a sort of what is found.
+        Cost: two binary searches for each window, and a sort of the positions found.
         """
         found = []
         for window in windows:

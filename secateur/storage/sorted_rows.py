@@ -24,7 +24,7 @@ class SortedRows:
     only scanned never pay for them.
 
     Args:
-        table: In that form already; who makes one has to know.
+        table: In that form already; this is not checked.
         order: The key order of the table.
     """
 
@@ -45,13 +45,14 @@ class SortedRows:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the rows, and of what was made of them."""
+        """Bytes of the rows and of everything derived from them."""
         scanned = 0 if self.scan_run is None else self.scan_run.nbytes
         return self._own_bytes + scanned + sum(index.nbytes for index in self.indexes.values())
 
     def equal_range(self, prefix: Cells) -> tuple[int, int]:
-        """Positions ``[start, stop)`` of the rows whose key begins with a prefix; both are where it would be inserted
-        when there is none.
+        """Return the positions ``[start, stop)`` of the rows whose key begins with a prefix.
+
+        Without such rows both are the position where it would be inserted.
 
         Costs up to two binary searches per column of the prefix, each inside the range that the columns before it left:
         2 to 5 us for 4,000 rows.
@@ -63,8 +64,9 @@ class SortedRows:
         return start, stop
 
     def bound(self, prefix: Cells, *, after: bool) -> int:
-        """Position of the first row whose key, cut to the length of the prefix, is not less than it, or with ``after``
-        is greater than it.
+        """Return the position of the first row whose key, cut to the prefix's length, is not less than the prefix.
+
+        With ``after`` it is the first row whose cut key is greater.
 
         Args:
             prefix: Leading cells of a key; without any, the answer is the start or the end.
@@ -88,7 +90,7 @@ def _run_end(view: CellView, cell: Cell, start: int, stop: int) -> int:
     """End of the run of cells equal to ``cell`` that begins at ``start``, which equals ``start`` when there is none."""
     if start == stop or view[start] != cell:
         return start
-    # Complete keys, the usual search, have runs of one: two looks instead of a second search.
+    # Complete keys, the usual search, have runs of one: two comparisons instead of a second search.
     if start + 1 == stop or view[start + 1] != cell:
         return start + 1
     return bisect_right(view, cell, start + 2, stop)

@@ -1,6 +1,6 @@
-"""The loads into the tables of a member: rows are staged aside, prepared aside, and published at once or dropped.
+"""The loads into a member's tables: rows are staged aside, prepared aside, and published at once or dropped.
 
-What that means for readers and other writers is in :mod:`secateur.storage.load`.
+:mod:`secateur.storage.load` describes the consequences for readers and other writers.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ class StoreLoads:
         return self._registry.stage(self._registry.open(load_id, table_id), partition, attempt, admitted)
 
     def prepare(self, load_id: str, table_id: int, mode: str, parts: Mapping[int, Sequence[int]]) -> int:
-        """Check everything that can fail and build the new partitions aside; readers see nothing of it.
+        """Check everything that can fail and build the new partitions aside; readers do not see them.
 
-        The three steps of it can be called one by one, so that the heavy one runs in a thread: :meth:`begin_prepare`,
+        Its three steps can be called one by one, so that the expensive one runs in a thread: :meth:`begin_prepare`,
         ``Preparation.run``, :meth:`finish_prepare`.
 
         Args:
@@ -162,7 +162,7 @@ class StoreLoads:
         return Preparation(load_id, table.layout, operation, parts, staged)
 
     def is_current(self, preparation: Preparation) -> bool:
-        """Whether the partitions are as they were when the preparation began; always, where all rows are replaced."""
+        """Whether the partitions have not changed since the preparation began; always True if all rows are replaced."""
         load = self._registry.find(preparation.load_id)
         if load is None or preparation.operation is ChangeOperation.OVERWRITE:
             return True
@@ -189,7 +189,7 @@ class StoreLoads:
         for part in preparation.prepared:
             partition = table.partitions[part.partition]
             if operation is ChangeOperation.APPEND and part.version != partition.version:
-                # A write came while the preparation ran in its thread: only now is it known whether it took a key.
+                # A write came while the preparation ran in its thread: only now can we check whether it took a key.
                 merged = merge(table.layout, partition.snapshot().fold(), part.rows, operation)
                 part = PreparedPart(part.partition, part.rows, merged, partition.version)
             self._registry.check_others(table.layout, load, operation, part)
@@ -246,7 +246,7 @@ class StoreLoads:
         """Drop a load; rows that arrive for it later are refused. May be repeated, and may come before the first row.
 
         Returns:
-            False when the load has been published before, so that there is nothing to drop; else True.
+            False when the load has been published before, so that it cannot be dropped; else True.
         """
         outcome = self._registry.outcome(load_id)
         if outcome is not None:
@@ -268,7 +268,7 @@ class StoreLoads:
     def _prepared_again(
         self, load: StagedLoad, table: HostedTable, operation: ChangeOperation, parts: Mapping[int, Sequence[int]]
     ) -> Preparation:
-        """A preparation that has run already, for a caller who repeats the call."""
+        """Return a preparation that has run already, for a caller that repeats the call."""
         if (
             load.table_id != table.layout.tdef.table_id
             or load.operation is not operation

@@ -1,8 +1,7 @@
-"""What one member knows of the rows that it serves of a table, in a form that the summaries of other members add up
-with.
+"""Statistics that one member collects of its rows of a table, in a form that can be merged over members.
 
-Rows, NULLs, bytes, minimum and maximum are of all rows; distinct values are estimated from a sample of them, since
-hashing is the dear part: exact statistics have cost others a quarter of their throughput (Citus #6850).
+Rows, NULLs, bytes, minimum and maximum cover all rows; distinct values are estimated from a sample, since hashing is
+the expensive part: exact statistics have cost others a quarter of their throughput (Citus #6850).
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ class TableSummary:
 
 
 def summarize(table: TableDef, snapshots: Sequence[PartitionSnapshot]) -> TableSummary:
-    """Look at the rows of some partitions. Safe in any thread.
+    """Summarize the rows of some partitions. Safe in any thread.
 
     Args:
         table: The table.
@@ -108,7 +107,7 @@ def summarize(table: TableDef, snapshots: Sequence[PartitionSnapshot]) -> TableS
 
 
 def total(table: TableDef, summaries: Sequence[TableSummary]) -> TableStatistics:
-    """The statistics of a table from what its members have, who must have every row once."""
+    """Merge the summaries of members, which together have every row once, into the statistics of a table."""
     rows = sum(summary.rows for summary in summaries)
     columns = {
         column.name: _total(rows, [summary.columns[position] for summary in summaries])

@@ -1,6 +1,4 @@
-"""Tools for the tests of processors and DAGs: a conformance kit for one processor, and a cluster in memory for whole
-jobs.
-"""
+"""Tools for tests of processors and DAGs: a conformance kit for processors, and an in-memory cluster for whole jobs."""
 
 from __future__ import annotations
 

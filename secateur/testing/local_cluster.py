@@ -1,7 +1,7 @@
-"""Several engines in one process, connected in memory: for the tests of processors, of DAGs, and of the engine itself.
+"""Several engines in one process, connected in memory: for tests of processors, of DAGs, and of the engine itself.
 
 Everything runs on the event loop of the caller, messages are delivered in order, and nothing depends on time, so a test
-sees the same run each time. What travels is packed and unpacked as on a real network.
+runs the same way each time. Messages are packed and unpacked as on a real network.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ __all__ = ["LocalCluster", "until"]
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Let the loop turn until a condition holds.
+    """Run the loop until a condition holds.
 
-    For states that the code under test reaches by itself; a test's own timeout bounds the wait.
+    For states that the code under test reaches on its own; a test's own timeout bounds the wait.
     """
     while not condition():  # noqa: ASYNC110 - what is waited for are turns of the loop, not time
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""A network in memory: delivers in order, and misbehaves on request."""
+"""A network in memory: delivers in order, and fails on request."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ class LocalNetwork:
         self._holds.append(condition)
 
     def release(self) -> None:
-        """Deliver what was kept back, in order, and keep nothing back any more."""
+        """Deliver the messages that were held back, in order, and hold back no more."""
         self._holds.clear()
         held, self._held = self._held, []
         for message in held:
             self._deliver_soon(message)
 
     async def carry(self, sender: str, receiver: str, header: dict[str, Any], payload: Payload) -> None:
-        """One message; what a transport does."""
+        """Deliver one message, as a transport does."""
         if receiver in self._lost or sender in self._lost:
             raise MemberLostError(f"the connection from {sender} to {receiver} broke", member=receiver)
         message = SentMessage(sender, receiver, unpack(pack(header)), bytes(payload))

@@ -1,4 +1,4 @@
-"""Whether two tables have the same rows, and if not, which ones differ."""
+"""Compares the rows of two tables and reports those that differ."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _ROWS_SHOWN_MAX: Final = 5
 
 
 def difference(actual: pa.Table, expected: pa.Table, *, ordered: bool) -> str | None:
-    """What is wrong with a table, in words; None when nothing is.
+    """Describe how a table differs from the expected one; None if it does not.
 
     Args:
-        actual: The rows that came.
+        actual: The rows to check.
         expected: The rows wanted; names and types of columns have to agree too.
         ordered: Whether their order counts.
     """

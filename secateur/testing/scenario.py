@@ -1,4 +1,4 @@
-"""The ways in which a processor is tried: how its input is split, what its outbox refuses, when it is stopped."""
+"""The scenarios in which a processor is tried: how its input is split, what its outbox refuses, when it is stopped."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BatchSplit(Enum):
 
 
 class Refusal(Enum):
-    """What the outbox refuses."""
+    """Which offers the outbox refuses."""
 
     NEVER = "an outbox that accepts"
     FIRST = "an outbox that refuses each batch once"
@@ -39,13 +39,13 @@ class Refusal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One way.
+    """One way to drive a processor.
 
     Attributes:
         cut: How inputs are split.
-        refusal: What the outbox refuses.
-        offload_polls: How often an offload says that it is not done.
-        seed: Of what is random, including the order in which inputs of one priority take turns; 0: strictly in turn.
+        refusal: Which offers the outbox refuses.
+        offload_polls: How often an offload reports that it is not done.
+        seed: Seeds all that is random, including the order in which inputs of one priority alternate; 0: strict order.
         stop_after: Calls after which the job is cancelled; None lets it end.
     """
 
@@ -75,7 +75,7 @@ SCENARIOS: Final = (
     Scenario(BatchSplit.WITH_EMPTY, Refusal.AFTER_THREE, offload_polls=1),
     *(Scenario(BatchSplit.RANDOM, Refusal.RANDOM, offload_polls=seed % 3, seed=seed) for seed in range(1, 5)),
 )
-"""What every processor is put through, the plainest first."""
+"""The scenarios that every processor runs through, the plainest first."""
 
 
 def split_input(batches: Sequence[pa.RecordBatch], cut: BatchSplit, rng: random.Random) -> list[pa.RecordBatch]:

@@ -24,7 +24,7 @@ _IDLE_CALLS_MAX: Final = 1000
 
 
 class TrialOffloads:
-    """Runs offloads at once, and says for some polls that they are not done.
+    """Runs offloads at once, and reports for some polls that they are not done.
 
     Attributes:
         polls: Polls so far: a processor that polls is waiting for something.
@@ -87,11 +87,11 @@ class Trial:
         edges: Outbound edges.
 
     Attributes:
-        outbox: What it offered.
+        outbox: The batches that it offered.
         calls: Calls made.
         slowest_s: Seconds of the longest call.
         slowest: Which call that was.
-        is_cooperative: Whether the processor says that it is.
+        is_cooperative: Whether the processor declares itself cooperative.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The outbox of a trial: refuses as its scenario says, and watches what the processor does about it."""
+"""The outbox of a trial: refuses as its scenario demands, and checks how the processor reacts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["TrialOutbox"]
 
 
 class TrialOutbox:
-    """Collects what is offered, by edge.
+    """Collects the offered batches, by edge.
 
     Args:
         edges: Outbound edges.

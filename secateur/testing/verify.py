@@ -1,4 +1,4 @@
-"""The conformance kit: a processor that passes runs in any job.
+"""The conformance kit: a processor that passes it runs in any job.
 
 Source: ``TestSupport.verifyProcessor`` of Hazelcast Jet.
 """
@@ -58,18 +58,19 @@ def verify_processor(
     services: Mapping[type, Any] | None = None,
     topology: Topology | None = None,
 ) -> None:
-    """Put a processor through all that may happen to it in a job, and compare what it emits.
+    """Run a processor through everything that may happen to it in a job, and compare what it emits.
 
-    It is driven as the engine drives it, again and again: inputs in batches of one row, of random sizes, with empty
-    batches between; an outbox that refuses each batch once, often, at random; offloads that take their time; cancelled
-    after each call, and closed before it was initialised. Every answer is checked against the protocol of
+    It is driven as the engine drives it, in many trials: inputs in batches of one row, of random sizes, with empty
+    batches between; an outbox that refuses each batch once, often, at random; offloads that take time; cancelled after
+    each call, and closed before it was initialised. Every answer is checked against the protocol of
     :class:`~secateur.dag.Processor`.
 
     >>> import pyarrow as pa, pyarrow.compute as pc
     >>> from secateur.processors import filter_rows
     >>> from secateur.testing import verify_processor
     >>> rows = pa.table({"x": [1, 2, 3]})
-    >>> verify_processor(filter_rows(lambda batch: pc.greater(batch["x"], 1)), [rows], pa.table({"x": [2, 3]}), ordered=True)
+    >>> above_one = filter_rows(lambda batch: pc.greater(batch["x"], 1))
+    >>> verify_processor(above_one, [rows], pa.table({"x": [2, 3]}), ordered=True)
     >>> verify_processor(filter_rows(lambda batch: pc.greater(batch["x"], 2)), [rows], pa.table({"x": [2, 3]}))
     Traceback (most recent call last):
     AssertionError: the processor failed with input as it was given, an outbox that accepts:
@@ -137,7 +138,7 @@ class _Bench:
         self._member = self._topology.members[0].id
 
     def made(self, then: Callable[[Processor], None], count: int = 1) -> None:
-        """Make processors, do something with each, and close what made them."""
+        """Make processors, apply a function to each, and close them and their supplier."""
         meta = copy(self._meta)
         table = self._services[MemberServices].table
         error: BaseException | None = None
@@ -176,7 +177,7 @@ class _Bench:
             meta.close(error)
 
     def context(self, offloads: TrialOffloads, input_count: int) -> ProcessorContext:
-        """What the processor is initialised with."""
+        """Return the context that the processor is initialised with."""
         return ProcessorContext("trial", "trial", self._member, 0, 0, 1, 1, self._params, input_count, offloads)
 
 

@@ -1,8 +1,8 @@
-"""What ``column <op> values`` says about the column, exactly as the dialect compares.
+"""The column values for which ``column <op> values`` is TRUE, compared exactly as the dialect compares.
 
-The answer is the domain of the column where the comparison is certainly exact, and None, *no statement made*,
-everywhere else. Pruning with None keeps everything; it is never wrong. Which values compare exactly with which columns
-is told by :mod:`~secateur.partitioning.pruning.comparison_bound`.
+The answer is the domain of the column where the comparison is certainly exact, and None (*no statement made*)
+everywhere else. Pruning with None keeps everything and is never wrong.
+:mod:`~secateur.partitioning.pruning.comparison_bound` decides which values compare exactly with which columns.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ NEGATED: Final = {
     Comparison.STARTS_WITH: Comparison.NOT_STARTS_WITH,
     Comparison.NOT_STARTS_WITH: Comparison.STARTS_WITH,
 }
-"""What is TRUE where the comparison is FALSE.
+"""The comparison that is TRUE exactly where the given one is FALSE.
 
 DISTINCT is never NULL: where it is FALSE a column that is not NULL passes IN.
 """
@@ -59,7 +59,7 @@ DISTINCT is never NULL: where it is FALSE a column that is not NULL passes IN.
 EXCLUDING: Final = frozenset(
     {Comparison.NOT_IN, Comparison.DISTINCT, Comparison.NOT_BETWEEN, Comparison.NOT_LIKE, Comparison.NOT_STARTS_WITH}
 )
-"""The comparisons that name what does not pass, so that almost everything does."""
+"""Comparisons that name the values that do not pass, so almost all values pass."""
 
 
 def compare(comparison: Comparison, values: Sequence[Any], column_type: SqlType) -> Domain | None:

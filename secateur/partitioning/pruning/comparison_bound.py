@@ -1,12 +1,12 @@
-"""Values seen from the type of the column that they are compared with.
+"""Compared values, converted to the type of the column that they are compared with.
 
-A comparison of a column with a value of another type makes DuckDB cast one of the two, and which one decides what
-matches: ``int_column = '1'`` casts the string, ``text_column = 1`` casts the *column*, so that ``'01'`` matches as
-well; a DOUBLE on one side turns integers above 2**53 into neighbours that compare equal. Here a value becomes a bound
-among the column's values where the comparison is certainly exact, and nothing everywhere else.
+DuckDB casts one side when a column is compared with a value of another type, and the side that it casts decides what
+matches. ``int_column = '1'`` casts the string. ``text_column = 1`` casts the *column*, so ``'01'`` matches as well. A
+DOUBLE on one side makes neighbouring integers above 2**53 compare equal. This module converts a value to a bound in the
+column's type where the comparison is certainly exact, and to nothing everywhere else.
 
-Values come as the Python objects that a parameter or a folded constant has, so one table serves planning (constants)
-and binding (parameters) on any client.
+Values arrive as the Python objects that a parameter or a folded constant has, so one table serves planning (constants)
+and binding (parameters) in any client.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ __all__ = ["ComparisonBound", "comparison_bounds_of", "representable"]
 
 @dataclass(frozen=True, slots=True)
 class ComparisonBound:
-    """A compared value seen from the column's type: the largest column value that is not above it, and whether it is
-    that value.
+    """A compared value in the column's type.
+
+    It is the largest column value that is not above the compared value, and whether the two are equal.
     """
 
     value: Any
@@ -64,8 +65,7 @@ _INTEGER_DIGITS: Final = {
 
 
 def comparison_bounds_of(compared: Sequence[Any], column_type: SqlType) -> list[ComparisonBound] | None:
-    """The bounds of values that one comparison brings together, or None when it is not certainly exact in the column's
-    type.
+    """Return the bounds of all values of one comparison, or None when it is not certainly exact in the column's type.
 
     Args:
         compared: Any Python objects but None.
@@ -90,7 +90,7 @@ def comparison_bounds_of(compared: Sequence[Any], column_type: SqlType) -> list[
 
 
 def representable(value: Any, column_type: SqlType) -> bool:
-    """Whether the column's type has a bound's value."""
+    """Whether the column's type can hold a bound's value exactly."""
     if column_type.is_integer:
         smallest, largest = column_type.integer_range
         return bool(smallest <= value <= largest)
@@ -100,8 +100,9 @@ def representable(value: Any, column_type: SqlType) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Numpy scalars as the Python values that they travel as; datetime64 stays, because its ``item()`` may be a bare
-    integer.
+    """Convert numpy scalars to the Python values that they travel as.
+
+    datetime64 stays, because its ``item()`` may be a bare integer.
     """
     return value.item() if isinstance(value, (np.integer, np.floating, np.bool_, np.str_)) else value
 
@@ -149,7 +150,7 @@ def _decimal_floors(values: list[Any], kinds: set[type], column_type: SqlType) -
 
 
 def _decimals_fit(values: Sequence[Any], digits: int, scale: int) -> bool:
-    """Whether a DECIMAL holds the column and all values at once; past 38 digits the dialect rounds or gives up."""
+    """Whether one DECIMAL type holds the column and all values; past 38 digits the dialect rounds or fails."""
     for value in values:
         if isinstance(value, Decimal):
             if not value.is_finite():
@@ -235,9 +236,7 @@ def _uuid_floors(values: list[Any], kinds: set[type]) -> _Floors:
 
 
 def _utc(value: datetime) -> datetime:
-    """The naive UTC reading of an instant; kernels run with the session time zone UTC, so a naive one is UTC
-    already.
-    """
+    """Return an instant as naive UTC; kernels run in the session time zone UTC, so a naive one is already UTC."""
     return value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
 
 

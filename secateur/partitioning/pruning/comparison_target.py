@@ -1,9 +1,8 @@
-"""What stands on the column's side of a comparison: the bare column, or an expression of it that can be turned round
-exactly.
+"""Comparison targets: the bare column, or an invertible expression of it, on one side of a comparison.
 
-``a + 1 = 5`` says of ``a`` what ``a = 4`` says, ``CAST(ts AS DATE) = X`` that ``ts`` lies in the day X. The values that
-pass are found for the expression first, and then carried back to the column. An expression whose order is not the
-column's, such as ``a % 2``, has no place here.
+``a + 1 = 5`` restricts ``a`` as ``a = 4`` does, and ``CAST(ts AS DATE) = X`` requires that ``ts`` lies in the day X.
+The values that pass are computed for the expression first and then mapped back to the column. Expressions whose order
+differs from the column's, such as ``a % 2``, are not comparison targets.
 
 Source: the rules ``move_constants`` and ``timestamp_comparison`` of DuckDB's optimizer do the same for its zone maps.
 """
@@ -52,8 +51,9 @@ class WidenedColumn:
 
 @dataclass(frozen=True, slots=True)
 class ShiftedColumn:
-    """``column + offset``, or ``offset - column`` where ``mirrored``: of an integer column, or ``column + offset`` days
-    of a DATE.
+    """``column + offset``, or ``offset - column`` where ``mirrored``.
+
+    The column is an integer column, or a DATE, whose offset counts days and which is not mirrored.
     """
 
     offset: int
@@ -62,8 +62,9 @@ class ShiftedColumn:
 
 @dataclass(frozen=True, slots=True)
 class TruncatedColumn:
-    """``date_trunc(unit, column)`` of a TIMESTAMP or DATE column, which is a TIMESTAMP; ``as_date`` for
-    ``CAST(column AS DATE)`` of a TIMESTAMP, by days.
+    """``date_trunc(unit, column)`` of a TIMESTAMP or DATE column; the result is a TIMESTAMP.
+
+    With ``as_date`` it is ``CAST(column AS DATE)`` of a TIMESTAMP, which truncates to days.
     """
 
     unit: str

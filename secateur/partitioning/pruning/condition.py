@@ -1,4 +1,4 @@
-"""Conditions on the partitioning columns, with parameters still open.
+"""Conditions on the partitioning columns, with parameters that are not bound yet.
 
 The planner reads a predicate into a :class:`Condition`: a union of boxes, each box a conjunction of one constraint per
 column. A constraint is an intersection of choices, a choice is a domain of constants united with comparisons whose
@@ -110,7 +110,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What a conjunction says about one column: an intersection of choices. Without choices it says nothing."""
+    """What a conjunction requires of one column: an intersection of choices. Without choices it requires nothing."""
 
     choices: tuple[Choice, ...] = ()
 
@@ -125,7 +125,7 @@ class Constraint:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether no value can pass, whatever the parameters are."""
+        """Whether no value can pass, for any parameters."""
         return any(not choice.tests and choice.domain.is_nothing for choice in self.choices)
 
     def intersect(self, other: Constraint) -> Constraint:
@@ -220,7 +220,7 @@ def _choice_to_wire(choice: Choice) -> list[Any]:
         ]
         for test in choice.tests
     ]
-    # In an order of their own: that of a set differs from process to process, and the id of a plan is a digest of these
+    # Sorted, because the order of a set differs between processes and the id of a plan is a digest of these
     # bytes.
     return [sorted(choice.domain.points, key=repr), spans, tests]
 

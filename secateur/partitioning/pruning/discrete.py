@@ -1,7 +1,7 @@
-"""Types whose values can be counted: every value has an integer index, and order and index agree.
+"""Discrete types: every value has an integer index, and the order of values is the order of indexes.
 
-Counting turns a closed range into points that can be hashed (``a BETWEEN 3 AND 5``), and an open bound into a closed
-one (``day > X`` is ``day >= X + 1``), so that two ranges that only touch are seen not to meet.
+Indexes turn a closed range into points that can be hashed (``a BETWEEN 3 AND 5``) and an open bound into a closed one
+(``day > X`` is ``day >= X + 1``). Two ranges that only touch are then recognised as disjoint.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ __all__ = ["close_spans", "enumerate_points"]
 
 @dataclass(frozen=True, slots=True)
 class _Counting:
-    """The numbering of one type: ``smallest`` and ``largest`` are the indexes of its extreme values that Python can
-    hold.
+    """The numbering of one type: ``smallest`` and ``largest`` are the indexes of the extreme values that Python has.
 
     ``whole`` says that these are the extreme values of the type itself: there are dates after the last one that Python
     can hold.
@@ -124,8 +123,9 @@ def enumerate_points(domain: Domain, column_type: SqlType, count_max: int) -> fr
 
 
 def _inside(points: frozenset[Any], counting: _Counting | None) -> frozenset[Any]:
-    """The points that the type has: two bounds may have met at a value beyond its ends, which no row holds and nothing
-    encodes.
+    """Return the points that the type has.
+
+    Two bounds may have met at a value beyond the type's ends, which no row holds and no encoder accepts.
     """
     if counting is None or not counting.whole or not points:
         return points

@@ -1,13 +1,13 @@
-"""Value domains: which values of one column a predicate leaves possible.
+"""Value domains: the values of one column that a predicate leaves possible.
 
 A :class:`Domain` is a finite set of points together with a list of spans (intervals, each side open, closed or
-unbounded). It is the one currency of pruning: every supported predicate on a column becomes a domain, AND intersects
+unbounded). All of pruning works on domains: every supported predicate on a column becomes a domain, AND intersects
 domains, OR unites them, NOT takes the complement, and a scheme turns the domains of its columns into partitions
 (:mod:`secateur.partitioning.pruning.select_partitions`).
 
-A domain never holds NULL: a predicate that is TRUE for a column value that is NULL has no domain, and whoever builds
-domains must then use :data:`EVERYTHING` for *no statement made*. All values of one domain are canonical values of one
-column type, so they are comparable with each other.
+A domain never holds NULL. A predicate that is TRUE for a NULL in the column has no domain, and its reader must use
+:data:`EVERYTHING` (*no statement made*). All values of one domain are canonical values of one column type, so they are
+comparable with each other.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Span:
     Attributes:
         lower: The smallest value, or None for no bound below.
         upper: The largest value, or None for no bound above.
-        lower_closed: Whether ``lower`` itself belongs to the span; without a bound it says nothing.
-        upper_closed: Whether ``upper`` itself belongs to the span; without a bound it says nothing.
+        lower_closed: Whether ``lower`` itself belongs to the span; without a bound it has no meaning.
+        upper_closed: Whether ``upper`` itself belongs to the span; without a bound it has no meaning.
     """
 
     lower: Any = None
@@ -68,9 +68,9 @@ class Span:
 class Domain:
     """A set of non-NULL values of one column: ``points`` and everything inside ``spans``.
 
-    The spans are sorted, hold two values or more each, do not meet and do not touch; no point is inside a span or on
-    its end. So equal sets are equal domains. The functions of this module keep it so; what builds a Domain of its own
-    does too.
+    The spans are sorted, hold two values or more each, and neither overlap nor touch; no point is inside a span or on
+    its end. Equal sets are therefore equal domains. The functions of this module preserve that, and code that
+    constructs a Domain directly must do so too.
     """
 
     points: frozenset[Any] = frozenset()
@@ -149,13 +149,13 @@ def _start(span: Span) -> tuple[Any, ...]:
 
 
 def _covers(spans: Sequence[Span], value: Any) -> bool:
-    """Whether a value lies in one of some sorted spans that do not meet."""
+    """Whether a value lies in one of some sorted, disjoint spans."""
     behind = bisect_left(spans, True, key=lambda span: span.lower is not None and bool(span.lower > value))
     return behind > 0 and value in spans[behind - 1]
 
 
 def _meet(left: Sequence[Span], right: Sequence[Span]) -> Iterator[Span]:
-    """What two sorted lists of spans have in common; empty spans may be among it."""
+    """Intersect two sorted lists of spans; the result may contain empty spans."""
     a, b = 0, 0
     while a < len(left) and b < len(right):
         yield left[a].intersect(right[b])

@@ -1,5 +1,4 @@
-"""Expressions of parameters, evaluated at binding: by any client, without DuckDB, exactly as DuckDB would, or not at
-all.
+"""Expressions of parameters that any client evaluates at binding, exactly as DuckDB would, or not at all.
 
 A function is here only where its result in Python is certain to be DuckDB's for the values that it is given: whole
 numbers that do not overflow, text of ASCII characters (the two change the case of others differently), calendar days
@@ -37,14 +36,11 @@ class _Unknown(Enum):
 
 
 UNKNOWN: Final = _Unknown.UNKNOWN
-"""In place of a value that is not known outside of DuckDB.
-
-It compares with no column, so what it is compared with stays unbounded.
-"""
+"""The result of an expression whose value only DuckDB can compute. A comparison with it restricts nothing."""
 
 
 class ParameterFunction(Enum):
-    """What can be computed. The value is the name or operator, by which it is shown and travels."""
+    """The functions and operators that can be computed. The value is the name by which each is printed and sent."""
 
     ADD = "+"
     SUBTRACT = "-"
@@ -121,9 +117,7 @@ def evaluate(function: ParameterFunction, values: Sequence[Any]) -> Any:
 
 
 def cast(value: Any, wanted: SqlType) -> Any:
-    """``CAST(value AS wanted)`` where the value is converted without rounding and is spelled in full; else
-    :data:`UNKNOWN`. Never raises.
-    """
+    """``CAST(value AS wanted)`` if the conversion is unambiguous and lossless, else :data:`UNKNOWN`. Never raises."""
     if value is None or value is UNKNOWN:
         return value
     try:
@@ -152,9 +146,7 @@ def cast(value: Any, wanted: SqlType) -> Any:
 
 
 def belongs(value: Any, column_type: SqlType) -> bool:
-    """Whether a computed value is of the same kind as a column, so that comparing them converts neither into something
-    else.
-    """
+    """Whether a computed value has the same kind as a column, so that a comparison of the two converts neither."""
     kind = type(value)
     if value is None:
         return True

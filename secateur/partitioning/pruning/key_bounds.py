@@ -1,12 +1,12 @@
 """Pushing predicates into primary-key bounds: from boxes over the primary-key columns to ranges of keys.
 
-``user_id = 500 AND target_id < 700`` is ``(500) <= key < (500, 700)``. The other direction, lifting row-value bounds
-into predicates, needs nothing here: the planner reads ``(a, b) >= (500, 500)`` as the boxes ``a > 500`` and
-``a = 500, b >= 500``, which partitions are pruned by like any other, and whose ranges ``(500) < key`` and
-``(500, 500) <= key <= (500)`` touch and are one range again.
+``user_id = 500 AND target_id < 700`` is ``(500) <= key < (500, 700)``. Lifting row-value bounds into predicates needs
+no code here. The planner reads ``(a, b) >= (500, 500)`` as the boxes ``a > 500`` and ``a = 500, b >= 500``. Partitions
+are pruned by these like by any others, and their ranges ``(500) < key`` and ``(500, 500) <= key <= (500)`` touch, which
+makes them one range again.
 
-Every range covers what its box allows and perhaps more: a column behind a range of values narrows only the two ends of
-it, unless the values are few and can be counted, when each becomes a range of its own.
+Every range covers what its box allows and perhaps more. A column after a range of values narrows only the two ends of
+that range, unless the values are few and discrete; then each becomes a range of its own.
 
 Source: Apache Kudu, "Scan Optimization & Partition Pruning" (pushing predicates into bounds).
 """
@@ -28,12 +28,13 @@ from secateur.partitioning.types.column_type import SqlType, parse_type
 __all__ = ["RANGES_MAX", "KeyBounds", "key_ranges"]
 
 RANGES_MAX: Final = 64
-"""More ranges than this are not told apart: each costs a binary search in each partition, some microseconds."""
+"""The maximum number of ranges of one scan. Each costs a binary search in each partition, which takes some
+microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyBounds:
-    """What a statement says about the primary key of one scan, open in its parameters.
+    """The bounds of one scan's primary key, with parameters that are not bound yet.
 
     Attributes:
         columns: Name and type of each primary-key column, most significant first.
@@ -53,10 +54,9 @@ class KeyBounds:
 
     @classmethod
     def of(cls, columns: Sequence[tuple[str, SqlType]], factors: Iterable[Sequence[Box]]) -> KeyBounds | None:
-        """The bounds that follow from some factors; None when they do not bound the first column, and so leave every
-        key.
+        """Return the bounds that follow from some factors, or None when they do not bound the first column.
 
-        What has too many alternatives for ranges of its own is replaced by its hull here, so that a long IN list is
+        A list with too many alternatives for ranges of its own is replaced by its hull, so that a long IN list is
         neither sent nor sorted again for bounds.
         """
         leading = columns[0][0]
@@ -69,8 +69,9 @@ class KeyBounds:
         return self._constant is not None
 
     def bind(self, params: Sequence[Any]) -> KeyRanges:
-        """The ranges for these parameters; a value that cannot be compared exactly with its column leaves the column
-        unbounded.
+        """Return the ranges for these parameters.
+
+        A value that cannot be compared exactly with its column leaves the column unbounded.
 
         Raises:
             IndexError: There are fewer parameters than the bounds use.
@@ -148,9 +149,7 @@ def key_ranges(
 
 
 def _end(prefix: tuple[Any, ...], span: Span, rest: Sequence[Domain], *, lower: bool) -> KeyBoundary:
-    """The cut at one end of the keys that begin with ``prefix``, have a value of ``span`` next, and of ``rest`` behind
-    it.
-    """
+    """Return the boundary at one end of the keys that begin with ``prefix``, a value of ``span`` and of ``rest``."""
     value, closed = (span.lower, span.lower_closed) if lower else (span.upper, span.upper_closed)
     if value is None:
         return KeyBoundary(prefix, after=not lower)
@@ -174,9 +173,7 @@ def _hull(domain: Domain) -> Span:
 
 
 def _few(boxes: Sequence[Box]) -> tuple[Box, ...]:
-    """At most :data:`RANGES_MAX` boxes with at most so many alternatives in each constraint, that hold what the given
-    ones hold.
-    """
+    """Return at most :data:`RANGES_MAX` boxes, with at most so many alternatives each, that cover the given ones."""
     boxes = [box for box in boxes if not box.is_nothing]
     if len(boxes) <= RANGES_MAX:
         return tuple(
@@ -189,7 +186,7 @@ def _few(boxes: Sequence[Box]) -> tuple[Box, ...]:
 
 
 def _hull_of(column: str, boxes: Sequence[Box]) -> Span:
-    """The hull of what boxes allow for a column that each of them bounds by constants alone."""
+    """Return the hull of the values that boxes allow for a column that each of them bounds by constants alone."""
     domains = [choice.domain for box in boxes for choice in box[column].choices[:1]]
     return _hull(
         Domain(

@@ -1,18 +1,13 @@
-"""Ranges of primary keys in lexicographic order, bounded by cuts between keys.
+"""Ranges of primary keys in lexicographic order, bounded by places between keys.
 
-A :class:`KeyBoundary` is a place in the order of keys: before or after all keys that begin with some values. With cuts
-there is no next or previous value to compute, so nothing can overflow at the end of a type (KUDU-1766), and a bound on
-a prefix of the key says by itself whether it takes in the keys that extend the prefix (KUDU-2173):
+A :class:`KeyBoundary` is a place in the order of keys: before or after all keys that begin with some values. No next or
+previous value has to be computed, so nothing can overflow at the end of a type (KUDU-1766), and a bound on a prefix of
+the key determines whether it includes the keys that extend the prefix (KUDU-2173):
 
-=======================  ==========================================
-bound                    cut
-=======================  ==========================================
-``key >= (500, 500)``    before (500, 500)
-``key > (500, 500)``     after (500, 500)
-``key < (500, 750)``     before (500, 750)
-``key <= (500)``         after (500): all keys (500, ...) belong
-no bound below / above   before / after (), the prefix of every key
-=======================  ==========================================
+======================= ========================================== bound cut =======================
+========================================== ``key >= (500, 500)`` before (500, 500) ``key > (500, 500)`` after (500, 500)
+``key < (500, 750)`` before (500, 750) ``key <= (500)`` after (500): all keys (500, ...) belong no bound below / above
+before / after (), the prefix of every key ======================= ==========================================
 
 Source: Apache Kudu, "Scan Optimization & Partition Pruning", primary key bounds.
 """
@@ -53,8 +48,10 @@ class KeyBoundary:
 
     @property
     def order(self) -> tuple[tuple[Any, ...], ...]:
-        """Compares as the places do: a cut before a prefix precedes, a cut after it follows, every cut on a longer key
-        with that prefix.
+        """Return a sort key.
+
+        A boundary before a prefix sorts before every boundary on a longer key with that prefix, and one after it sorts
+        after.
         """
         return (*((0, value) for value in self.values), (1,) if self.after else (-1,))
 
@@ -128,7 +125,7 @@ class IndexSlice:
 
     Attributes:
         name: The index.
-        columns: Those of its columns that are looked at; ``part`` is of them as of a key.
+        columns: The columns of the index that are searched; ``part`` is over them as over a key.
         part: The rows.
     """
 
@@ -142,7 +139,7 @@ KeySlice: TypeAlias = KeyPrefix | KeyRanges | IndexSlice
 
 
 def unite_ranges(ranges: Iterable[KeyRange]) -> KeyRanges:
-    """The keys in any of some ranges, in whatever order these are; what overlaps or touches becomes one range."""
+    """Return the union of some ranges, given in any order; ranges that overlap or touch become one."""
     found: list[KeyRange] = []
     end: Any = None
     for low, high, current in sorted(((r.lower.order, r.upper.order, r) for r in ranges), key=_LOWER):

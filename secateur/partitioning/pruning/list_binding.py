@@ -1,8 +1,8 @@
 """IN lists of parameters on one hashed column: all their partitions at once.
 
-The general form turns each value into what it is in the column's type, collects them in a domain, encodes and hashes
-one by one, which is a microsecond and more an element. Here values that all have the column's own Python type go
-through Arrow and numpy together. Anything else goes the general way.
+The general form converts each value to the column's type, collects the values in a domain, and encodes and hashes them
+one by one, which takes more than a microsecond per element. Here values that all have the column's own Python type go
+through Arrow and numpy together. Everything else takes the general form.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NOT_OF_THE_TYPE: Final = (pa.ArrowException, UnicodeEncodeError, OverflowError,
 
 @dataclass(frozen=True, slots=True)
 class _Elements:
-    """Where the values of a list are: each at an index, and all of the lists at others, besides constants."""
+    """The parameters that hold a list's values: single ones, and ones that are lists; and constants."""
 
     constants: tuple[Any, ...]
     parameters: tuple[int, ...]
@@ -48,16 +48,16 @@ def compile_list(
     limit: int,
     general: _Bind,
 ) -> _Bind | None:
-    """The function from parameters to sorted partition ids for a scheme that is one hash component of one column.
+    """Compile the function from parameters to sorted partition ids, for a scheme of one hash component of one column.
 
     Args:
-        constraint: What is said about the column.
+        constraint: What is required of the column.
         component: The component.
         column_type: The type of the column.
         own_class: Values of exactly this class are canonical for the column.
         integers: Smallest and largest value of an integer type, else None.
-        limit: More values than this are not hashed: every partition counts as reached.
-        general: What answers where values are of other classes.
+        limit: Longer lists are not hashed; they select every partition.
+        general: Answers where values are of other classes.
 
     Returns:
         The function, or None when the constraint is no list. It costs a fifth of a microsecond per element.

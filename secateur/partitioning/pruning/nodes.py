@@ -81,8 +81,9 @@ class AnyOf:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """The intersection of two or more nodes, none of them All, Nothing, Everywhere or AllOf, at most one of them
-    Partitions.
+    """The intersection of two or more nodes.
+
+    None of them is All, Nothing, Everywhere or AllOf, and at most one is Partitions.
     """
 
     parts: tuple[Node, ...]
@@ -92,8 +93,9 @@ Node = All | Nothing | Everywhere | Partitions | Keys | AnyOf | AllOf
 
 
 def unite(nodes: Iterable[Node]) -> Node:
-    """The OR of nodes, simplified: ``(P1, :1) OR (P2, :2) => (P1, P2, :1, :2)``, ``(P1) OR (ALL) => (ALL)``,
-    ``(P1) OR () => (P1)``.
+    """Return the OR of nodes, simplified.
+
+    ``(P1, :1) OR (P2, :2) => (P1, P2, :1, :2)``, ``(P1) OR (ALL) => (ALL)``, ``(P1) OR () => (P1)``.
     """
     constants: set[int] = set()
     parts: dict[Node, None] = {}
@@ -113,8 +115,9 @@ def unite(nodes: Iterable[Node]) -> Node:
 
 
 def intersect(nodes: Iterable[Node]) -> Node:
-    """The AND of nodes, simplified: ``(P1) AND (ALL) => (P1)``, ``(P1) AND () => ()``,
-    ``(P1, P2) AND (P2, P3) => (P2)``, ``(P1) AND (ANY) => (P1)``.
+    """Return the AND of nodes, simplified.
+
+    ``(P1) AND (ALL) => (P1)``, ``(P1) AND () => ()``, ``(P1, P2) AND (P2, P3) => (P2)``, ``(P1) AND (ANY) => (P1)``.
     """
     constants: set[int] | None = None
     parts: dict[Node, None] = {}

@@ -1,4 +1,4 @@
-"""Operands: what a column is compared with, constants and expressions of parameters that have no values yet."""
+"""Operands of comparisons: constants, and expressions of parameters that are not bound yet."""
 
 from __future__ import annotations
 
@@ -66,12 +66,13 @@ class Cast:
 
 
 Operand = Constant | Parameter | Computed | Cast
-"""What stands for one value."""
+"""One value: a constant, a parameter or a function of operands."""
 
 
 def resolve_operand(operand: Operand, params: Sequence[Any], column_type: SqlType) -> Any:
-    """The value that an operand stands for beside a column of a type; :data:`UNKNOWN` when it is not certain, or the
-    comparison would convert it.
+    """Return an operand's value for a comparison with a column of the given type.
+
+    The value is :data:`UNKNOWN` when it is not certain, or when the comparison would convert it.
 
     Raises:
         IndexError: There are fewer parameters than the statement has.
@@ -87,9 +88,9 @@ def resolve_operand(operand: Operand, params: Sequence[Any], column_type: SqlTyp
 def resolve_list(operand: ParameterList, params: Sequence[Any], column_type: SqlType) -> Sequence[Any]:
     """The elements of a list as operands.
 
-    A list has a type before it meets the column: text in it stays text, where text alone would be read as a value of
-    the column's type. What is no list has no elements but may have a meaning (``x IN 'a text'`` finds substrings),
-    which is DuckDB's to know.
+    A list has a type before it is compared with the column: its texts stay texts, while a single text would be read as
+    a value of the column's type. A value that is not a list has no elements, but may have a meaning that only DuckDB
+    defines (``x IN 'a text'`` finds substrings).
 
     Raises:
         IndexError: There are fewer parameters than the statement has.
@@ -161,7 +162,7 @@ def _value(operand: Operand, params: Sequence[Any]) -> Any:
         case Parameter(index):
             return params[index]
         case Computed(ParameterFunction.COALESCE, operands):
-            # The NULL of a parameter has no type; any other may be of a type that makes the others convert.
+            # A parameter's NULL has no type; any other NULL may have a type to which DuckDB converts the others.
             values = [(inner, _value(inner, params)) for inner in operands]
             return evaluate(
                 ParameterFunction.COALESCE,

@@ -1,8 +1,8 @@
-"""The texts that begin with a prefix, or that a LIKE pattern may match, as a domain.
+"""Domains of prefixes and LIKE patterns.
 
-The texts that begin with ``abc`` are ``[abc, abd)``: all from the prefix itself to the first text behind them. Texts
-are ordered by code points, which is the order of their UTF-8 bytes; what follows the last code point is the next one of
-the character before, and surrogates, which no text holds, are stepped over.
+The texts that begin with ``abc`` are ``[abc, abd)``: from the prefix itself up to the first text after all of them.
+Texts are ordered by code points, which is the order of their UTF-8 bytes. After the last code point, the character
+before it is advanced instead; surrogates, which no text holds, are skipped.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ _SURROGATES: Final = range(0xD800, 0xE000)
 
 @dataclass(frozen=True, slots=True)
 class PatternDomain:
-    """What is known about the texts that a pattern matches: all are in ``superset``, and ``exact`` says whether these
-    are all.
-    """
+    """The texts that a pattern can match: all are in ``superset``; ``exact`` is True if every text of it matches."""
 
     superset: Domain
     exact: bool
@@ -44,8 +42,8 @@ def texts_like(pattern: str, escape: str = "") -> PatternDomain | None:
         escape: Makes the character behind it stand for itself; empty for none.
 
     Returns:
-        None for what the dialect refuses or reads in a way of its own: a pattern that ends with the escape character,
-        an escape of several bytes, a NUL.
+        None for patterns that the dialect refuses or reads in its own way: a pattern that ends with the escape
+        character, an escape of several bytes, a NUL.
     """
     if not _is_text(pattern) or "\0" in pattern or len(escape) > 1 or not escape.isascii():
         return None

@@ -1,7 +1,7 @@
-"""From domains of the partitioning columns to the partitions that can hold such rows.
+"""Partition selection: from domains of the partitioning columns to the partitions that can hold such rows.
 
-Every hash component prunes by itself when all its columns are finite sets; the range component prunes on any prefix of
-its columns. The partitions are the cross product of what remains, over every range that remains.
+Every hash component prunes independently when all its columns are finite sets; the range component prunes on any prefix
+of its columns. The partitions are the cross product of the buckets that remain, over every range that remains.
 
 Source: Apache Kudu, "Scan Optimization & Partition Pruning" (hash bucket pruning, range pruning); the product of an IN
 list is hashed column by column and stops when every bucket is hit, against the memory blow-up of KUDU-3455.
@@ -54,7 +54,7 @@ class UnprunedComponent:
 
 @dataclass(frozen=True, slots=True)
 class PartitionSelection:
-    """The partitions that can hold a row of the domains: sorted ids, and what kept the set from being smaller."""
+    """The partitions that can hold a row of the domains: sorted ids, and the components that could not prune."""
 
     ids: Sequence[int]
     overflows: tuple[UnprunedComponent, ...] = ()
@@ -94,11 +94,12 @@ def select_partitions(scheme: PartitionScheme, domains: Mapping[str, Domain], li
 
 
 def _shared_keys(scheme: PartitionScheme, domains: Mapping[str, Domain]) -> list[dict[str, Domain]] | None:
-    """Every combination of values of the columns that both a range and a hash component depend on; None when there are
-    none, or too many.
+    """Return every combination of values of the columns that both a range and a hash component depend on.
 
-    What such a column is in the range decides what it can be in the hash: the components are not independent, and their
-    cross product would hold partitions that no key is in.
+    None if there are no such columns, or too many combinations.
+
+    The range limits the values that such a column can have in the hash. The two components are not independent, and
+    their plain cross product would contain partitions that hold no key.
     """
     if scheme.range is None:
         return None
@@ -267,11 +268,11 @@ def _meets(
     upper: tuple[Any, ...] | None,
     position: int = 0,
 ) -> bool:
-    """Whether a key of the domains lies in ``[lower, upper)`` lexicographically; None is a side that no longer binds.
+    """Whether a key of the domains lies in ``[lower, upper)`` lexicographically; None marks a side without a bound.
 
-    Column by column: a value strictly between the bounds frees the columns behind it; a value on a bound keeps that
-    bound binding. A key that equals ``upper`` in every column is outside, while one that equals only a prefix of it may
-    be inside (KUDU-2173).
+    The columns are compared from left to right: a value strictly between the bounds leaves the columns after it free; a
+    value equal to a bound keeps that bound in force. A key that equals ``upper`` in every column is outside, while one
+    that equals only a prefix of it may be inside (KUDU-2173).
     """
     if lower is None and upper is None:
         return True

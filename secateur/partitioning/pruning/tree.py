@@ -1,5 +1,4 @@
-"""The partition tree: the serialisable expression that yields the required partitions of one scan once the parameters
-are bound.
+"""The partition tree: a serialisable expression that yields a scan's required partitions once parameters are bound.
 
 The planner builds a tree once per statement; members and thin clients evaluate it at every execution, without the
 planner.
@@ -105,7 +104,7 @@ class PartitionTree:
         if ids is None:
             return PartitionSet(self.live_ids(), self.total)
         if len(ids) == 1:
-            # One partition is the common answer: its set is made once.
+            # One partition is the common answer, so its set is made only once.
             found = self._single.get(ids[0])
             if found is None:
                 found = self._single[ids[0]] = PartitionSet(tuple(ids), self.total)
@@ -117,9 +116,7 @@ class PartitionTree:
         return range(self.total) if self.scheme.range is None else self.scheme.live_ids()
 
     def __str__(self) -> str:
-        """The text form, such as ``orders: (p17 | ?0)``: constant partitions, parameters by index, ``all``, ``none`` or
-        ``any``.
-        """
+        """Return the text form, such as ``orders: (p17 | ?0)``; see :mod:`~secateur.partitioning.pruning.tree_text`."""
         return f"{self.table}: {node_text(self.root, self.scheme)}"
 
     def to_wire(self, *, by_reference: bool = False) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Evaluation of a partition tree: each node becomes a function from parameters to partition ids, once.
+"""Evaluation of a partition tree: each node is compiled once into a function from parameters to partition ids.
 
-The common tree is one key on a scheme of hash components: its function converts nothing that already has the column's
-own Python type, hashes, and is done.
+The common tree is one key on a scheme of hash components: its function only hashes a value that already has the
+column's own Python type.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ __all__ = ["compile_node"]
 
 Bind = Callable[[Sequence[Any]], Sequence[int] | None]
 
-# A value of exactly this Python type is canonical for the column and compares with it exactly; integers are checked
-# against the range of the type besides.
+# A value of exactly this Python type is canonical for the column and compares exactly with it; integers are checked
+# against the range of the type as well.
 _OWN_TYPES: Final[dict[TypeKind, Any]] = {
     TypeKind.VARCHAR: str,
     TypeKind.BLOB: bytes,
@@ -208,7 +208,7 @@ def _bind_one(
 
 
 def _only_parameter(constraint: Constraint) -> int | None:
-    """The parameter that a column must equal, when that is all that is said about it."""
+    """Return the parameter that a column must equal, if the constraint consists of that alone."""
     match constraint:
         case Constraint(
             (Choice(domain, (ParameterComparison(Comparison.IN, (Parameter(index),), BareColumn()),)),)

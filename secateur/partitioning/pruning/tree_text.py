@@ -1,8 +1,8 @@
 """The text form of a partition tree, for EXPLAIN: ``(p17 | ?0)``.
 
-``p17`` is a constant partition, ``?0`` the partition of parameter 0, ``?0[]`` the partitions of the elements of
-parameter 0, a list. On a partitioning key of several columns a key is a tuple, ``(?0, *)``, in which ``*`` stands for a
-column that is not bound.
+``p17`` is a constant partition, ``?0`` the partition of parameter 0, and ``?0[]`` the partitions of the elements of
+parameter 0, a list. For a partitioning key of several columns a key is a tuple, ``(?0, *)``; ``*`` marks a column that
+is not bound.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ _SHOWN_MAX: Final = 16
 
 
 def node_text(node: Node, scheme: PartitionScheme) -> str:
-    """The text of a tree whose table has this scheme; groups are in parentheses, ``all``, ``none`` and ``any`` stand
-    alone.
+    """Return the text of a tree of a table with this scheme.
+
+    Groups are in parentheses; ``all``, ``none`` and ``any`` stand without.
     """
     match node:
         case All():
@@ -226,7 +227,7 @@ def value_text(value: Any) -> str:
 
 
 def _shortened(texts: Sequence[str]) -> list[str]:
-    """At most 16 texts; what is left out is counted."""
+    """At most 16 texts, and the number of texts left out."""
     if len(texts) <= _SHOWN_MAX:
         return list(texts)
     return [*texts[: _SHOWN_MAX - 1], f"{len(texts) - _SHOWN_MAX + 1} more"]

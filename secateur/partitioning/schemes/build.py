@@ -1,6 +1,6 @@
-"""Partition schemes from DDL: everything that can be wrong with one is found here, before a table exists.
+"""Builds partition schemes from DDL and reports every error in them before the table exists.
 
-A validated scheme is the only kind the rest of the system meets.
+The rest of the system only sees validated schemes.
 """
 
 from __future__ import annotations
@@ -33,9 +33,8 @@ def build_scheme(
     Args:
         hashes: The table's hash components as written; names are matched without regard to case.
         range_columns: The columns of the range component; empty for none.
-        ranges: The ranges in any order; their ordinals are their positions once sorted, the catch-all behind them.
-        every: The grid by which ranges are made on demand, as written: its unit is brought into the one of the column's
-            type.
+        ranges: The ranges in any order; their ordinals are their positions once sorted, and the catch-all comes last.
+        every: The interval partitioning as written: its unit is converted to the one of the column's type.
         types: The type of every column of the table, by its name as declared.
         primary_key: The primary key, in order.
         table: The table's name, for messages.

@@ -1,6 +1,6 @@
 """The parts of a partition scheme: hash components, range partitions and the range component.
 
-Pure descriptions, nothing resolved.
+These are descriptions; nothing in them is resolved.
 
 Source: Apache Kudu's partition schemas ("Scan Optimization & Partition Pruning"), with hash components that a range may
 replace by its own.
@@ -36,10 +36,10 @@ class RangePartition:
     """One interval of the range columns, compared lexicographically.
 
     Attributes:
-        ordinal: Its position among all ranges that the table has ever had; never reused, so that no partition id moves.
+        ordinal: Its number among all ranges that the table has ever had; never reused, so no partition id changes.
         lower: The first key inside, canonical Python values (see :mod:`~secateur.partitioning.types.coerce`), or None
             where unbounded.
-        upper: The first key behind it, or None where unbounded.
+        upper: The first key after the range, or None where unbounded.
         name: The name to drop it by, if it was given one.
         hashes: Its own hash components; ``()`` for ``NO HASH``; None for those of the table.
     """
@@ -59,7 +59,7 @@ class RangePartition:
 
 @dataclass(frozen=True, slots=True)
 class RetiredRange:
-    """What remains of a dropped range: its ordinal and its block of partition ids, both never used again."""
+    """A dropped range: its ordinal and its block of partition ids stay reserved and are never used again."""
 
     ordinal: int
     partitions: int
@@ -73,10 +73,10 @@ class RangeComponent:
         columns: The range columns, most significant first.
         ranges: The live ranges, sorted by lower bound, disjoint, possibly with gaps.
         retired: The dropped ranges, by ordinal.
-        catch_all: The partition that takes what no range holds, unbounded on both sides; None when such rows are
-            refused. With EVERY, below its start only.
-        every: The grid by which ranges are made when rows for them arrive; None when they are made by ALTER TABLE
-            alone.
+        catch_all: The partition of the rows that no range holds, unbounded on both sides; None when such rows are
+            refused. With EVERY, it covers only the keys below the start.
+        every: The interval partitioning that makes ranges when rows for them arrive; None when only ALTER TABLE
+            makes them.
     """
 
     columns: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""XXH64 over rows, as Spark's ``xxhash64``: the hash of one column is the seed of the next (DESIGN section 6).
+"""XXH64 over rows, as Spark's ``xxhash64``: the hash of one column is the seed of the next.
 
 The scalar form calls the C library; the vectorised form is XXH64 written as operations on whole numpy arrays, so that
 no row of an integer column costs Python.
@@ -221,8 +221,9 @@ def _absorb_stripes(
     lengths: npt.NDArray[np.int64],
     state: UInt64s,
 ) -> None:
-    """Run the four accumulators over all whole stripes of ``rows`` and leave their merged value in ``state``; advances
-    ``position`` and ``remaining``.
+    """Run the four accumulators over all whole stripes of ``rows`` and leave their merged value in ``state``.
+
+    Advances ``position`` and ``remaining``.
     """
     seed = seeds[rows]
     lanes = [seed + _P1 + _P2, seed + _P2, seed.copy(), seed - _P1]

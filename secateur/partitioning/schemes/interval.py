@@ -1,11 +1,11 @@
-"""``RANGE (day) EVERY INTERVAL 1 DAY``: ranges that are made when the first row for them arrives.
+"""Interval partitioning, ``RANGE (day) EVERY INTERVAL 1 DAY``: ranges are made when the first row for them arrives.
 
-EVERY lays a grid over the range column. A *cell* of it, counted from the start of the grid, becomes a range when
-somebody writes a row that no range holds; what of the cell other ranges hold already is left to them. Cells are
-numbers, so writers can ask for the same ones at once, and for many at a time.
+EVERY divides the range column into *cells* of equal width, numbered from the start. A cell becomes a range when a
+writer has a row in it that no range holds; parts of the cell that other ranges already hold stay with them. Because
+cells are numbers, several writers can ask for the same one, and for many at once.
 
-The grid begins at STARTING, and nothing is made below that. Without STARTING it goes through 0, or the beginning of
-1970, and on in both directions.
+The cells begin at STARTING, and no range is made below it. Without STARTING a cell begins at 0, or at the beginning of
+1970, and cells extend from there in both directions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _EPOCH_MONTH: Final = 12 * 1970
 
 
 class IntervalUnit(Enum):
-    """What the grid is counted in."""
+    """The unit in which the width of the cells is given."""
 
     NUMBER = "number"
     MONTH = "month"

@@ -1,6 +1,6 @@
-"""How the partition ids of a scheme are numbered: one block per range in order of ordinals, mixed radix of the buckets
-inside a block (DESIGN section 6).
+"""The numbering of a scheme's partition ids.
 
+Each range has a block of ids, in order of ordinals, and the ids inside a block are mixed-radix numbers of the buckets.
 A dropped range keeps its block, so that adding and dropping ranges moves no other partition.
 """
 

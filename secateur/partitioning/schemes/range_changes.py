@@ -1,11 +1,11 @@
 """ALTER TABLE ADD and DROP of ranges, as a pure function from scheme to scheme.
 
-Several changes of one statement are folded, and nothing has happened until the last one succeeded. A dropped range's
-ordinal and block of ids stay reserved and an added range gets the next ordinal, so no other partition ever moves
-(DESIGN section 6).
+The changes of one statement are applied one after the other, and none takes effect unless the last one succeeds. A
+dropped range's ordinal and block of ids stay reserved and an added range gets the next ordinal, so no other partition
+ever moves.
 
-Source: Apache Kudu, ALTER TABLE ADD / DROP RANGE PARTITION. Its KUDU-1750 dropped a range of which only one bound
-matched: here all that is said of a range has to be true of it.
+Source: Apache Kudu, ALTER TABLE ADD / DROP RANGE PARTITION. KUDU-1750 dropped a range of which only one bound matched;
+    here a range is dropped only if everything given about it matches.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def alter_ranges(
     primary_key: Sequence[str],
     table: str,
 ) -> PartitionScheme:
-    """Add and drop ranges in the order given: all, or an error and nothing.
+    """Add and drop ranges in the order given: all of them, or none and an error.
 
     Args:
         scheme: The scheme of the table as it is.

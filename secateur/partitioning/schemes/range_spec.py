@@ -18,12 +18,12 @@ class RangeSpec:
 
     Attributes:
         lower: The first key inside, or None where unbounded.
-        upper: The first key behind, or None where unbounded.
+        upper: The first key after the range, or None where unbounded.
         name: The name given, or None.
         hashes: Its own hash components, ``()`` for NO HASH, None for the table's.
-        is_point: Whether it was written ``VALUE = lower``; ``upper`` is then worked out.
-        is_catch_all: Whether it was written ``DEFAULT PARTITION``: it has no bounds, and takes what no other range
-            holds.
+        is_point: Whether it was written ``VALUE = lower``; ``upper`` is then computed.
+        is_catch_all: Whether it was written ``DEFAULT PARTITION``: it has no bounds and takes the rows that no other
+            range holds.
     """
 
     lower: tuple[Any, ...] | None = None

@@ -1,4 +1,4 @@
-"""Which range partition holds a key: lexicographic search, for one key and for whole columns.
+"""Finds the range partition of a key by lexicographic search, for one key and for whole columns.
 
 Sorted disjoint ranges need one binary search over their lower bounds and one comparison with the upper bound found. For
 many rows the same works on *codes*: a value becomes twice the number of bounds at or below it, less one when it equals
@@ -70,8 +70,8 @@ class RangeIndex:
         Returns:
             int64 of shape (rows,), :data:`NO_RANGE` where no range holds the row.
             Cost: 30-80 ns per row for a fixed-width column; for strings and binaries a dictionary of the distinct
-                values is built and searched instead. The
-            first call costs some microseconds per range: who only routes single keys never pays them.
+            values is built and searched instead. The first call costs some microseconds per range, which a caller that
+            only routes single keys never pays.
         """
         if self._rows is None:
             self._rows = _RowIndex(
@@ -100,7 +100,7 @@ class _RowIndex:
     ) -> None:
         bounds = [*lowers, *uppers]
         self._columns = [_ColumnCodes(type_, [bound[i] for bound in bounds]) for i, type_ in enumerate(types)]
-        # What stands before column i, folded: renumbered among the bounds it stays below 4 * (number of bounds)^2,
+        # The columns before column i, folded: renumbered among the bounds they stay below 4 * (number of bounds)^2,
         # however many columns there are.
         self._prefixes: list[npt.NDArray[np.int64]] = []
         folded = self._columns[0].of_bounds
@@ -189,9 +189,7 @@ def _codes(keys: npt.NDArray[Any], values: npt.NDArray[Any]) -> npt.NDArray[np.i
 def _wide_codes(
     keys: Sequence[tuple[int, int]], high: npt.NDArray[Any], low: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.int64]:
-    """Codes of 128-bit values given as two words: the two words are two columns, folded as :class:`RangeIndex` folds
-    columns.
-    """
+    """Return codes of 128-bit values given as two words, which are folded as :class:`RangeIndex` folds two columns."""
     key_high = np.array([k[0] for k in keys], dtype=high.dtype)
     key_low = np.array([k[1] for k in keys], dtype=np.uint64)
     highs, lows = np.unique(key_high), np.unique(key_low)

@@ -1,4 +1,4 @@
-"""The ranges that EVERY makes when rows for them arrive, as a pure function from scheme to scheme."""
+"""Adds the ranges that interval partitioning makes on demand, as a pure function from scheme to scheme."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ milliseconds are meant.
 
 
 def with_cells(scheme: PartitionScheme, cells: Collection[int], *, table: str) -> PartitionScheme:
-    """The scheme with a range for whatever part of some cells no range holds. No other partition's id changes.
+    """Return the scheme with ranges for the parts of some cells that no range holds. No other partition's id changes.
 
     Args:
         scheme: Has a range component with EVERY.
@@ -30,7 +30,7 @@ def with_cells(scheme: PartitionScheme, cells: Collection[int], *, table: str) -
         table: Its name, for messages.
 
     Returns:
-        The same object when every cell is held already: asking twice makes nothing twice. Cost: linear in the ranges.
+        The same object when every cell is covered already, so the call is idempotent. Cost: linear in the ranges.
 
     Raises:
         ProgrammingError: The table makes no ranges on demand.

@@ -1,7 +1,7 @@
-"""A partition scheme compiled for speed: encoders, seeds, bases and search structures resolved once.
+"""A partition scheme compiled for speed: encoders, seeds, block bases and search structures are resolved once.
 
-:class:`~secateur.partitioning.schemes.scheme.PartitionScheme` describes, this resolves. A thin client routes every
-statement through :meth:`Router.partition_of`.
+:class:`~secateur.partitioning.schemes.scheme.PartitionScheme` is the description, this is its resolved form. A thin
+client routes every statement through :meth:`Router.partition_of`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from secateur.partitioning.types.ordering import minimum
 __all__ = ["NO_PARTITION", "Router"]
 
 NO_PARTITION: Final = -1
-"""Stands for the partition of a row that belongs to none."""
+"""The partition id of a row that belongs to no partition."""
 
 _NOT_CANONICAL: Final = (TypeError, ValueError, AttributeError, KeyError, OverflowError, ArithmeticError, struct.error)
 
@@ -75,7 +75,7 @@ class Router:
             if component is None
             else RangeIndex(layout.segments, [self._types[name] for name in component.columns])
         )
-        # Everything below is by position of the segment: sorted by lower bound. Without a range component there is one
+        # Everything below is indexed by segment, sorted by lower bound. Without a range component there is one
         # that holds everything.
         ordinals = [segment.ordinal for segment in layout.segments]
         self._bases = np.array([layout.bases[ordinal] for ordinal in ordinals], dtype=np.int64)
@@ -104,9 +104,7 @@ class Router:
         return 0 if self._index is None else self._index.locate(key)
 
     def missing_cells(self, values: pa.Array) -> frozenset[int]:
-        """The cells of EVERY in which those values lie that no range holds; see
-        :meth:`PartitionScheme.missing_cells`.
-        """
+        """Return the cells of the given values that no range holds; see :meth:`PartitionScheme.missing_cells`."""
         if self._every is None or self._index is None:
             return frozenset()
         present = values.drop_null()
@@ -114,8 +112,9 @@ class Router:
         return self._every.cells_of(outside, self._types[self._range_columns[0]]) if len(outside) else frozenset()
 
     def partitions_of(self, batch: pa.RecordBatch, *, unmatched_allowed: bool = False) -> npt.NDArray[np.int32]:
-        """The partition of each row of a batch whose columns have exactly the Arrow types of the scheme; -1 for rows of
-        none, if those are allowed.
+        """Return the partition of each row of a batch; -1 for rows without a partition, if ``unmatched_allowed``.
+
+        The batch's columns must have exactly the Arrow types of the scheme.
         """
         if self._index is None:
             hashes = _RowHashes(batch, self._types)
@@ -172,7 +171,7 @@ class Router:
         key = tuple([values[name] for name in self._range_columns])
         if None in key:
             raise self._null_key(self._range_columns[key.index(None)])
-        # A float would be found a range of an INTEGER column: comparisons across types are silent, where encoding
+        # Without this check a float would get a range of an INTEGER column: comparisons are silent, while encoding
         # raises.
         if tuple(map(type, key)) != self._range_classes:
             raise TypeError
@@ -182,9 +181,7 @@ class Router:
         return int(self._bases[position]) + _mixed_radix(self._bucketers[position], values)
 
     def _canonical(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The slow path: match names without regard to case, convert what converts exactly, and say what is wrong with
-        the rest.
-        """
+        """The slow path: match names without regard to case, convert values exactly, report those that do not fit."""
         folded = {name.casefold(): value for name, value in values.items()}
         missing = [name for name in self._types if name.casefold() not in folded]
         if missing:

@@ -1,4 +1,4 @@
-"""The partition scheme of a table and the partition function (DESIGN section 6).
+"""The partition scheme of a table and its partition function.
 
 A scheme is a frozen description that travels; :mod:`~secateur.partitioning.schemes.build` validates and builds one from
 DDL. Its resolved forms, the :class:`~secateur.partitioning.schemes.layout.Layout` of ids and the
@@ -67,13 +67,14 @@ class PartitionScheme:
 
     @property
     def is_known_function(self) -> bool:
-        """Whether this build can compute the partition function; when not, nothing may be pruned."""
+        """Whether this version can compute the partition function; if not, nothing may be pruned."""
         return self.function == FUNCTION
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The partitioning key: the columns in order of first mention, hash components before ranges before the ranges'
-        own hash components.
+        """The partitioning key in order of first mention.
+
+        The order is: hash components, the range component, then the ranges' own hash components.
         """
         return self._ids().columns
 
@@ -81,7 +82,7 @@ class PartitionScheme:
     def partition_count(self) -> int:
         """The size of the id space: ids are in ``[0, partition_count)``.
 
-        Ids of dropped ranges are counted: they stay reserved, so that no id ever moves.
+        Ids of dropped ranges are counted: they stay reserved, so that no id ever changes.
         """
         return self._ids().partition_count
 
@@ -103,17 +104,16 @@ class PartitionScheme:
         return dict(self.types)[column]
 
     def ranges(self) -> tuple[RangePartition, ...]:
-        """The intervals that hold rows, sorted by lower bound and disjoint; one unbounded interval with ordinal 0 when
-        there is no range component.
+        """The intervals that hold rows, sorted and disjoint; one unbounded interval if there is no range component.
 
-        These are the live ranges. A catch-all stands here once for every gap that it fills, each time with its one
-        ordinal.
+        These are the live ranges. A catch-all occurs once for every gap that it fills, each time with its one ordinal;
+        the unbounded interval has the ordinal 0.
         """
         return self._ids().segments
 
     @property
     def makes_ranges(self) -> bool:
-        """Whether ranges are made when rows for them arrive: EVERY."""
+        """Whether the scheme has interval partitioning (EVERY), which makes ranges when rows for them arrive."""
         return self.range is not None and self.range.every is not None
 
     def is_live(self, partition: int) -> bool:
@@ -123,15 +123,16 @@ class PartitionScheme:
         return position < len(live) and int(live[position]) == partition
 
     def is_catch_all(self, partition: int) -> bool:
-        """Whether a partition takes what no range holds: its keys change with the ranges beside it, where those of all
-        others stay the same for ever.
+        """Whether a partition takes the rows that no range holds.
+
+        The keys of such a partition change with the ranges beside it; those of all other partitions never change.
         """
         rest = None if self.range is None else self.range.catch_all
         return rest is not None and partition in self.block(rest.ordinal)
 
     @property
     def has_gaps(self) -> bool:
-        """Whether there are rows that no partition takes; ALTER TABLE can add a range for them."""
+        """Whether some rows have no partition; ALTER TABLE can add a range for them."""
         return self._ids().has_gaps
 
     def hashes_of(self, ordinal: int) -> tuple[HashComponent, ...]:
@@ -139,9 +140,7 @@ class PartitionScheme:
         return self._ids().hashes_of(ordinal)
 
     def hash_lists(self) -> tuple[tuple[HashComponent, ...], ...]:
-        """The distinct lists of hash components that live ranges have: the table's, and those that ranges have of their
-        own.
-        """
+        """The distinct lists of hash components of the live ranges: the table's, and those of single ranges."""
         return self._ids().hash_lists
 
     def block(self, ordinal: int) -> builtins.range:
@@ -235,11 +234,10 @@ class PartitionScheme:
         return ids
 
     def missing_cells(self, table: pa.Table | pa.RecordBatch) -> frozenset[int]:
-        """The cells of EVERY for which rows have come that no range holds; empty when the ranges are not made on
-        demand.
+        """Return the cells of interval partitioning that have rows in ``table`` but no range; empty without EVERY.
 
-        Whoever writes the rows asks the cluster for these ranges first. Raises as :meth:`partitions_of`, but for rows
-        without a range. Cost: about 50 ns per row with EVERY, else nothing.
+        A writer asks the cluster for these ranges before it writes the rows. Raises as :meth:`partitions_of`, except
+        for rows without a range. Cost: about 50 ns per row with EVERY, else nothing.
         """
         if self.range is None or not self.makes_ranges:
             return frozenset()
@@ -255,11 +253,11 @@ class PartitionScheme:
         return (self._structure or self.structure()) if self.group is None else self.group
 
     def in_group(self, group: str) -> PartitionScheme:
-        """The same scheme in an affinity group of that name; what has been resolved of it is kept."""
+        """Return the same scheme in the affinity group of that name; its resolved forms are kept."""
         return self._keeping(replace(self, group=group))
 
     def referred(self, reference: str | None) -> PartitionScheme:
-        """The same scheme with another reference; what has been resolved of it is kept."""
+        """Return the same scheme with another reference; its resolved forms are kept."""
         return self._keeping(replace(self, reference=reference))
 
     def resolve(self) -> None:
@@ -406,8 +404,9 @@ def _range_to_wire(component: RangeComponent) -> dict[str, Any]:
 
 
 def _partitions_to_wire(partitions: Sequence[RangePartition], columns: int) -> dict[str, Any]:
-    """Column by column, and what few ranges have by position: thousands of small lists would take ten times as long to
-    write and read.
+    """Encode ranges column by column, and properties that few ranges have by position.
+
+    Thousands of small lists would take ten times as long to write and read.
     """
     return {
         "ordinals": [r.ordinal for r in partitions],

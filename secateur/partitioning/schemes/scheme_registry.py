@@ -1,11 +1,11 @@
-"""Large schemes travel once, with their table; statements name them.
+"""Large schemes are sent once, with their table; statements refer to them by name.
 
-The scheme of a table with 100,000 ranges has megabytes. A statement on it must not carry them, nor may whoever receives
-the statement resolve them again. So the cluster gives such a scheme a *reference*, unique for ever; members and clients
-that have the table have the scheme under it, and partition trees and plans on the wire say the reference instead.
+The scheme of a table with 100,000 ranges has megabytes. Statements must not carry it, and receivers of statements must
+not resolve it again. The cluster therefore gives such a scheme a *reference* that is never reused. Members and clients
+that have the table have the scheme under its reference, and partition trees and plans carry the reference.
 
-The registry is of the whole process and holds nothing alive: a scheme is in it for as long as some table, plan or tree
-has it.
+The registry is process-wide and holds weak references: a scheme stays in it as long as some table, plan or tree uses
+it.
 """
 
 from __future__ import annotations

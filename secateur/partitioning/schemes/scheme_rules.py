@@ -1,4 +1,4 @@
-"""The rules that every partition scheme keeps, each checked where a scheme is made or changed."""
+"""The rules that every partition scheme must keep, checked whenever a scheme is made or changed."""
 
 from __future__ import annotations
 

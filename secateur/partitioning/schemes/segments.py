@@ -1,9 +1,8 @@
-"""What a range component covers, as one sorted list of disjoint intervals: the ranges, and for a catch-all every gap
-between them.
+"""Segments: the keys that a range component covers, as one sorted list of disjoint intervals.
 
-A catch-all is one partition, or one set of buckets, in many places of the order. Written out as the gaps that it fills,
-it needs no rule of its own: the search for a key and the pruning by intervals go over *segments*, and several segments
-may lead to one ordinal.
+The list holds the ranges and, for a catch-all, every gap between them. A catch-all is one partition, or one set of
+buckets, in many places of the order. Written out as the gaps that it fills, it needs no rule of its own: the search for
+a key and the pruning by intervals work on *segments*, and several segments may lead to one ordinal.
 """
 
 from __future__ import annotations
@@ -19,8 +18,9 @@ _Bound = tuple[Any, ...] | None
 
 
 def segments_of(component: RangeComponent) -> tuple[RangePartition, ...]:
-    """The intervals of the keys that have a partition, sorted by lower bound and disjoint; those of the catch-all carry
-    its ordinal, name and hash components.
+    """Return the intervals of the keys that have a partition, sorted by lower bound and disjoint.
+
+    Those of the catch-all carry its ordinal, name and hash components.
 
     Cost: linear in the ranges.
     """
@@ -29,7 +29,7 @@ def segments_of(component: RangeComponent) -> tuple[RangePartition, ...]:
         return component.ranges
     gaps = gaps_between(component.ranges)
     if every is not None and every.start is not None:
-        # From there on every gap is a range that has not been made yet.
+        # From the start on, every gap is a range that has not been made yet.
         end = (every.start,)
         gaps = [
             (lower, end if upper is None else min(upper, end)) for lower, upper in gaps if lower is None or lower < end

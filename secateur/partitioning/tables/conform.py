@@ -1,4 +1,4 @@
-"""Incoming data in the exact schema of a table, or a clear error before anything is stored."""
+"""Brings incoming data into the exact schema of a table, or raises a clear error before anything is stored."""
 
 from __future__ import annotations
 

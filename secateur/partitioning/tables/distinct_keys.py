@@ -1,4 +1,4 @@
-"""Of rows that have one primary key the first, for statements in which only that one counts."""
+"""The first row of each primary key, for statements in which only that row counts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def first_of_each_key(rows: pa.Table, tdef: TableDef) -> pa.Table:
 
 
 def first_positions(rows: pa.Table, tdef: TableDef) -> pa.Array | None:
-    """Where the rows of :func:`first_of_each_key` stand, ascending int64; None for all of them."""
+    """Return the positions of the rows of :func:`first_of_each_key`, ascending int64; None for all rows."""
     if rows.num_rows < 2:
         return None
     names = [f"key{number}" for number in range(len(tdef.primary_key))]
@@ -40,9 +40,7 @@ def first_positions(rows: pa.Table, tdef: TableDef) -> pa.Array | None:
 
 
 def plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The values of a column in a type that Arrow compares: an extension type, such as that of UUIDs, in that of its
-    storage.
-    """
+    """Return a column in a type that Arrow can compare: extension types, such as that of UUIDs, in their storage."""
     if isinstance(column.type, pa.BaseExtensionType):
         return pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
     return column

@@ -1,8 +1,8 @@
-"""How many distinct values a column has, from samples of its rows on several members.
+"""Estimates a column's number of distinct values from samples of its rows on several members.
 
-The smallest hashes of the sampled values say how many distinct values the samples have together; how many of these were
-seen once says how many more the rows have that were not sampled. Both survive merging, so members that have values in
-common do not count them twice.
+The smallest hashes of the sampled values estimate the number of distinct values in all samples; the number of values
+that were seen only once estimates how many more the unsampled rows have. Both survive merging, so values that several
+members have in common are not counted twice.
 
 Source: Bar-Yossef et al., "Counting distinct elements in a data stream" (2002), the k minimum values; Haas and Stokes,
 "Estimating the number of classes in a finite population" (1998), the estimator Duj1, which PostgreSQL's ANALYZE uses as
@@ -64,16 +64,16 @@ class DistinctSketch:
         return cls(hashes[:SKETCH_HASHES_MAX], counts[:SKETCH_HASHES_MAX], sum(sketch.values for sketch in sketches))
 
     def estimate(self, values_total: int) -> int:
-        """How many distinct values there are.
+        """Estimate the number of distinct values.
 
         Args:
             values_total: How many values there are, of which those of this sketch are a sample; NULLs do not count.
 
         Returns:
-            At least 1 where there is a value, at most ``values_total``. Exact when all values were seen and fewer than
-            :data:`SKETCH_HASHES_MAX` are distinct; with more, the standard error is 3 %. Of a sample it is that too
-            where values repeat in the sample or are all different; between the two, values of uneven frequency are
-            underestimated, by a factor of up to the square root of values to sampled values.
+            At least 1 if there is a value, at most ``values_total``. Exact when all values were seen and fewer than
+            :data:`SKETCH_HASHES_MAX` are distinct; with more, the standard error is 3 %. The same holds for a sample in
+            which values repeat or are all different; between the two, values of uneven frequency are underestimated, by
+            a factor of up to the square root of values to sampled values.
         """
         if not len(self.hashes):
             return min(values_total, 1)
@@ -84,10 +84,10 @@ class DistinctSketch:
         return max(1, min(round(estimate), values_total))
 
     def _seen(self) -> float:
-        """How many distinct values were seen.
+        """Estimate how many distinct values were seen.
 
-        The hashes say it whatever the values are. The counts say it better where all values are about as frequent, and
-        not at all where a few are most of the rows: they are believed where both agree.
+        The hashes give an estimate for any values. The counts give a better one where all values are about equally
+        frequent, and a useless one where a few values make up most rows. The counts are used where both agree.
         """
         if len(self.hashes) < SKETCH_HASHES_MAX:
             return float(len(self.hashes))

@@ -1,4 +1,4 @@
-"""A table cut into its partitions in one pass."""
+"""Splits a table into its partitions in one pass."""
 
 from __future__ import annotations
 

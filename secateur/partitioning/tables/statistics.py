@@ -1,8 +1,7 @@
-"""What is known of the rows of a table, for estimates: how many there are, how wide the columns are, how many values
-they have.
+"""Statistics of a table for estimates: its number of rows, the widths of its columns and their distinct values.
 
-Statistics are of a moment that has passed, in part of a sample, and merged over members that did not answer at one
-moment. They choose between plans that all give the right rows; nothing may ever be left out because of them.
+Statistics describe a past moment, partly from a sample, and are merged over members that did not answer at the same
+moment. They choose between plans that all give the right rows; they must never be used to leave out rows.
 """
 
 from __future__ import annotations
@@ -16,9 +15,8 @@ __all__ = ["NO_STATISTICS", "ColumnStatistics", "StatisticsSnapshot", "TableStat
 
 _CHANGE: Final = 2.0
 _NOISE: Final = 1000
-"""Added to what is compared, so that small tables, for which every plan is good, do not count as changed at every
-row.
-"""
+"""Added to compared counts, so that small tables, for which every plan is good, do not count as changed at every
+row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +61,7 @@ class TableStatistics:
         return sum(column.nbytes for column in self.columns.values())
 
     def has_changed_since(self, before: TableStatistics) -> bool:
-        """Whether rows or distinct values of a column are more than twice, or less than half, of what they were: plans
-        may be other ones then.
-        """
+        """Whether the rows, or a column's distinct values, have more than doubled or halved: plans may change."""
         if _differs(self.rows, before.rows) or self.columns.keys() != before.columns.keys():
             return True
         return any(
@@ -86,12 +82,12 @@ class TableStatistics:
 
 @dataclass(frozen=True, slots=True)
 class StatisticsSnapshot:
-    """What is known of all tables at one moment.
+    """The statistics of all tables at one moment.
 
     Attributes:
-        version: Grows when a table has changed by so much that plans may be other ones, and only then; a plan that was
-            made with estimates is of a version.
-        tables: By table id; a table that nobody has looked at yet is not among them.
+        version: Grows only when a table has changed so much that plans may change; a plan that used estimates
+            records the version.
+        tables: By table id; tables whose statistics have not been collected yet are missing.
         landmarks: The statistics of each table when the version grew because of it: small changes add up.
     """
 
@@ -121,7 +117,7 @@ class StatisticsSnapshot:
 
 
 NO_STATISTICS: Final = StatisticsSnapshot()
-"""Nobody has looked at any table yet."""
+"""The snapshot before statistics of any table were collected."""
 
 
 def _differs(one: int, other: int) -> bool:

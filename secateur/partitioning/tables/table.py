@@ -1,7 +1,7 @@
 """The description of one table: columns, primary key, partition scheme, copies.
 
-A frozen value that travels: the controller keeps it in the catalog, members build their partitions from it, clients
-route with it.
+A frozen value that is sent between processes: the controller keeps it in the catalog, members build their partitions
+from it, and clients route with it.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class TableDef:
 
     Attributes:
         name: As written in CREATE TABLE; matched without regard to case.
-        table_id: Unique for ever: a table that is dropped and created again gets another.
+        table_id: Never reused: a table that is dropped and created again gets another.
         columns: In the order declared.
         primary_key: Column names in key order; rows inside a partition are sorted by them.
         scheme: How rows map to partitions. A replicated table has the scheme without components: one partition.
         backups: Copies beside the primary.
         replicated: Whether every member holds a full copy.
         version: Grows with every ALTER TABLE.
-        indexes: Secondary indexes; what members hold does not depend on them.
+        indexes: Secondary indexes; the rows that members hold do not depend on them.
     """
 
     name: str

@@ -1,10 +1,10 @@
-"""Owners of partitions: balanced, deterministic, and moving only what must move.
+"""Assignment of partitions to owners: balanced, deterministic, and with the fewest moves.
 
-Primaries first: every member gets the same number, give or take one, and keeps what it has up to that number. What is
-left without a primary goes to a member that already holds a backup, when that member has room (the data are there),
-else to the emptiest. Then backups, by the same principle, never on the primary.
+Primaries come first: every member gets the same number, give or take one, and keeps its present ones up to that number.
+A partition without a primary goes to a member that already holds a backup of it, if that member has room, and otherwise
+to the member with the fewest. Backups are assigned by the same principle, never on the primary.
 
-All choices are made by counting and by index, so that everybody who computes an assignment from the same inputs gets
+All choices are made by counting and by index, so every process that computes an assignment from the same inputs gets
 the same one.
 """
 
@@ -69,8 +69,9 @@ def assign(partitions: int, members: Sequence[str], replicas: int, previous: Own
 
 
 def _deal(partitions: int, count: int, copies: int) -> _Indexes:
-    """Deal primaries round robin, and the backups of one member's partitions round robin over all others: a lost
-    member's load spreads over everybody.
+    """Assign primaries round robin, and the backups of one member's partitions round robin over all other members.
+
+    The load of a lost member is thereby spread over all others.
     """
     position = np.arange(partitions, dtype=np.int64)
     primary = position % count
@@ -79,7 +80,7 @@ def _deal(partitions: int, count: int, copies: int) -> _Indexes:
 
 
 def _translate(previous: Ownership, members: Sequence[str], partitions: int) -> _Indexes:
-    """The previous owners as indexes into the new members; nobody where the member is gone or the partition is new."""
+    """Return the previous owners as indexes into the new members; none for a member that is gone or a new partition."""
     index = {member: position for position, member in enumerate(members)}
     mapping = np.array([index.get(member, _NOBODY) for member in previous.members] or [_NOBODY], dtype=np.int64)
     held = np.full((previous.replicas, partitions), _NOBODY, dtype=np.int64)
@@ -94,7 +95,7 @@ def _primaries(held: _Indexes, count: int) -> _Indexes:
     primaries = held[0].copy()
     loads = np.bincount(primaries[primaries >= 0], minlength=count)
     low, seats = divmod(partitions, count)
-    # ``seats`` members may own one more than the others. Those that own more already keep theirs first: each such
+    # ``seats`` members may own one more than the others. Members that already own more get these first: each such
     # choice saves a move.
     crowded = sorted(np.flatnonzero(loads > low).tolist(), key=lambda member: (-loads[member], member))
     quotas = np.full(count, low, dtype=np.int64)
@@ -182,8 +183,9 @@ def _backups(held: _Indexes, primaries: _Indexes, count: int, copies: int) -> _I
 
 
 def _even_out(owners: _Indexes, count: int) -> None:
-    """Move backups from the fullest to the emptiest members until they differ by at most one, as far as the primaries
-    allow; in place.
+    """Move backups, in place, from the fullest to the emptiest members until they differ by at most one.
+
+    The primaries may prevent that; then the difference is as small as they allow.
     """
     if owners.shape[0] == 1:
         return
@@ -206,8 +208,9 @@ def _even_out(owners: _Indexes, count: int) -> None:
 
 
 def _relief(owners: _Indexes, loads: npt.NDArray[np.int64]) -> list[int] | None:
-    """A shortest chain of members, from a full one to one with at least two backups less, along which each can give one
-    backup to the next.
+    """Return a shortest chain of members along which each can give one backup to the next, or None.
+
+    It leads from a full member to one that has at least two backups fewer.
     """
     for fullest in sorted(
         np.flatnonzero(loads > loads.min() + 1).tolist(), key=lambda member: (-loads[member], member)

@@ -1,7 +1,7 @@
-"""Owners for the partitions of new ranges, while everybody else's stay where they are.
+"""Assigns owners to the partitions of new ranges without moving any other partition.
 
-Adding a range must not move a row, so nothing is balanced anew here: each new partition goes to the member that has the
-fewest, and so do its backups. Ranges that were dropped keep their ids but weigh nothing.
+Adding a range must not move a row, so no rebalancing happens: each new partition goes to the member that has the
+fewest, and so do its backups. Ranges that were dropped keep their ids but have no weight.
 """
 
 from __future__ import annotations
@@ -62,9 +62,7 @@ def grow(previous: Ownership, partitions: int, members: Sequence[str], live: npt
 
 
 def same_holders(left: Ownership, right: Ownership, partitions: npt.NDArray[np.int32]) -> bool:
-    """Whether two ownerships have the same primary and the same backups in the same order for each of some
-    partitions.
-    """
+    """Whether two ownerships agree on the primary and the ordered backups of each of some partitions."""
     if left.replicas != right.replicas:
         return False
     number = {member: index for index, member in enumerate(dict.fromkeys((*left.members, *right.members)))}

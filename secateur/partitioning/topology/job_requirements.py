@@ -1,4 +1,4 @@
-"""What a job needs of a cluster, as far as it is known before the job starts."""
+"""The partitions and members that a job requires, as far as they are known before it starts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["JobRequirements"]
 
 @dataclass(frozen=True, slots=True)
 class JobRequirements:
-    """The partitions and members without which a job cannot run; with ``|``, those of two.
+    """The partitions and members without which a job cannot run; ``|`` unites two requirements.
 
-    They choose who coordinates: somebody who takes part anyway. Who takes part is decided when the job starts, by the
-    placements of its vertices.
+    They choose the coordinator: a member that takes part anyway. The participants are determined when the job starts,
+    by the placements of its vertices.
 
     Attributes:
         partitions: By table name or affinity group.

@@ -1,6 +1,4 @@
-"""Rows on their way to the owners of their partitions: grouped by primary, and by partition within it, with one
-sort.
-"""
+"""Groups rows by the owners of their partitions: by primary, and by partition within it, with one sort."""
 
 from __future__ import annotations
 
@@ -37,13 +35,14 @@ class RoutedBatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OwnerRouting:
-    """How rows of one table are shared out: its partitions in an order in which those of one primary stand together, so
-    that one sort groups rows both ways.
+    """The routing of one table's rows to owners.
+
+    The partitions are ordered so that those of one primary are adjacent; one sort then groups rows both ways.
 
     Attributes:
         scheme: The table's partition scheme.
         partitions: The partitions in that order.
-        positions: The inverse: where in that order each partition stands; uint16 where that suffices, because numpy
+        positions: The inverse: each partition's position in that order; uint16 where that suffices, because numpy
             sorts those in linear time.
         ranges: Each primary and its range of positions, in order.
         everyone: For a replicated table the members, each of which gets all rows; else empty.

@@ -1,4 +1,4 @@
-"""The members that own the partitions which a job needs: one of them coordinates it."""
+"""The owners of the partitions that a job requires; one of them coordinates it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ __all__ = ["coordinators"]
 
 
 def coordinators(needs: JobRequirements, topology: Topology, group_of: Callable[[str], str]) -> list[str]:
-    """The members that may coordinate a job, sorted: those that it needs, or every member when it needs nobody in
-    particular.
+    """Return the members that may coordinate a job, sorted; all members if the job requires none in particular.
 
     Args:
-        needs: Partitions, and members by name; names that are not in the topology are left to whoever builds the plan.
+        needs: Partitions, and members by name; names that are not in the topology are left to the builder of the plan.
         topology: Members and owners.
         group_of: The affinity group of a table, by name; raises ``UnknownTableError``.
 

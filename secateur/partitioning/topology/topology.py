@@ -1,7 +1,7 @@
-"""Who owns which partition: ownership of one affinity group, and the topology of the whole cluster at one version.
+"""The topology: the ownership of each affinity group, and the cluster's members at one version.
 
-Frozen values; every change makes a new topology with a higher version, and whoever meets a request with another version
-knows that somebody is behind.
+Frozen values; every change makes a new topology with a higher version. A receiver of a request with another version
+knows that one of the two is out of date.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WIRE_DTYPE: Final = np.dtype("<u2")
 
 @dataclass(frozen=True, slots=True)
 class MemberAddress:
-    """Where a member listens."""
+    """The host and port on which a member listens."""
 
     id: str
     host: str
@@ -155,7 +155,7 @@ class Topology:
     _by_id: dict[str, MemberAddress] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # Asked for at every statement, and made once for each topology.
+        # Every statement needs it, so it is made once for each topology.
         object.__setattr__(self, "_by_id", {member.id: member for member in self.members})
         object.__setattr__(self, "member_ids", tuple(self._by_id))
 

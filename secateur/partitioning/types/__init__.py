@@ -1,4 +1,4 @@
-"""Column types: values as they are stored, compared, ordered, hashed and converted."""
+"""Column types: how values are stored, compared, ordered, hashed and converted."""
 
 from __future__ import annotations
 

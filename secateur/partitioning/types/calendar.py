@@ -1,4 +1,4 @@
-"""Units of the calendar: where the unit that holds an instant starts, and where the next one does.
+"""Calendar units: the start of the unit that holds an instant, and the start of the next one.
 
 Years are those of ISO 8601, weeks start on Monday.
 """

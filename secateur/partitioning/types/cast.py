@@ -1,11 +1,12 @@
-"""An Arrow column in the Arrow form of a column type, or a clear error: the vectorised counterpart of
-:mod:`~secateur.partitioning.types.coerce`.
+"""Converts an Arrow column to the Arrow form of a column type, or raises a clear error.
 
-What converts is what loses nothing: dictionaries and large strings to plain ones; integers and decimals to any type
-that holds every value; floats to integers and decimals where each is exactly representable (pandas turns integers with
-a gap into floats); coarser and finer times where no digit is lost; text to UUID; lists whose elements convert. Times
-without a zone are read as UTC, times with one are moved to UTC. Decimals and wider floats round to FLOAT and DOUBLE,
-since rounding is what such a column asks for. Everything else is an error that names the column, the first value that
+This is the vectorised counterpart of :mod:`~secateur.partitioning.types.coerce`.
+
+Only conversions that lose nothing are made: dictionaries and large strings to plain ones; integers and decimals to any
+type that holds every value; floats to integers and decimals where each is exactly representable (pandas turns integers
+with a gap into floats); coarser and finer times where no digit is lost; text to UUID; lists whose elements convert.
+Times without a zone are read as UTC, times with one are moved to UTC. Decimals and wider floats round to FLOAT and
+DOUBLE, since such a column asks for rounding. Everything else is an error that names the column, the first value that
 does not fit, and what to do.
 """
 
@@ -129,7 +130,7 @@ def _conversion(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.
         return converted
 
     def exact_decimal(array: pa.Array) -> pa.Array:
-        # Arrow refuses INTEGER to DECIMAL(10,2) for what the type could hold; by way of a decimal of all digits it
+        # Arrow refuses INTEGER to DECIMAL(10,2) because of values that the type could hold; through a wide decimal it
         # looks at the values.
         return array.cast(_ALL_INTEGERS).cast(target)
 
@@ -212,8 +213,8 @@ def _to_date(array: pa.Array) -> pa.Array:
 
 def _timestamps(target: pa.DataType) -> Callable[[pa.Array], pa.Array]:
     def convert(array: pa.Array) -> pa.Array:
-        # Arrow keeps the instant in UTC whatever the zone says: by way of the bare integer it is only relabelled; a
-        # direct cast would ask for local time.
+        # Arrow keeps the instant in UTC for any zone: through the bare integer it is only relabelled; a
+        # direct cast would convert to local time.
         zone = None if pa.types.is_date(array.type) else array.type.tz
         return array.cast(pa.timestamp("us", zone)).cast(pa.int64()).cast(target)
 
@@ -255,9 +256,7 @@ def _fixed_binary(raw: npt.NDArray[np.uint8], like: pa.Array) -> pa.Array:
 
 
 def _first_failure(column: pa.ChunkedArray, convert: Callable[[pa.Array], Any]) -> int:
-    """The first row that does not convert, by halving: every conversion treats rows one by one, so a slice fails when
-    one of its rows does.
-    """
+    """Find the first row that does not convert, by bisection: a slice fails if one of its rows does."""
     start, stop = 0, len(column)
     while stop - start > 1:
         middle = (start + stop) // 2

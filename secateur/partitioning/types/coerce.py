@@ -1,15 +1,16 @@
-"""A Python value as the canonical value of a column type, or a clear error. Nothing is rounded, cut or guessed.
+"""Converts a Python value to the canonical value of a column type, or raises a clear error; never rounds or guesses.
 
 Canonical forms, exactly these classes: ``bool``, ``int``, ``float``, ``Decimal`` with exactly the column's scale,
 ``str``, ``bytes``, ``date``, ``time``, ``datetime`` (naive for TIMESTAMP, aware in UTC for TIMESTAMPTZ), ``timedelta``
 for INTERVAL, ``uuid.UUID``, ``list`` for LIST; None for NULL.
 
-What converts: numbers to numbers where the value stays the same; text that spells the value; dates to midnight; numpy
-scalars as the Python value they hold. A point in time without a zone is read as UTC, one with a zone is moved to UTC.
-Text is never made from something else: ``5`` for a VARCHAR is an error, because whoever wrote it meant another column.
+Accepted conversions: numbers to numbers where the value stays the same; text that spells the value; dates to midnight;
+numpy scalars to the Python value they hold. A point in time without a zone is read as UTC, one with a zone is moved to
+UTC. Text is never made from other types: ``5`` for a VARCHAR is an error, because the writer probably meant another
+column.
 
-A :class:`DataError` says that the value has no canonical form, not that no row can equal it: the dialect compares more
-than it stores.
+A :class:`DataError` means that the value has no canonical form, not that no row can equal it: the dialect can compare
+values that it cannot store.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def _convert(value: Any, type_: SqlType) -> Any:
 
 def _from_numpy(value: np.generic) -> Any:
     if isinstance(value, np.datetime64):
-        # A unit that is too coarse or too fine overflows or truncates silently: the way back shows it.
+        # A unit that is too coarse or too fine overflows or truncates silently; converting back reveals it.
         micros = value.astype("datetime64[us]")
         moment = micros.astype(datetime)
         if np.isnat(value) or micros.astype(value.dtype) != value or not isinstance(moment, datetime):
@@ -210,7 +211,7 @@ def _to_timestamp(value: Any) -> datetime:
 def _to_timestamp_tz(value: Any) -> datetime:
     match value:
         case datetime():
-            # pandas' Timestamp is a datetime with nanoseconds on top.
+            # pandas' Timestamp is a datetime that has nanoseconds as well.
             if getattr(value, "nanosecond", 0):
                 raise _CannotError("it is not a whole number of microseconds")
             moment = datetime.combine(value.date(), value.timetz())

@@ -1,4 +1,4 @@
-"""Column types: the SQL name, the Arrow form in memory, and whether a column may partition.
+"""Column types: the SQL name, the Arrow form in memory, and whether a column may be a partitioning column.
 
 One value, :class:`SqlType`, carries a type everywhere: in DDL, in the catalog, on the wire (as its SQL text) and in
 result descriptions. The dialect and its names are DuckDB's.
@@ -168,7 +168,7 @@ class SqlType:
 
     @property
     def can_partition(self) -> bool:
-        """Whether a column of this type may stand in a hash or range component (DESIGN section 5)."""
+        """Whether a column of this type may be in a hash or range component."""
         return self.kind not in (
             TypeKind.FLOAT,
             TypeKind.DOUBLE,

@@ -1,12 +1,12 @@
 """Exact arithmetic of decimals.
 
 Python rounds the result of almost every operation on a ``Decimal``, unary minus and ``abs`` among them, to the digits
-of the decimal context of the running thread: 28, unless somebody has changed it. A DECIMAL has up to 38. So whatever
-secateur computes with a ``Decimal`` is computed here, in ways whose results do not depend on any context; comparisons,
-``int(value)`` and ``str(value)`` are exact in Python itself.
+of the running thread's decimal context: 28 by default. A DECIMAL has up to 38. All arithmetic on a ``Decimal`` is
+therefore done here, in ways whose results do not depend on any context; comparisons, ``int(value)`` and ``str(value)``
+are exact in Python itself.
 
-``tests/unit/test_decimals_are_exact.py`` holds that other modules do not compute, and all tests run in a context in
-which an inexact operation raises.
+``tests/unit/test_decimals_are_exact.py`` checks that other modules do no such arithmetic, and all tests run in a
+context in which an inexact operation raises.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 DOUBLE_INTEGER_MAX: Final = 2**53
 """Every integer up to here is a DOUBLE; one more, and it is rounded to this one."""
 
-# Wider than any DECIMAL twice over: what would still be rounded is no value of any column, and raises.
+# More than twice the digits of any DECIMAL: a result that would still be rounded is no column's value, and raises.
 _EXACT: Final = Context(prec=80, traps=[InvalidOperation, Inexact, Overflow])
 _FLOOR: Final = Context(prec=80, rounding=ROUND_FLOOR, traps=[InvalidOperation, Overflow])
 
@@ -47,19 +47,19 @@ def negated(value: int | Decimal | float) -> int | Decimal | float:
 
 
 def fits(value: Decimal | int, precision: int, scale: int) -> bool:
-    """Whether a finite number is one of DECIMAL(precision, scale) as it is, without rounding."""
+    """Whether a finite number is a value of DECIMAL(precision, scale) without rounding."""
     return below_power_of_ten(value, precision - scale) and _has_scale(value, scale)
 
 
 def below_power_of_ten(value: Decimal | int, power: int) -> bool:
-    """Whether a finite number has an absolute value below ``10**power``: at most so many digits before the point."""
+    """Whether a finite number has an absolute value below ``10**power``: at most ``power`` digits before the point."""
     if isinstance(value, int):
         return -(10**power) < value < 10**power
     return not value or value.adjusted() < power
 
 
 def _has_scale(value: Decimal | int, scale: int) -> bool:
-    """Whether a finite number has at most so many digits behind the point, zeros at its end not counted."""
+    """Whether a finite number has at most ``scale`` digits after the point, not counting trailing zeros."""
     if isinstance(value, int):
         return True
     _, digits, exponent = value.as_tuple()

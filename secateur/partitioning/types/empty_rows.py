@@ -1,7 +1,7 @@
 """Tables and batches without rows.
 
-Arrow's own ``Schema.empty_table()`` makes each column of a list of no values, which it cannot for some nested types,
-such as lists of UUIDs.
+Arrow's own ``Schema.empty_table()`` makes each column from an empty list, which fails for some nested types, such as
+lists of UUIDs.
 """
 
 from __future__ import annotations

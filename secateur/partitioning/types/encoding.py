@@ -1,21 +1,15 @@
-"""A value of a partitioning column as the canonical bytes that are hashed (DESIGN section 6).
+"""The canonical bytes of a partitioning column's values, which are hashed.
 
 Two forms of the same rule: :func:`scalar_encoder` for one Python value, :func:`encode_array` for an Arrow array. The
 classes of encodings are closed:
 
-=====================================  ==========================================================
-type                                   bytes
-=====================================  ==========================================================
-every integer                          8, little endian, two's complement (as BIGINT)
-TIMESTAMP, TIMESTAMPTZ                 8, little endian, microseconds since 1970 in UTC
-DECIMAL(p, s), p <= 18                 8, little endian, the unscaled integer
-DATE                                   4, little endian, days since 1970
-BOOLEAN                                4, little endian, 0 or 1
-DECIMAL(p, s), p > 18                  1 to 16, minimal big-endian two's complement of the unscaled integer
-VARCHAR                                its UTF-8 bytes
-BLOB                                   its bytes
-UUID                                   36, its lower-case text
-=====================================  ==========================================================
+===================================== ========================================================== type bytes
+===================================== ========================================================== every integer 8, little
+endian, two's complement (as BIGINT) TIMESTAMP, TIMESTAMPTZ 8, little endian, microseconds since 1970 in UTC DECIMAL(p,
+s), p <= 18 8, little endian, the unscaled integer DATE 4, little endian, days since 1970 BOOLEAN 4, little endian, 0 or
+1 DECIMAL(p, s), p > 18 1 to 16, minimal big-endian two's complement of the unscaled integer VARCHAR its UTF-8 bytes
+BLOB its bytes UUID 36, its lower-case text =====================================
+==========================================================
 
 Source: the ``HashExpression`` of Apache Spark for all but the unsigned integers and UUID, which Spark does not have.
 """
@@ -143,7 +137,7 @@ def _encode_blob(value: bytes) -> bytes:
 
 
 def _encode_date(value: date) -> bytes:
-    # A datetime is a date to Python: without the check its time of day would vanish silently.
+    # A datetime is a date to Python: without this check its time of day would be lost silently.
     if type(value) is not date:
         raise TypeError
     return _PACK_INT32(value.toordinal() - _EPOCH_DAY)
@@ -219,9 +213,7 @@ def _valid_mask(array: pa.Array) -> npt.NDArray[np.bool_] | None:
 
 
 def fixed_width(array: pa.Array, dtype: Any) -> npt.NDArray[Any]:
-    """The values buffer of a fixed-width array as a numpy view, without copying; nulls hold whatever the buffer
-    holds.
-    """
+    """Return the values buffer of a fixed-width array as a numpy view, without copying; null slots are arbitrary."""
     buffer = array.buffers()[1]
     if buffer is None or len(array) == 0:
         return np.empty(0, dtype=dtype)

@@ -1,12 +1,11 @@
-"""Values that the dialect has and that no column or result can hold: times of day and intervals that Arrow cannot
-carry.
+"""Values that the dialect has but no column or result can hold: times and intervals that Arrow cannot carry.
 
 - ``TIME '24:00:00'``, the end of a day: Arrow's and Python's last time is 23:59:59.999999.
 - An INTERVAL whose part below days is longer than 2^63 nanoseconds, 292 years in hours: DuckDB multiplies its
-  microseconds by 1000 for Arrow, and wraps round. Once it is Arrow there is nothing to be seen of it, so it is refused
-  by a condition inside of the query (:func:`long_interval_sql`).
+  microseconds by 1000 for Arrow, and the product wraps around. The Arrow value does not show it, so a condition
+  inside of the query refuses it (:func:`long_interval_sql`).
 
-Both are an error wherever they would enter or leave. Inside of a query they are what they are in DuckDB.
+Both are an error wherever they would enter or leave. Inside a query they behave as in DuckDB.
 """
 
 from __future__ import annotations
@@ -30,8 +29,9 @@ _TYPES_CACHED_MAX: Final = 1024
 
 
 def long_interval_sql(interval: str) -> str:
-    """The condition, never NULL, that an INTERVAL is too long to be carried. ``interval`` is named three times: a
-    column, not an expression that costs.
+    """Return the condition, never NULL, that an INTERVAL is too long to be carried.
+
+    ``interval`` is repeated three times in it, so it should be a column and not an expensive expression.
     """
     hours, minutes, rest = (f"extract({part} FROM {interval})" for part in ("hour", "minute", "microsecond"))
     total = f"{hours} * 3600000000 + {minutes} * 60000000 + {rest}"
@@ -39,16 +39,15 @@ def long_interval_sql(interval: str) -> str:
 
 
 def list_element_sql(values: str, element: str, condition: str) -> str:
-    """The condition, never NULL, that one of some lists meets in an element: ``condition`` is about ``element``, the
-    name of its variable.
+    """Return the condition, never NULL, that some element of a list meets ``condition``.
+
+    ``condition`` is an expression over ``element``, the name of its variable.
     """
     return f"coalesce(list_bool_or(list_transform({values}, lambda {element}: {condition})), false)"
 
 
 def long_intervals_sql(values: str, type_: SqlType, depth: int = 0) -> str | None:
-    """The condition that a value of a column type has an INTERVAL in it that is too long; None where it cannot have
-    one.
-    """
+    """Return the condition that a value contains an INTERVAL that is too long; None if its type cannot."""
     if type_.kind is TypeKind.INTERVAL:
         return long_interval_sql(values)
     inner = None if type_.element is None else long_intervals_sql(f"x{depth}", type_.element, depth + 1)
@@ -68,15 +67,16 @@ def guarded_interval_sql(value: str, is_long: str) -> str:
 
 
 def check_held(column: pa.ChunkedArray, name: str) -> None:
-    """Refuse times that are none of a day, and intervals that are no whole microseconds, also inside of lists, structs
-    and maps.
+    """Refuse times that are not within a day and intervals that are not whole microseconds.
+
+    Values inside of lists, structs and maps are checked too.
 
     Args:
         column: Any Arrow column.
         name: Its name, for the message.
 
     Raises:
-        DataError: It has such a value. Cost: nothing for a type that has no such values.
+        DataError: It has such a value. Cost: nothing for a type that cannot have such values.
     """
     if not _may_have(column.type):
         return

@@ -1,4 +1,4 @@
-"""Values of range columns as numbers and bytes that sort as the values do, one value at a time or a column at once."""
+"""Encodes values of range columns as numbers and bytes that sort as the values do, one by one or a column at once."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 
 
 def order_key(value: Any, type_: SqlType) -> Any:
-    """A canonical value as something whose Python order is the column's order and equals that of
-    :func:`order_array`.
-    """
+    """Return an object whose Python order is the column's order and that equals the result of :func:`order_array`."""
     match type_.kind:
         case TypeKind.VARCHAR:
             return value.encode()

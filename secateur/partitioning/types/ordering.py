@@ -1,7 +1,7 @@
-"""The order of keys: the next key after one, and the smallest of a type.
+"""The order of keys: the successor of a key, and the smallest key of a type.
 
-Needed where an inclusive bound becomes an exclusive one. ``VALUE = 9`` is ``9 <= VALUES < 10``, but the largest BIGINT
-has no next: then the column before it moves on and this one starts over, and the largest key of all has no next key.
+An inclusive bound becomes an exclusive one by its successor: ``VALUE = 9`` is ``9 <= VALUES < 10``. The largest BIGINT
+has no successor: then the column before it advances and this one starts over. The largest key of all has no successor.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ _UUID_MAX: Final = 2**128 - 1
 
 
 def successor(key: Sequence[Any], types: Sequence[SqlType]) -> tuple[Any, ...] | None:
-    """The smallest key that is greater than a key of canonical values, in lexicographic order; None after the
-    greatest.
-    """
+    """Return the smallest key that is greater than the given one, in lexicographic order; None after the greatest."""
     values = list(key)
     for position in range(len(values) - 1, -1, -1):
         following = next_value(values[position], types[position])
