@@ -195,7 +195,7 @@ class World:
                 if (
                     stage.at_coordinator
                     or any(parts.values())
-                    or any(plan.stages[number].distributions for number in stage.inputs)
+                    or any(plan.stages[number].spreads for number in stage.inputs)
                 ):
                     scans = {
                         plan.scans[number].relation: self.slices(plan.scans[number], params, ids)
