@@ -52,7 +52,6 @@ STILL_PATCHED: dict[str, int] = {
     "unit/client/test_load.py": 5,
     "unit/client/test_select.py": 1,
     "unit/client/test_step_luck.py": 1,
-    "unit/cluster/test_statements.py": 1,
     "unit/cluster/test_write_gate.py": 1,
     "unit/cluster/test_writes.py": 2,
     "unit/engine/kernels/test_arrow_kernel.py": 2,
@@ -60,7 +59,6 @@ STILL_PATCHED: dict[str, int] = {
     "unit/engine/processors/test_aggregate.py": 6,
     "unit/engine/processors/test_hash_join.py": 1,
     "unit/engine/processors/test_ordering.py": 3,
-    "unit/engine/test_exchange.py": 1,
     "unit/engine/test_row_pieces.py": 1,
     "unit/planner/placement/test_placed_plans.py": 3,
     "unit/planner/placement/test_semi_joins.py": 2,
@@ -68,7 +66,6 @@ STILL_PATCHED: dict[str, int] = {
     "unit/storage/test_partition.py": 2,
     "unit/storage/test_scan_form.py": 2,
     "unit/storage/test_store_loads.py": 1,
-    "unit/wire/test_channel.py": 1,
 }
 """File of tests -> how often it sets a private name."""
 

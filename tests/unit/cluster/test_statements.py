@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from described_tables import DescribedTables
 from secateur.cluster import Cluster
 from secateur.cluster.member import statements
-from secateur.engine.sql import SelectPlan
 from secateur.errors import DataError, LimitExceededError
 
 SQL = "SELECT k, max(v) OVER (PARTITION BY k) AS m FROM {} WHERE k = ? AND n > ?"
@@ -46,9 +46,7 @@ def test_keys_that_are_not_there_are_answered_without_a_kernel(
         assert len(called) == 1
 
 
-def test_an_error_in_the_data_is_one_of_the_whole_statement(
-    lone_cluster: Cluster, table_name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_in_the_data_is_one_of_the_whole_statement() -> None:
     """What the placed form raises is not raised where the gathered form has an answer; anything else is, and so is what
     that form raises.
     """
@@ -62,17 +60,8 @@ def test_an_error_in_the_data_is_one_of_the_whole_statement(
 
         return await statements._in_some_form(placed, run)
 
-    with lone_cluster.connect() as conn:
-        conn.execute(f"CREATE TABLE {table_name} (k VARCHAR PRIMARY KEY, v BIGINT) BACKUPS 0")
-        plans: list[SelectPlan] = []
-        real = statements.StatementRunner._run
-        monkeypatch.setattr(
-            statements.StatementRunner,
-            "_run",
-            lambda self, plan, request: plans.append(plan) or real(self, plan, request),
-        )  # type: ignore[func-returns-value]
-        assert conn.execute(f"SELECT a.v FROM {table_name} a JOIN {table_name} b ON a.v = b.v").fetchall() == []
-    (placed,) = plans
+    tables = DescribedTables.of(["CREATE TABLE t (k VARCHAR PRIMARY KEY, v BIGINT) BACKUPS 0"])
+    placed = tables.select("SELECT a.v FROM t a JOIN t b ON a.v = b.v").plan
     assert placed.gathered
     bad, other = DataError("bad"), LimitExceededError("much")
     assert asyncio.run(some_form({"placed": bad, "gathered": 3}, placed)) == 3

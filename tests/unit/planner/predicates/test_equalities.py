@@ -2,30 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from secateur.partitioning.pruning import Box, Choice, Comparison, Constraint, Parameter, ParameterComparison, points
 from secateur.partitioning.types import parse_type
-from secateur.planner import SelectStatement
 from secateur.planner.predicates import ColumnEqualities
-
-DDL = (
-    "CREATE TABLE pairs (a INTEGER, b INTEGER, s SMALLINT, x INTEGER, y INTEGER, t VARCHAR, d DOUBLE, PRIMARY KEY (a,"
-    " b, s)) PARTITION BY HASH (a) PARTITIONS 101, HASH (b, s) PARTITIONS 103"
-)
-BUCKETS = 103
-
-
-def kept(context: Any, where: str, params: Any = ()) -> list[int] | None:
-    """The buckets of ``a``, of a scan that is pruned by nothing else; None for all."""
-    context.create(DDL)
-    statement: SelectStatement = context.select(f"SELECT count(*) FROM pairs WHERE {where}", params)
-    bound = statement.plan.scans[0].tree.bind(statement.params)
-    return None if bound.is_all else sorted({partition // BUCKETS for partition in bound.ids})
-
-
-def buckets(context: Any, *values: int) -> list[int]:
-    return sorted({context.partition("pairs", a=value, b=0, s=0) // BUCKETS for value in values})
 
 
 def test_a_test_passes_between_columns_of_one_type_only() -> None:

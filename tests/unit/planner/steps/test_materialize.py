@@ -31,15 +31,6 @@ def materialized(context: Any, sql: str, params: Any = ()) -> Materialized | Non
     return found
 
 
-def shown(found: Materialized | None) -> list[str]:
-    """Each step as its parameter's use and text, then the trees of the rest."""
-    assert found is not None
-    return [
-        *(f"{step.use.value}: {step.text}" for step in found.steps),
-        *(str(scan.tree) for scan in found.outer.plan.scans),
-    ]
-
-
 def test_the_form_in_steps_is_remembered_with_its_plan(steps: Any) -> None:
     sql = "SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region = ?)"
     first: SelectStatement = steps.select(sql, ["a"])

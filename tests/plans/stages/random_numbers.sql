@@ -1,0 +1,185 @@
+-- Where random numbers and clocks are evaluated in statements over several members.
+-- tables: shop
+----
+-- random numbers: in the SELECT list
+SELECT id, random() FROM orders o JOIN customers c USING (customer_id)
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders AS o: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+scan customers AS c: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+co-located: o, c
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- random numbers: in WHERE
+SELECT count(*) FROM orders o JOIN customers c USING (customer_id) WHERE random() < 0.5
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders AS o: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+scan customers AS c: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+co-located: o, c
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- random numbers: in ORDER BY
+SELECT id FROM orders o JOIN customers c USING (customer_id) ORDER BY random() LIMIT 3
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders AS o: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+scan customers AS c: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+co-located: o, c
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- random numbers: in a subquery
+SELECT o.id, r FROM (SELECT code, random() AS r FROM airlines) a JOIN orders o JOIN customers c USING (customer_id) ON true
+/*
+execution: distributed on 3 of 3 members
+tree: airlines: any; orders: all; customers: all
+rewrites: derived_table_to_join
+scan airlines: replicated, every member has it
+scan orders AS o: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+scan customers AS c: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+co-located: o, c
+when distributed: gather (random() is evaluated elsewhere than for each row of the outermost SELECT (line 1, column 35))
+*/
+----
+-- random numbers: for groups
+SELECT priority, random() FROM orders o JOIN customers c USING (customer_id) GROUP BY 1
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders AS o: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+scan customers AS c: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+co-located: o, c
+when distributed: gather (random() is evaluated elsewhere than for each row of the outermost SELECT (line 1, column 18))
+*/
+----
+-- random numbers: in a window
+SELECT id, sum(random()) OVER (ORDER BY id) FROM orders o JOIN customers c USING (customer_id)
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders AS o: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+scan customers AS c: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+co-located: o, c
+when distributed: gather (random() is evaluated elsewhere than for each row of the outermost SELECT (line 1, column 16))
+*/
+----
+-- random numbers: a sample
+SELECT id FROM orders o JOIN customers c USING (customer_id) USING SAMPLE 3
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders AS o: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+scan customers AS c: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+co-located: o, c
+when distributed: gather (what SAMPLE gives depends on when and where it is evaluated)
+*/
+----
+-- random numbers: a clock without a date
+SELECT id, current_time FROM orders o JOIN customers c USING (customer_id)
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders AS o: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+scan customers AS c: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+co-located: o, c
+when distributed: gather (what current_time gives depends on when and where it is evaluated)
+*/
+----
+-- a clock: one table
+SELECT count(*) FROM orders WHERE day < now()
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id
+when distributed: two-stage
+*/
+----
+-- a clock: in the SELECT list
+SELECT id, current_timestamp FROM orders o JOIN customers c USING (customer_id)
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders AS o: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+scan customers AS c: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+co-located: o, c
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- a clock: a date
+SELECT id FROM orders o JOIN customers c USING (customer_id) WHERE day = CURRENT_DATE
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders AS o: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+scan customers AS c: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+co-located: o, c
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- a clock: aggregated
+SELECT max(localtimestamp) FROM orders o JOIN customers c USING (customer_id)
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders AS o: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+scan customers AS c: all 271 partitions
+  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+co-located: o, c
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- a clock: in a subquery
+SELECT id FROM orders WHERE id IN (SELECT id FROM orders p WHERE p.day > today())
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; orders: all
+rewrites: in_pull_out
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id
+scan orders AS p: all 271 partitions
+  because no predicate on the partition key customer_id
+when distributed: in 3 stages
+  x0 scan p: at the members over p, to every member
+  x1 join orders: at the members over orders, x0, to the coordinator
+  final: at the coordinator over x1
+*/
