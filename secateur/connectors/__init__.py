@@ -1,4 +1,4 @@
-"""Sources and sinks of DAGs: tables, files, Python objects and functions, batches in hand, results; and Spark."""
+"""Sources and sinks of DAGs: tables, files, Python objects and functions, Arrow batches, results; and Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches that the caller has in hand, as the source of a DAG."""
+"""Arrow batches of the caller as the source of a DAG."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["BatchSource", "batch_source"]
 
 
 def batch_source(rows: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch]) -> BatchSource:
-    """A source of rows that travel with the DAG. One processor in the whole job, on a member that takes part anyway.
+    """A source of rows that are sent with the DAG: one processor in the job, on a member that takes part anyway.
 
     Args:
         rows: A table, or batches of one schema; at least one batch, so that the schema is known.

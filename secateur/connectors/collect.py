@@ -1,4 +1,4 @@
-"""The rows that reach a vertex as the result of the job."""
+"""Collects the rows that reach a vertex as a result of the job."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ __all__ = ["collect"]
 
 
 def collect() -> ResultSink:
-    """A sink that keeps its rows at the coordinator; ``JobResult.tables`` has them under the name of the vertex.
+    """A sink that keeps its rows at the coordinator; ``JobResult.tables`` has them under the vertex's name.
 
-    Feed it through a distributed edge. What it may keep is bounded by ``JobConfig.result_bytes_max``.
+    Feed it through a distributed edge. ``JobConfig.result_bytes_max`` bounds the rows that it may keep.
     """
     return ResultSink()

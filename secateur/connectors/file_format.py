@@ -20,7 +20,7 @@ _TEXT_BYTES: Final = 1 << 20
 
 
 class SourceFormat(StrEnum):
-    """What is in a file."""
+    """The format of a file's content."""
 
     PARQUET = "parquet"
     CSV = "csv"
@@ -46,10 +46,10 @@ _TEXT_SCHEMA: Final = pa.schema([("line", pa.string())])
 
 
 def file_format(name: str | None, pattern: str) -> SourceFormat:
-    """The format of a name, or without one that of the suffix of a pattern.
+    """Return the format with the given name or, without a name, that of the pattern's suffix.
 
     Raises:
-        DagError: There is no such format, or the suffix says none.
+        DagError: There is no such format, or the suffix does not determine one.
     """
     known = ", ".join(repr(str(form)) for form in SourceFormat)
     if name is None:
@@ -68,13 +68,13 @@ def file_format(name: str | None, pattern: str) -> SourceFormat:
 def read_file(
     path: str, form: SourceFormat, columns: Sequence[str] | None, schema: pa.Schema | None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a file in batches; at least one batch, so that the schema is known.
+    """Yield the rows of a file in batches; at least one batch, so that the schema is known.
 
     Args:
         path: Of one file on this machine.
-        form: What is in it.
-        columns: The columns to read, in order; None for all. Parquet and Arrow files are read for no other.
-        schema: What the file is read as; None: what it says itself.
+        form: Its format.
+        columns: The columns to read, in order; None for all. Only these are read from Parquet and Arrow files.
+        schema: The schema to read it with; None: its own.
 
     Raises:
         DagError: A column is not there; names the file.
@@ -97,7 +97,7 @@ def _table_rows(
         raise DagError(f"file {path} has no column {missing[0]!r}; it has {', '.join(file.schema.names)}")
     names = file.schema.names if columns is None else list(columns)
     rows = 0
-    # One batch ahead: what is read and not yet taken stays small, whatever the size of the file.
+    # One batch ahead: the rows that are read and not yet taken stay few for files of any size.
     for batch in file.scanner(
         columns=names, batch_size=BATCH_ROWS, batch_readahead=1, fragment_readahead=1
     ).to_batches():

@@ -1,5 +1,6 @@
-"""Files as the source of a DAG: Parquet, CSV, Arrow IPC or lines of text, found by a glob pattern and distributed over
-the members.
+"""Files as the source of a DAG: Parquet, CSV, Arrow IPC or lines of text.
+
+A glob pattern finds them, and they are distributed over the members.
 """
 
 from __future__ import annotations
@@ -31,18 +32,19 @@ def file_source(
     schema: pa.Schema | None = None,
     shared: bool = True,
 ) -> FileSource:
-    """A source of the rows of files, read in a thread, in batches, without ever holding a whole file.
+    """A source of the rows of files, read in a thread in batches; a whole file is never in memory.
 
-    **Paths are those of the machines of the members**, not of the client. It travels as code and so is accepted only by
-    a cluster that accepts code: reading files of the members' machines is no right of a client that may only send data.
+    **Paths are those of the machines of the members**, not of the client. The source is sent as code and therefore
+    accepted only by a cluster that allows code: a client that may only send data has no right to read files of the
+    members' machines.
 
     Args:
-        pattern: A path, or a glob pattern; ``**`` stands for any folders. Files whose name begins with ``.`` are left
+        pattern: A path, or a glob pattern; ``**`` matches any folders. Files whose name begins with ``.`` are left
             out.
         format: ``"parquet"``, ``"csv"``, ``"arrow"`` or ``"text"``; None: by the suffix of the pattern.
         columns: The columns to read, in order; None for all. Columns that are not wanted are not read from Parquet and
             Arrow files.
-        schema: What the files are read as; None: each as what it says itself, so CSV files whose types are inferred
+        schema: The schema to read the files with; None: each file's own, so CSV files whose types are inferred
             differently need it.
         shared: True: all members see the same files. The coordinator expands the pattern when the job starts and
             distributes the files over as many members as there are files; in a job that reads partitions of a table
@@ -50,7 +52,7 @@ def file_source(
             under that name, and reads all of them.
 
     Raises:
-        DagError: The format is unknown, or columns are picked from text. That no file matches is only known when the
+        DagError: The format is unknown, or columns are picked from text. A pattern without files fails only when the
             job starts.
     """
     form = file_format(format, str(pattern))
@@ -107,7 +109,7 @@ class _FileSupplier(ProcessorSupplier):
 
     Args:
         read: Reads one file.
-        files: What to read.
+        files: The files to read.
         pattern: Expanded on the member instead, if given.
     """
 

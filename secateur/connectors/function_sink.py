@@ -23,12 +23,12 @@ _log = logging.getLogger("secateur.job")
 def function_sink(function: Callable[[pa.RecordBatch], object], *, cooperative: bool = False) -> ProcessorSupplier:
     """A sink that calls a function with each batch, on the member where the batch is.
 
-    A batch is given to exactly one processor, and each processor calls from one thread at a time; several processors
-    call at once. When the job fails, what the function has done is done: a function that writes somewhere should be one
-    that may be repeated.
+    A batch is passed to exactly one processor, and each processor calls from one thread at a time; several processors
+    call concurrently. A failing job does not undo the function's effects: a function that writes somewhere should be
+    safe to repeat.
 
     Args:
-        function: Called with each batch that has rows; what it returns is ignored.
+        function: Called with each batch that has rows; its return value is ignored.
         cooperative: True for a function that returns within about a millisecond and waits for nothing: it then needs no
             thread.
 

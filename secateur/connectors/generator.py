@@ -1,4 +1,4 @@
-"""A generator function as the source of a DAG: a stream that each processor makes for itself, and that need not end."""
+"""A generator function as the source of a DAG: each processor makes its own stream, which need not end."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def generator_source(
     schema: pa.Schema | None = None,
     batch_rows: int = BATCH_ROWS_OF_PYTHON,
 ) -> GeneratorSource:
-    """A source whose processors each iterate over what a function returns for them.
+    """A source whose processors each call a function and iterate over its result.
 
     Each processor has a thread, so the function may compute or wait. It may go on for ever: when the job is cancelled,
-    the function is left after the batch that it is making (one that never makes another keeps its thread, but not the
+    the function is closed after the batch that it is making (one that never makes another keeps its thread, but not the
     job), and its ``finally`` runs.
 
     Args:
         function: Called once for each processor with its :class:`~secateur.dag.processor.ProcessorContext`;
-            ``context.global_index`` and ``context.total_parallelism`` say which share is its own. Returns an iterable,
+            ``context.global_index`` and ``context.total_parallelism`` identify its share. Returns an iterable,
             mostly by ``yield``, of dicts (one for each row), RecordBatches or Tables.
         everywhere: True: processors on every member, which makes every member take part, and is refused in a job that
             is restricted to some partitions. False: one processor in the whole job, on a member that takes part anyway.
         schema: Of the dicts; None: taken from the first ``batch_rows`` of them.
-        batch_rows: Dicts that are gathered into one batch. A slow stream wants 1: a row goes on as soon as it is there.
+        batch_rows: Dicts that are combined into one batch. Use 1 for a slow stream: each row is then sent at once.
 
     Raises:
         DagError: ``function`` cannot be called, or ``batch_rows`` is not positive.

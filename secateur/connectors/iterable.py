@@ -22,20 +22,22 @@ __all__ = ["IterableSource", "iterable_source"]
 def iterable_source(
     items: Iterable[Any], *, schema: pa.Schema | None = None, batch_rows: int = BATCH_ROWS_OF_PYTHON
 ) -> IterableSource:
-    """A source that iterates over Python objects: one processor in the whole job, on the coordinator when that takes
-    part, so that no member is added.
+    """A source that iterates over Python objects, with one processor in the whole job.
 
-    The iterable travels with the DAG by cloudpickle; it is iterated when the job runs, anew in each run, in a thread.
-    An object that reads what it iterates over (its ``__iter__`` opens a file or a connection of the member's machine)
-    so costs only its own size. Rows that are in Arrow already: see :func:`~secateur.connectors.batches.batch_source`.
+    It runs on the coordinator when that takes part, so that no member is added.
+
+    The iterable is sent with the DAG by cloudpickle; it is iterated when the job runs, anew in each run, in a thread.
+    An object that reads its items lazily (its ``__iter__`` opens a file or a connection on the member's machine)
+    therefore costs only its own size. For rows that are in Arrow already see
+    :func:`~secateur.connectors.batches.batch_source`.
 
     Args:
         items: Dicts, one for each row, or RecordBatches or Tables.
         schema: Of the dicts; None: taken from the first ``batch_rows`` of them.
-        batch_rows: Dicts that are gathered into one batch.
+        batch_rows: Dicts that are combined into one batch.
 
     Raises:
-        DagError: ``items`` is a generator, which cannot travel, is a string or mapping, or cannot be iterated.
+        DagError: ``items`` is a generator, which cannot be pickled, is a string or mapping, or cannot be iterated.
     """
     if isinstance(items, Generator):
         raise DagError(

@@ -1,4 +1,4 @@
-"""Parquet files as the sink of a DAG: one for each processor, there when the job has succeeded and not before."""
+"""Parquet files as the sink of a DAG: one for each processor, visible only once the job has succeeded."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ __all__ = ["ParquetSink", "parquet_sink"]
 
 
 def parquet_sink(folder: str | Path, *, compression: str = "zstd") -> ParquetSink:
-    """A sink that writes ``part-<processor>-<job>.parquet`` files into a folder of the members' machines, which is made
-    if need be.
+    """A sink that writes ``part-<processor>-<job>.parquet`` files into a folder of the members' machines.
 
-    A processor writes a hidden file; when all processors of its member have ended well, the files get their names, each
+    The folder is made if it does not exist.
+
+    A processor writes a hidden file; when all processors of its member have succeeded, the files get their names, each
     by one atomic rename. After a failure the hidden files are removed, and so are the files of members that had already
-    ended, as far as the coordinator sees their folder: always, on one machine or a shared file system; members with
-    folders of their own may leave whole files of a failed job, which bear its id. A member that is killed may leave
-    hidden files. Files of other jobs are never touched, so the same folder may be used again and again.
+    finished, as far as the coordinator sees their folder: always, on one machine or a shared file system; members with
+    folders of their own may leave complete files of a failed job, which bear its id. A member that is killed may leave
+    hidden files. Files of other jobs are never touched, so the same folder may be reused.
 
-    A processor that receives no batch writes no file. It travels as code, like
+    A processor that receives no batch writes no file. The sink is sent as code, like
     :func:`~secateur.connectors.files.file_source` and for the same reason.
 
     Args:

@@ -1,6 +1,4 @@
-"""A source that pulls its batches from an iterator, in a thread of its own: whatever the iterator waits for, the member
-does not.
-"""
+"""A source that pulls its batches from an iterator in a thread of its own, so that the member never waits for it."""
 
 from __future__ import annotations
 
@@ -17,10 +15,10 @@ OpenBatches = Callable[[ProcessorContext], Iterator[pa.RecordBatch]]
 
 
 class Pull(Processor):
-    """Offers one batch a call, so that a source that never ends can be stopped between any two.
+    """Offers one batch a call, so that an endless source can be stopped between any two.
 
     Args:
-        open_batches: Begins to read. A generator is closed when the job ends, however it ends, so its ``finally`` runs.
+        open_batches: Begins to read. A generator is closed whenever the job ends, so its ``finally`` always runs.
     """
 
     cooperative = False

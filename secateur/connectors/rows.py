@@ -1,4 +1,4 @@
-"""Rows that Python makes one by one, as batches."""
+"""Combines rows that Python makes one by one into batches."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from secateur.errors import DagError, DataError
 __all__ = ["BATCH_ROWS_OF_PYTHON", "checked_batch_rows", "rows_to_batches"]
 
 BATCH_ROWS_OF_PYTHON = 8_192
-"""Rows that are gathered into one batch unless the caller says otherwise: few enough for a start without delay, many
-enough to forget the cost of a batch.
-"""
+"""The default number of rows in a batch: few enough for a start without delay, many enough to make the cost of a
+batch negligible."""
 
 
 def rows_to_batches(items: Iterable[Any], schema: pa.Schema | None, batch_rows: int) -> Iterator[pa.RecordBatch]:

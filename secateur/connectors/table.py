@@ -36,14 +36,14 @@ def table_source(
 ) -> TableSource:
     """A source of the rows of a table.
 
-    It runs on the members that own what it reads, and brings no other member into the job.
+    It runs on the members that own the partitions that it reads, and adds no other member to the job.
 
     Args:
         name: The table.
         keys: Read only the rows with these values. Each key names the same columns: all partitioning columns of the
             table, and any others. A value may be a :class:`~secateur.dag.parameter.Param`, which is bound when the job
             starts.
-        where: Another way to say ``keys``: for each column a value, or a list, tuple, set or range of values; the keys
+        where: A shorter form of ``keys``: for each column a value, or a list, tuple, set or range of values; the keys
             are all combinations, at most 100,000. ``{"tenant": "acme", "day": [1, 2]}`` is
             ``tenant = 'acme' AND day IN (1, 2)``.
         partitions: Read only these partitions.
@@ -51,7 +51,7 @@ def table_source(
 
     Raises:
         DagError: Several of ``keys``, ``where`` and ``partitions`` are given, the keys name different columns, or there
-            are too many combinations. That the table and its columns exist is only known when the job starts.
+            are too many combinations. A missing table or column is reported only when the job starts.
     """
     if sum(given is not None for given in (keys, where, partitions)) > 1:
         raise DagError(f"table_source({name!r}): give keys, where or partitions, not several")

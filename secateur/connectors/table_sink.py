@@ -1,4 +1,4 @@
-"""A table as the sink of a DAG: rows go to the owners of their partitions and to the backups of those."""
+"""A table as the sink of a DAG: rows go to the primaries of their partitions and to the backups."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ the time for a million rows.
 
 
 def table_sink(name: str, *, mode: str = "upsert") -> TableSink:
-    """A sink that writes rows into a table: columns are matched by name and converted as in
-    :meth:`~secateur.client.loads.table_handle.TableHandle.load`.
+    """A sink that writes rows into a table.
 
-    Each processor gathers rows, and writes those of each partition to its primary, wherever that is, which hands them
-    to its backups; the job ends well only when all of them have all rows. Feed it through an edge
-    ``.partitioned(table=name).distributed()``, as a pipeline does: then rows travel once, to the member that owns them
-    if it takes part in the job, and the rows of one partition are written together.
+    Columns are matched by name and converted as in :meth:`~secateur.client.loads.table_handle.TableHandle.load`.
+
+    Each processor gathers rows, and writes those of each partition to its primary, on any member, which passes them to
+    its backups; the job succeeds only when all of them have all rows. Feed it through an edge
+    ``.partitioned(table=name).distributed()``, as a pipeline does: then rows are sent once, to the member that owns
+    them if it takes part in the job, and the rows of one partition are written together.
 
     **Atomicity**: the rows of one write to one partition become visible together, those of a job do not, and a job that
-    fails leaves what it had written. An upsert may simply be run again, and is, when a member is lost. An append that
-    is run again meets its own keys (``DuplicateKeyError``): give its job ``JobConfig(on_member_lost="fail")``. For all
-    rows or none: collect, then ``TableHandle.load``.
+    fails leaves the rows that it had written. An upsert is safe to run again, and is run again when a member is lost.
+    An append that is run again finds its own keys (``DuplicateKeyError``): give its job
+    ``JobConfig(on_member_lost="fail")``. For all rows or none: collect, then ``TableHandle.load``.
 
     Args:
         name: The table; it must exist when the job starts. Ranges that it makes on demand (``EVERY``) are made as rows
@@ -119,8 +120,9 @@ class TableSinkSupplier(ProcessorSupplier):
 
 
 class _Write(Processor):
-    """Waits for its writes in a thread of its own, not in one of the executor: a load that is being published may need
-    those before the writes can go on.
+    """Waits for its writes in a thread of its own, not in one of the executor.
+
+    A load that is being published may need the executor's threads before the writes can go on.
     """
 
     cooperative = False

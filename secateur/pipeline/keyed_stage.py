@@ -1,4 +1,4 @@
-"""A stage of a pipeline whose rows have a key: what can be done where equal keys meet."""
+"""A stage of a pipeline whose rows have a key, and the operations for which equal keys must meet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pipeline: where chains of stages begin, and what they become when each has reached its sink."""
+"""The pipeline: the start of chains of stages, and the DAG that they become when each has reached its sink."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["Pipeline"]
 class Pipeline:
     """A job written as a chain of calls: sources, stages, sinks.
 
-    Every call returns something new and changes nothing, so beginnings may be shared.
+    Every call returns a new object and changes nothing, so chains may share their beginnings.
 
     >>> from secateur.connectors import collect
     >>> from secateur.processors import count_rows
@@ -60,10 +60,10 @@ class Pipeline:
         partitions: Sequence[int] | None = None,
         columns: Sequence[str] | None = None,
     ) -> Stage:
-        """The rows of a table: all, those of some keys or values, or those of some partitions; see
-        :func:`~secateur.connectors.table.table_source`.
+        """Read the rows of a table: all, those of some keys or values, or those of some partitions.
 
-        With these, only the members that own what is read take part in the job, in all of its stages.
+        With these, only the members that own the partitions take part in the job, in all of its stages. See
+        :func:`~secateur.connectors.table.table_source`.
 
         Raises:
             DagError: Several of them are given, or the keys name different columns.
@@ -81,8 +81,9 @@ class Pipeline:
         schema: pa.Schema | None = None,
         shared: bool = True,
     ) -> Stage:
-        """The rows of Parquet, CSV, Arrow or text files of the members' machines; see
-        :func:`~secateur.connectors.files.file_source`.
+        """Read the rows of Parquet, CSV, Arrow or text files of the members' machines.
+
+        See :func:`~secateur.connectors.files.file_source`.
 
         Raises:
             DagError: The format is unknown, or columns are picked from text.
@@ -118,8 +119,9 @@ class Pipeline:
         schema: pa.Schema | None = None,
         batch_rows: int = BATCH_ROWS_OF_PYTHON,
     ) -> Stage:
-        """What a generator function makes in each processor, perhaps without end; see
-        :func:`~secateur.connectors.generator.generator_source`.
+        """Read the rows that a generator function makes in each processor, perhaps without end.
+
+        See :func:`~secateur.connectors.generator.generator_source`.
 
         Raises:
             DagError: ``function`` cannot be called, or ``batch_rows`` is not positive.
@@ -130,7 +132,7 @@ class Pipeline:
         )
 
     def read_from(self, source: Maker, *, name: str = "read", local_parallelism: int | None = None) -> Stage:
-        """The rows of a source of one's own: whatever :meth:`DAG.new_vertex` takes.
+        """Read the rows of a custom source: anything that :meth:`DAG.new_vertex` takes.
 
         Raises:
             DagError: It makes no processors.
@@ -138,9 +140,9 @@ class Pipeline:
         return Stage(self, made(name, None, lambda: source, (), local_parallelism))
 
     def together(self, *others: Pipeline) -> Pipeline:
-        """One job of several pipelines; what they share is there once.
+        """Combine several pipelines into one job; the steps that they share occur once.
 
-        So one stage may feed two sinks: ``s.write_to(a).together(s.write_to(b))``.
+        One stage can thus feed two sinks: ``s.write_to(a).together(s.write_to(b))``.
         """
         return replace(
             self, sinks=tuple(dict.fromkeys(sink for pipeline in (self, *others) for sink in pipeline.sinks))
@@ -161,9 +163,7 @@ class Pipeline:
         return dag_of(self.sinks)
 
     def freeze(self) -> FrozenDAG:
-        """As :meth:`to_dag`: what makes a pipeline something that :meth:`Connection.submit
-        <secateur.Connection.submit>` takes.
-        """
+        """Return :meth:`to_dag`, so that :meth:`Connection.submit <secateur.Connection.submit>` accepts a pipeline."""
         return self.to_dag()
 
     @overload
@@ -184,7 +184,7 @@ class Pipeline:
     def submit(
         self, connection: Connection, config: JobConfig | None = None, params: Params = (), *, light: bool = False
     ) -> Job | LightJob:
-        """Run it.
+        """Run the pipeline as a job.
 
         When a table is read by keys or partitions, and nothing else needs all members, a member that takes part anyway
         coordinates, and no other gets a message.
@@ -192,14 +192,14 @@ class Pipeline:
         Args:
             connection: To the cluster.
             config: The arguments of the job.
-            params: What the :class:`~secateur.dag.parameter.Param` of the keys stand for.
+            params: The values of the :class:`~secateur.dag.parameter.Param` in keys.
             light: Without a record, for jobs of milliseconds; see :meth:`Connection.submit`.
 
         Raises:
             DagError: As :meth:`to_dag`, or keys that lack a partitioning column.
             UnknownTableError: A table that is read by keys does not exist.
             ParameterError: A parameter is missing.
-            SerializationError: A function cannot travel; names its stage.
+            SerializationError: A function cannot be pickled; names its stage.
         """
         dag, arguments = self.to_dag(), config or JobConfig()
         return (
@@ -209,7 +209,7 @@ class Pipeline:
         )
 
     def with_sink(self, sink: PipelineStep) -> Pipeline:
-        """The pipeline with one more complete chain; what :meth:`Stage.write_to` calls."""
+        """Return the pipeline with one more complete chain; :meth:`Stage.write_to` calls it."""
         return replace(self, sinks=(*self.sinks, sink))
 
     def _stage(self, kind: str, make: Callable[[], Maker]) -> Stage:

@@ -1,4 +1,4 @@
-"""A stage of a pipeline: rows on their way, and what can be done with them."""
+"""A stage of a pipeline: a stream of rows, and the operations on it."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Stage:
         return self.apply(lambda: flat_map_dicts(function, schema), kind="flat map rows", name=name)
 
     def filter(self, mask: MaskFunction, *, cooperative: bool = False, name: str | None = None) -> Stage:
-        """Keep the rows for which a function of the batch says true; see :func:`secateur.processors.filter_rows`."""
+        """Keep the rows for which a function of the batch is true; see :func:`secateur.processors.filter_rows`."""
         return self.apply(lambda: filter_rows(mask, cooperative=cooperative), kind="filter", name=name)
 
     def filter_rows(self, predicate: Callable[[dict[str, Any]], bool], *, name: str | None = None) -> Stage:
@@ -136,11 +136,12 @@ class Stage:
         return KeyedStage.of(before, (*columns, *made_keys))
 
     def aggregate(self, *, name: str | None = None, **aggregates: AggregateExpression | AggregateOperation) -> Stage:
-        """One row over everything, in two stages; each argument is a result column:
-        ``aggregate(n=count_rows(), total=sum_of("x"))``.
+        """Aggregate all rows into one, with partial and final aggregation.
+
+        Each argument is a result column: ``aggregate(n=count_rows(), total=sum_of("x"))``.
 
         Raises:
-            DagError: Nothing to compute, or aggregates that ship mixed with operations of one's own.
+            DagError: There are no aggregates, or built-in aggregates are mixed with custom operations.
         """
         values: Any = aggregates
         return self.in_two(
@@ -180,8 +181,9 @@ class Stage:
         return self.apply(lambda: sort(*by), kind="sort", name=name, route=_to_one)
 
     def union(self, *others: Stage, schema: pa.Schema | None = None, name: str | None = None) -> Stage:
-        """The rows of this stage and of others with the same columns, as they come; see
-        :func:`secateur.processors.union`.
+        """Unite the rows of this stage and of others with the same columns, in any order.
+
+        See :func:`secateur.processors.union`.
 
         Raises:
             DagError: There is no other stage.
@@ -202,8 +204,9 @@ class Stage:
         partitioned: bool = False,
         name: str | None = None,
     ) -> Stage:
-        """Join these rows with those of a smaller stage, which is read first and kept in memory; see
-        :func:`secateur.processors.hash_join`.
+        """Join these rows with those of a smaller stage, which is read first and kept in memory.
+
+        See :func:`secateur.processors.hash_join`.
 
         Args:
             build: The smaller side.
@@ -212,9 +215,9 @@ class Stage:
             how: ``inner``, ``left``, ``right``, ``full``, ``semi`` or ``anti``.
             build_schema: The columns of ``build``; needed for ``left`` and ``full``.
             probe_schema: The columns of these rows; needed for ``right`` and ``full``.
-            build_suffix: What is put behind the name of a column of ``build`` that this side has too.
-            partitioned: False: these rows stay where they are and every participant gets all of ``build``. True: both
-                sides travel to where their keys meet, so each processor keeps its share of ``build`` only.
+            build_suffix: Appended to the name of a column of ``build`` that this side has too.
+            partitioned: False: these rows stay on their member and every participant gets all of ``build``. True: both
+                sides are repartitioned by the key, so each processor keeps only its part of ``build``.
             name: Of the vertex.
 
         Raises:
@@ -254,19 +257,19 @@ class Stage:
         route: Route = is_local,
         local_parallelism: int | None = None,
     ) -> Stage:
-        """Go on with processors of one's own.
+        """Continue with custom processors.
 
         Args:
-            make: Makes what :meth:`DAG.new_vertex` takes: a supplier, a meta-supplier, or (as a class does) a
+            make: Makes an argument of :meth:`DAG.new_vertex`: a supplier, a meta-supplier, or (as a class does) a
                 processor.
-            kind: Name of the vertex where ``name`` is None; gets a number where several agree.
+            kind: Name of the vertex where ``name`` is None; gets a number where several are equal.
             name: Of the vertex.
             route: How rows reach it, such as ``lambda edge: edge.partitioned("a").distributed()``; they stay on their
                 member otherwise.
             local_parallelism: Processors on each member.
 
         Raises:
-            DagError: It makes no processors, or what it refuses, with the stage named.
+            DagError: ``make`` makes no processors, or refuses its arguments; names the stage.
         """
         return replace(self, step=made(kind, name, make, [StepInput(self.step, route)], local_parallelism))
 
@@ -276,8 +279,8 @@ class Stage:
         Args:
             sink: Such as :func:`~secateur.connectors.collect.collect`,
                 :func:`~secateur.connectors.table_sink.table_sink`,
-                :func:`~secateur.connectors.parquet_sink.parquet_sink`, or whatever :meth:`DAG.new_vertex` takes.
-            name: Of the vertex; ``JobResult`` has what was collected under it.
+                :func:`~secateur.connectors.parquet_sink.parquet_sink`, or anything that :meth:`DAG.new_vertex` takes.
+            name: Of the vertex; ``JobResult`` has the collected rows under it.
             route: How rows reach it; None: to the coordinator for :func:`collect`, to the owners of its partitions for
                 a table, otherwise they stay on their member.
 
@@ -298,18 +301,18 @@ class Stage:
         return self.pipeline.with_sink(made(kind, name, lambda: sink, [StepInput(self.step, route or way)]))
 
     def submit(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse: rows that reach no sink are no job.
+        """Refuse: rows that reach no sink are not a job.
 
         Raises:
-            DagError: Always; says how to end the chain.
+            DagError: Always; explains how to end the chain.
         """
         self.freeze()
 
     def freeze(self) -> NoReturn:
-        """As :meth:`submit`; :meth:`Connection.submit <secateur.Connection.submit>` asks for it.
+        """As :meth:`submit`; :meth:`Connection.submit <secateur.Connection.submit>` calls it.
 
         Raises:
-            DagError: Always; says how to end the chain.
+            DagError: Always; explains how to end the chain.
         """
         raise DagError(
             f"the rows of the stage {self.step.name!r} go nowhere: end the chain with write_to(...), such as "

@@ -1,4 +1,4 @@
-"""What a pipeline is made of: steps, each of which becomes a vertex, and the edges into them."""
+"""The parts of a pipeline: steps, each of which becomes a vertex, and the edges into them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Maker", "PipelineStep", "Route", "StepInput", "dag_of", "is_local", 
 
 Maker = ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor]
 Route = Callable[[Edge], Edge]
-"""Says how rows travel over an edge that is local and unicast so far."""
+"""Configures an edge that is local and unicast so far."""
 
 
 def is_local(edge: Edge) -> Edge:
@@ -39,10 +39,10 @@ class StepInput:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PipelineStep:
-    """A vertex to be. Steps are never changed, so several branches may grow from one.
+    """A future vertex. Steps never change, so several branches may start from one.
 
     Attributes:
-        name: Of the vertex; one that was not chosen by the user gets a number where several agree.
+        name: Of the vertex; a name that the user did not choose gets a number where several are equal.
         is_named: Whether the user chose it.
         vertex: Makes the processors, under the name so far.
         inputs: The edges into it, by ordinal.
@@ -61,17 +61,17 @@ def made(
     inputs: Sequence[StepInput] = (),
     local_parallelism: int | None = None,
 ) -> PipelineStep:
-    """A new step.
+    """Make a step.
 
     Args:
-        kind: What it does; its name unless there is another.
+        kind: Its kind; also its name unless one is given.
         name: Chosen by the user, or None.
-        make: Makes what makes its processors.
+        make: Makes an argument of :meth:`DAG.new_vertex`.
         inputs: The edges into it.
         local_parallelism: Processors on each member, None for the default.
 
     Raises:
-        DagError: What ``make`` refused, with the stage named.
+        DagError: ``make`` refused its arguments; names the stage.
     """
     label = kind if name is None else name
     try:

@@ -1,6 +1,4 @@
-"""Frames between clients, members and the controller: values and tables as bytes, the listening side and the two
-calling sides.
-"""
+"""Frames between clients, members and the controller: values and tables as bytes, the server, and its callers."""
 
 from __future__ import annotations
 

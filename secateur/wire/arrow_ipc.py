@@ -1,9 +1,10 @@
-"""Tables as payloads: Arrow IPC streams.
+"""Tables as payloads: reads and writes Arrow IPC streams, and checks those that other processes sent.
 
-Kernels trust what an array says about itself: an offset or a dictionary index that points out of its buffer ends the
-process. So no bytes that another process sent become a table but by :func:`decode_table`, which checks all of them.
-Checking costs less than writing the same bytes did (5 ms for a million rows of 32 MB, of which only texts are looked at
-one by one), so members that have proved themselves are checked as well, and nobody has to decide whom to trust.
+Kernels trust an array's own description: an offset or a dictionary index that points out of its buffer crashes the
+process. Bytes from another process therefore become a table only through :func:`decode_table`, which checks all of
+them. Checking costs less than writing the same bytes did (5 ms for a million rows of 32 MB, of which only texts are
+checked one by one), so streams of authenticated members are checked as well, and no code has to decide which peer to
+trust.
 """
 
 from __future__ import annotations
@@ -48,14 +49,14 @@ def encode_table(table: pa.Table | pa.RecordBatch) -> memoryview:
 def decode_table(data: bytes | memoryview, *, ranges: bool = True) -> pa.Table:
     """Read one Arrow IPC stream without copying: the table keeps ``data`` alive, and takes no more memory than that.
 
-    Everything by which a kernel finds its way is checked: lengths, offsets, indices of dictionaries, run ends, counts
-    of NULLs, texts, at every depth. Compressed buffers are refused before they are unpacked: 45 KB of them can be a
-    gigabyte, and a sender on the same network gains nothing by them.
+    Everything that a kernel uses to find values is checked: lengths, offsets, indices of dictionaries, run ends, counts
+    of NULLs, texts, at every depth. Compressed buffers are refused before they are unpacked: 45 KB of them can become a
+    gigabyte, and a sender on the same network gains nothing from compression.
 
     Args:
-        data: What :func:`encode_table` wrote, or somebody else.
-        ranges: Whether values have to lie in the range of their type too, as rows that will be stored have to. Kernels
-            make a few that do not, and which are right: a HUGEINT of 39 digits, ``TIME '24:00:00'``.
+        data: The output of :func:`encode_table`, or bytes from an untrusted peer.
+        ranges: Whether values must also lie in the range of their type, as stored rows must. Kernels make a few correct
+            values that do not: a HUGEINT of 39 digits, ``TIME '24:00:00'``.
 
     Raises:
         ProtocolError: The bytes are not such a stream, or its arrays contradict themselves.
@@ -96,8 +97,8 @@ def decode_schema(data: bytes | memoryview) -> pa.Schema:
     """Read what ``Schema.serialize`` wrote.
 
     Raises:
-        ProtocolError: The bytes are no schema.
-        LimitExceededError: They are too many.
+        ProtocolError: The bytes are not a schema.
+        LimitExceededError: There are too many of them.
     """
     if len(data) > _METADATA_BYTES_MAX:
         raise _too_much_metadata(len(data))
@@ -108,9 +109,7 @@ def decode_schema(data: bytes | memoryview) -> pa.Schema:
 
 
 def _validate_structure(table: pa.Table) -> None:
-    """What full validation checks, but for the ranges of times and decimals: they are looked at as the bytes that they
-    are.
-    """
+    """Check everything that full validation checks, except the ranges of times and decimals, which count as bytes."""
     table.validate()
     for column in table.columns:
         bare = _without_range(column.type)
@@ -119,8 +118,9 @@ def _validate_structure(table: pa.Table) -> None:
 
 
 def _without_range(kind: pa.DataType) -> pa.DataType | None:
-    """A type of the same width that takes every value; None for types of which full validation looks at no range, or
-    which are nested.
+    """Return a type of the same width that accepts every value.
+
+    None for nested types, and for types whose ranges full validation does not check.
     """
     if pa.types.is_decimal(kind):
         return pa.binary(kind.bit_width // 8)
@@ -132,14 +132,13 @@ def _without_range(kind: pa.DataType) -> pa.DataType | None:
 def _check_messages(stream: memoryview) -> None:
     """Walk over the messages of a stream, without unpacking any.
 
-    Metadata are FlatBuffers that nobody has verified yet: what is read here may be nonsense, which Arrow refuses
-    afterwards.
+    Metadata are unverified FlatBuffers: the values read here may be invalid, which Arrow reports afterwards.
 
     Source: Arrow columnar format, "Encapsulated message format"; FlatBuffers internals.
 
     Raises:
         LimitExceededError: A message is compressed, or its metadata are too large.
-        ValueError: A message says a length that cannot be.
+        ValueError: A message has an impossible length.
         struct.error, IndexError: The stream ends inside of a message, or metadata point out of it.
     """
     position = 0
@@ -176,7 +175,7 @@ def _check_messages(stream: memoryview) -> None:
 
 
 def _field(metadata: memoryview, table: int, slot: int) -> int:
-    """Where a field of a FlatBuffers table lies; 0 when the table does not have it."""
+    """Return the position of a field of a FlatBuffers table; 0 when the table does not have it."""
     vtable = table - _I32.unpack_from(metadata, table)[0]
     place = 4 + 2 * slot
     if vtable < 0 or place >= _U16.unpack_from(metadata, vtable)[0]:
@@ -186,7 +185,7 @@ def _field(metadata: memoryview, table: int, slot: int) -> int:
 
 
 def _table(metadata: memoryview, table: int, slot: int) -> int:
-    """Where the table lies that a field refers to; 0 when there is none."""
+    """Return the position of the table that a field refers to; 0 when there is none."""
     field = _field(metadata, table, slot)
     return field + _U32.unpack_from(metadata, field)[0] if field else 0
 

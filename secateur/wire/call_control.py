@@ -1,4 +1,4 @@
-"""Ending calls over channels from outside: at a deadline, or when another thread asks."""
+"""Ends calls over channels from outside: at a deadline, or when another thread cancels them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class _Abortable(Protocol):
 
 
 class CallControl:
-    """What belongs together and ends together: the calls of one statement, one after the other or several at once.
+    """The calls of one statement, one after the other or several at once, which are ended together.
 
-    A call that is ended hangs up its channel, and so the server gives up what it still does for it.
+    Ending a call closes its channel, so the server stops working on it.
 
     Args:
         deadline_s: On the clock of :func:`time.monotonic`; None for none.

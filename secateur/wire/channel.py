@@ -1,4 +1,4 @@
-"""A blocking connection, for clients."""
+"""A blocking connection to a server, for clients."""
 
 from __future__ import annotations
 
@@ -31,30 +31,31 @@ _READ_BYTES: Final = 64 << 10
 _SEND_BYTES: Final = 1 << 20
 """A piece of a large payload: the silence of a peer that does not read is measured for each."""
 SILENCE_S: Final = 5.0
-"""How long a peer may say nothing while it owes an answer.
+"""Seconds that a peer may be silent while it owes an answer.
 
-A server that works says so every second; see :data:`~secateur.wire.frames.FrameKind.ALIVE`.
+A working server sends a sign of life every second; see :data:`~secateur.wire.frames.FrameKind.ALIVE`.
 """
 
 
 class Channel:
-    """One TCP connection to a :class:`~secateur.wire.server.FrameServer`, opened at the first request and again after
-    it broke.
+    """One TCP connection to a :class:`~secateur.wire.server.FrameServer`.
 
-    Thread-safe: one request at a time, others wait; while a stream is being read, others are refused.
-    After an error that the server sent, the channel is usable; after a timeout or a broken connection it is
-    disconnected, and the next request connects anew. It never repeats a request by itself.
+    It is opened at the first request, and again after it broke.
+
+    Thread-safe: one request at a time, others wait; while a stream is being read, others are refused. After an error
+    that the server sent, the channel is usable; after a timeout or a broken connection it is disconnected, and the next
+    request connects anew. It never repeats a request.
 
     Args:
         host: Host name or address.
         port: Port.
         token: The secret of the cluster, if it has one.
         client: A name for the server's logs.
-        timeout_s: Seconds to wait for more of an answer unless the request says otherwise; None waits as long as the
+        timeout_s: Seconds to wait for more of an answer unless the request has its own; None waits as long as the
             peer shows signs of life.
-        silence_s: Seconds after which a peer that shows none is taken for lost, also while the connection is made.
-        limits: Bounds on frames, both ways; the server's, when tighter, are held too.
-        identity: What to prove to be; None for a client.
+        silence_s: Seconds after which a silent peer counts as lost, also while the connection is made.
+        limits: Bounds on frames, both ways; the server's bounds also apply if they are tighter.
+        identity: The identity to prove; None for a client.
     """
 
     _socket: socket.socket | None = None  # on the class, for a channel whose __init__ was called wrongly
@@ -95,9 +96,9 @@ class Channel:
         """Connect now unless connected; returns the server's answer to hello.
 
         Raises:
-            UnreachableError: Nobody answers there.
+            UnreachableError: The server cannot be reached.
             AuthenticationError: The token is missing or wrong.
-            ProtocolError: Something answers that is not a server of ours.
+            ProtocolError: The process that answers is not a secateur server.
         """
         with self._lock:
             self._ready()
@@ -112,7 +113,7 @@ class Channel:
         timeout_s: float | None = None,
         control: CallControl | None = None,
     ) -> Answer:
-        """Ask and wait for the whole answer.
+        """Send a request and wait for the whole answer.
 
         Args:
             op: The operation.
@@ -120,16 +121,16 @@ class Channel:
             payload: Bytes to go with it.
             timeout_s: Seconds to wait, once for the connection if it has to be made, and once for the answer; None
                 takes the channel's.
-            control: By which the call may be ended.
+            control: Can end the call.
 
         Raises:
-            Error: Whatever the server answered, or why ``control`` ended the call.
-            UnreachableError: Nobody answers there; nothing was sent.
+            Error: The error that the server sent, or the reason why ``control`` ended the call.
+            UnreachableError: The server cannot be reached; nothing was sent.
             MemberLostError: The connection broke, or the peer was silent; whether the request was carried out is
                 unknown.
             DeadlineError: No answer in time; whether the request was carried out is unknown.
             LimitExceededError: The request is larger than the limits allow; nothing was sent.
-            SerializationError: An argument does not travel; nothing was sent.
+            SerializationError: An argument cannot be serialized; nothing was sent.
         """
         with self._lock:
             if control is None:
@@ -168,8 +169,9 @@ class Channel:
             self._streaming = False
 
     def abort(self) -> None:
-        """Hang up, from another thread than the one whose request waits: that fails, and the next request connects
-        anew.
+        """Close the connection from another thread than the one whose request waits.
+
+        That request fails, and the next one connects anew.
         """
         connected = self._socket
         if connected is not None:
@@ -326,7 +328,7 @@ class Channel:
         if len(buffer) <= _SEND_BYTES:
             self._connected.sendall(buffer)
             return
-        # The time-out of sendall() is one for all of it.
+        # sendall() applies one time-out to the whole call.
         whole = memoryview(buffer).cast("B")
         for start in range(0, len(whole), _SEND_BYTES):
             self._connected.sendall(whole[start : start + _SEND_BYTES])

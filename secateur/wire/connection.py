@@ -1,8 +1,8 @@
 """One accepted connection of a :class:`~secateur.wire.server.FrameServer`.
 
-**Invariant**: what waits is bounded. A peer that does not read is not read from: once ``write_buffer_bytes_max`` unsent
-bytes have piled up, its further requests stay in the socket (and at most one read's worth of them here) until it has
-caught up.
+**Invariant**: memory for unsent data is bounded. The server does not read from a peer that does not read: once
+``write_buffer_bytes_max`` unsent bytes have piled up, its further requests stay in the socket (and at most one read's
+worth of them here) until it has caught up.
 """
 
 from __future__ import annotations
@@ -35,23 +35,24 @@ _ids = itertools.count(1)
 
 
 class Handler(Protocol):
-    """What serves the requests of a server. Called on the server's event loop only; must not block it."""
+    """Serves the requests of a server. Called on the server's event loop only; must not block it."""
 
     def handle(self, request: Request) -> Reply | Awaitable[Reply] | AsyncIterator[Reply]:
         """Answer a request.
 
         A Reply returned at once is sent before anything else happens: the fast path. An awaitable is awaited in a task
-        of its own, also when the peer has gone meanwhile. The replies of an async iterator are sent as they come, each
-        when the peer has room for it; the iterator is closed early if the peer goes, and cancelled where it waits.
+        of its own, which continues even if the peer has disconnected. The replies of an async iterator are sent as they
+        come, each when the peer has room for it; the iterator is closed early if the peer disconnects, and cancelled
+        where it waits.
 
-        The op ``"hello"`` arrives here too, once the token is proven; its reply is the answer to the peer's hello.
+        The op ``"hello"`` arrives here too, once the token is verified; its reply is the answer to the peer's hello.
 
         Raises:
             Error: Sent to the peer, which raises it. Any other exception becomes an InternalError there.
         """
 
     def notify(self, request: Request) -> None:
-        """Take a one-way message, in the order sent. Nobody learns of an exception but the log."""
+        """Take a one-way message; messages arrive in the order sent. Exceptions are only logged."""
 
 
 class ServerConnection(FrameReceiver):
@@ -103,8 +104,8 @@ class ServerConnection(FrameReceiver):
         self._outbox = SendBuffer(self._transport, self._limits.write_buffer_bytes_max)
         connected = transport.get_extra_info("socket")
         if connected is not None and hasattr(socket, "TCP_USER_TIMEOUT"):
-            # A peer whose machine is gone says nothing, not even goodbye: what is sent to it, a sign of life at least,
-            # then fails in time.
+            # A peer whose machine failed does not close the connection: the data sent to it, at least signs of life,
+            # then time out.
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNACKNOWLEDGED_MS)
         self._connections.add(self)
         self._unproven[self] = None
@@ -367,10 +368,10 @@ class ServerConnection(FrameReceiver):
             self._outbox.write(buffers)
 
     def _refuse(self, error: Error, request_id: int = _NO_REQUEST) -> None:
-        """Say why and hang up.
+        """Send an error and close the connection.
 
-        What the peer still sends is read and dropped for a moment: closing on unread bytes would reset the connection
-        and lose the reason.
+        Data that the peer still sends is read and dropped for a moment: closing on unread bytes would reset the
+        connection and lose the error.
         """
         if self._refused:
             return

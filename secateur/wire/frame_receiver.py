@@ -1,5 +1,6 @@
-"""Frames out of a socket: small ones are cut out of what a read brought, a large payload is read straight into the
-memory where it stays.
+"""Receives frames from a socket.
+
+Small frames are cut out of what a read returned; a large payload is read straight into its final memory.
 """
 
 from __future__ import annotations
@@ -18,15 +19,14 @@ _FIRST_READ_BYTES: Final = 2 << 10
 
 
 class FrameReceiver(asyncio.BufferedProtocol):
-    """The receiving half of a connection; what happens to frames is up to the subclass.
+    """The receiving half of a connection; the subclass handles the frames.
 
-    The event loop asks where to put the next bytes instead of handing them over: of a payload of megabytes nothing is
-    copied, which halves the time it takes. Once a frame was the last one wanted, or was none, what still arrives is
-    dropped.
+    The event loop asks for a buffer for the next bytes instead of passing bytes: a payload of megabytes is never
+    copied, which halves the time it takes. After the last wanted frame, or an invalid one, further bytes are dropped.
 
     Args:
         limits: The bounds of the first frames.
-        is_stranger: Whether nobody knows yet who is at the other end: it is then read in small pieces, until
+        is_stranger: Whether the peer has not proved its identity yet: it is then read in small pieces, until
             :meth:`read_more`.
     """
 
@@ -48,7 +48,7 @@ class FrameReceiver(asyncio.BufferedProtocol):
         raise NotImplementedError(f"{type(self).__name__} has no frame_arrived()")
 
     def frames_failed(self, error: Error) -> None:
-        """What arrives is not frames, or a frame could not be taken."""
+        """Called when the bytes are not valid frames, or a frame could not be accepted."""
         raise NotImplementedError(f"{type(self).__name__} has no frames_failed()")
 
     def get_buffer(self, sizehint: int) -> memoryview:

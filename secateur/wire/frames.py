@@ -1,11 +1,11 @@
-"""Frames: what travels on a connection, as bytes and back.
+"""Frames, the messages of a connection: encoding and decoding.
 
 A frame is a head of 16 bytes, a header (one msgpack map) and a payload (raw bytes, usually an Arrow IPC stream)::
 
     0     2        3     4               8                16
     | SC  | version| kind| header length | payload length | header ... | payload ... |
 
-Lengths are little endian. The head is checked before anything is allocated for what it announces.
+Lengths are little endian. The head is checked before memory is allocated for the lengths in it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _JOIN_BYTES_MAX: Final = 64 << 10  # up to here copying the payload behind the h
 
 
 class FrameKind(IntEnum):
-    """What a frame is. The numbers are part of the protocol: never renumber."""
+    """The kind of a frame. The numbers are part of the protocol: never renumber."""
 
     REQUEST = 1
     RESPONSE = 2
@@ -44,14 +44,14 @@ class FrameKind(IntEnum):
     NOTIFY = 4
     """A request without an answer."""
     PART = 5
-    """A piece of an answer, of which more follows; the last one is a RESPONSE."""
+    """A part of an answer that more parts follow; the last one is a RESPONSE."""
     ALIVE = 6
-    """The server still works on what this connection has asked for.
+    """The server is still working on the requests of this connection.
 
     Sent every second, so that silence means that it does not work any more.
     """
     CANCEL = 7
-    """Nobody waits for the answer to request ``id`` any more: the server may give it up."""
+    """The answer to request ``id`` is no longer needed: the server may stop working on it."""
 
 
 _KINDS: Final = {int(kind): kind for kind in FrameKind}
@@ -61,8 +61,8 @@ class Frame(NamedTuple):
     """A frame that has arrived.
 
     Attributes:
-        kind: What it is.
-        header: Its msgpack map, fresh: the receiver may take it apart.
+        kind: Its kind.
+        header: Its msgpack map, a fresh object that the receiver may modify.
         payload: Its bytes; empty when there are none. Read-only by convention; owned by this frame, so tables decoded
             from it may keep it.
     """
@@ -95,7 +95,7 @@ def encode_frame(
 
 
 class FrameDecoder:
-    """Cuts a stream of bytes into frames, however they are chopped up.
+    """Cuts a stream of bytes into frames, in whatever pieces the bytes arrive.
 
     A payload that has not arrived in one piece is collected in a buffer of its own, so a large one is copied once.
 
@@ -181,8 +181,9 @@ class FrameDecoder:
             _check_prefix(self._partial)
 
     def target(self) -> memoryview | None:
-        """Where the rest of a payload belongs while one is being collected: a socket may read straight into it and call
-        :meth:`filled`.
+        """Return the memory for the rest of a payload while one is being collected, else None.
+
+        A socket may read straight into it and then call :meth:`filled`.
         """
         return None if self._payload is None else self._payload[self._filled :]
 
@@ -191,8 +192,8 @@ class FrameDecoder:
         return self._advance(count)
 
     def _begin(self, kind: FrameKind, header: dict[str, Any], payload_bytes: int, arrived: bytes) -> None:
-        # Arrow's allocator: aligned for its kernels, and pages are not touched before bytes arrive, so a peer cannot
-        # cost us memory by announcing a lot
+        # Arrow's allocator aligns for its kernels and touches no pages before bytes arrive, so a peer cannot
+        # cost us memory by announcing a large payload
         payload = memoryview(pa.allocate_buffer(payload_bytes)).cast("B")
         payload[: len(arrived)] = arrived
         self._kind, self._header, self._payload, self._filled = kind, header, payload, len(arrived)

@@ -1,7 +1,8 @@
-"""The hello: the first request on every connection, which proves the token before anything else is read.
+"""The hello: the first request on every connection, which proves the token before any other request is read.
 
-The token is the users' secret. Beside it each cluster has a secret of its own, made at its start and never given to a
-client: by it members and the controller recognise each other, and refuse to clients what only they may ask.
+The token is the users' secret. Each cluster also has a secret of its own, made at its start and never given to a
+client: members and the controller recognise each other by it, and refuse requests of clients that are reserved to the
+cluster.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ HELLO: Final = "hello"
 
 @dataclass(frozen=True, slots=True)
 class ClusterIdentity:
-    """What a process of the cluster says and proves in its hello.
+    """The identity that a process of the cluster claims and proves in its hello.
 
     Attributes:
-        role: What it is.
+        role: Its role.
         secret: The secret of the cluster, which no client knows.
     """
 
@@ -35,12 +36,12 @@ class ClusterIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """What a connecting side says about itself.
+    """The first message of a connecting side.
 
     Attributes:
         token: The secret of the cluster; None when it has none.
         client: A name for logs and lists.
-        identity: What a process of the cluster proves to be; None for a client.
+        identity: The identity that a process of the cluster proves; None for a client.
     """
 
     token: str | None = field(repr=False)
@@ -61,17 +62,17 @@ class Hello:
 
     @classmethod
     def check(cls, op: str, args: dict[str, Any], token: str | None, secret: str | None = None) -> Hello:
-        """Judge the first request of a connection.
+        """Validate the first request of a connection.
 
         Args:
             op: Its operation.
             args: Its arguments.
-            token: What a client has to know; None for nothing.
-            secret: What a process of the cluster has to know; None where there are no such processes.
+            token: The token that a client must have; None for none.
+            secret: The secret that a process of the cluster must have; None where there are no such processes.
 
         Raises:
-            AuthenticationError: It is no hello, its token is not ``token``, or it claims to be part of the cluster
-                without knowing ``secret``.
+            AuthenticationError: It is not a hello, its token is not ``token``, or it claims to be part of the cluster
+                without the ``secret``.
             ProtocolError: Its protocol version is not ours.
         """
         if op != HELLO:
@@ -106,7 +107,7 @@ def _identity(args: dict[str, Any], secret: str | None) -> ClusterIdentity | Non
 
 
 def peer_limits(hello_reply: dict[str, Any], own: Limits) -> Limits:
-    """The bounds to hold when sending: ours, tightened by what the server said in its answer to hello."""
+    """Return the bounds for sending: our own, tightened by those in the server's answer to hello."""
     theirs = hello_reply.get("limits") or {}
     return Limits(
         frame_bytes_max=min(own.frame_bytes_max, theirs.get("frame_bytes_max", own.frame_bytes_max)),

@@ -1,4 +1,4 @@
-"""The bounds that a connection holds, on both of its ends."""
+"""The limits of a connection, which both of its ends enforce."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ class Limits:
 
     Attributes:
         frame_bytes_max: Largest payload of one frame.
-        header_bytes_max: Largest header of one frame; SQL text and parameters travel in headers.
-        connections_max: Connections that one server keeps open, of those that have said hello.
-        unproven_max: Connections that one server keeps open which have not; of more the oldest is dropped.
-        held_bytes_max: Bytes of payloads that one server holds while they arrive and while their requests are worked
-            on, of all connections together. Above it, connections in the middle of a frame are not read from until
-            there is room; what is stored or queued counts there, not here.
+        header_bytes_max: Largest header of one frame; SQL text and parameters are sent in headers.
+        connections_max: Connections after a valid hello that one server keeps open.
+        unproven_max: Connections before it that one server keeps open; beyond that the oldest is dropped.
+        held_bytes_max: Bytes of payloads that one server holds, over all connections, while they arrive and while their
+            requests are processed. Above it, connections in the middle of a frame are not read from until there is
+            room; data that is stored or queued is counted there, not here.
         stalled_s: Seconds without a byte after which a connection in the middle of a frame is dropped, when others wait
             for room.
         requests_in_flight_max: Requests of one connection that may be waiting for their answers.
         write_buffer_bytes_max: Unsent bytes of one connection above which its requests wait until the peer has read.
-        hello_timeout_s: Seconds that a new connection may take to say hello.
+        hello_timeout_s: Seconds that a new connection has for its hello.
     """
 
     frame_bytes_max: int = 1 << 30
@@ -38,4 +38,4 @@ class Limits:
 
 
 HANDSHAKE_LIMITS = Limits(frame_bytes_max=0, header_bytes_max=64 << 10)
-"""What a server accepts before a good hello: nobody unknown may make it allocate more than this."""
+"""The limits before a valid hello: an unauthenticated peer cannot make the server allocate more than this."""

@@ -1,4 +1,4 @@
-"""What a handler receives and gives back, free of how it travelled."""
+"""The requests and replies of a handler, independent of their transport."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EMPTY = memoryview(b"")
 
 
 class Role(StrEnum):
-    """What the other end of a connection is to the cluster.
+    """The role of the other end of a connection in the cluster.
 
     Everything but a client has proved that it is part of it.
     """
@@ -27,14 +27,14 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PeerInfo:
-    """Who is at the other end of a connection that a server accepted.
+    """The other end of a connection that a server accepted.
 
     Attributes:
-        connection_id: Unique in this server for ever.
+        connection_id: Never reused by this server.
         address: ``host:port`` of the peer's end.
-        client: What it called itself in its hello; for people.
+        client: Its name in its hello; for people.
         authenticated: Whether the server has a token and the peer proved it.
-        role: What it has proved to be.
+        role: The role that it proved.
     """
 
     connection_id: int
@@ -51,7 +51,7 @@ class Request(NamedTuple):
         op: The operation.
         args: Its arguments, by name, straight from the header; unchecked.
         payload: Bytes that came with it; empty when there are none.
-        peer: Who asks.
+        peer: The sender.
     """
 
     op: str
@@ -62,7 +62,7 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a handler answers: header values and bytes. An iterator of them is sent piece by piece."""
+    """A handler's answer: header values and bytes. An iterator of replies is sent part by part."""
 
     header: dict[str, Any] = field(default_factory=dict)
     payload: Payload = b""

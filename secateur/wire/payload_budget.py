@@ -1,11 +1,11 @@
-"""How much payload a server holds at one moment, over all its connections.
+"""The payload budget: how much payload a server holds at one moment, over all its connections.
 
-Bytes count from the moment that they arrive until the request that they belong to has been worked on. What a peer only
-announces costs nothing, so it does not count. When there is too much, connections in the middle of a frame are not read
-from until something has been worked on.
+Bytes count from their arrival until their request has been processed. Announced bytes that have not arrived cost
+nothing, so they do not count. Above the budget, connections in the middle of a frame are not read from until a request
+has been processed.
 
 **Invariant**: of the connections in the middle of a frame, the one whose frame began first is always read from, so that
-frames which wait for each other cannot wait for ever; it alone may pass the bound. If it falls silent while others
+frames that wait for each other cannot wait for ever; it alone may exceed the budget. If it falls silent while others
 wait, it is dropped.
 """
 
@@ -58,7 +58,7 @@ class PayloadBudget:
             self._look_later()
 
     def completed(self, receiver: PausableConnection, size: int) -> None:
-        """A frame is whole; ``size`` bytes of it have not been told of."""
+        """Record that a frame is complete, with ``size`` bytes that were not counted yet."""
         self.held += size
         if self._arriving.pop(receiver, None) is not None:
             self._let_go_on()

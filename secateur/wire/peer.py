@@ -29,22 +29,23 @@ _PARTS_WAITING_MAX: Final = 16
 
 
 class Peer:
-    """A connection to a :class:`~secateur.wire.server.FrameServer`, opened at the first request and again after it
-    broke.
+    """A connection to a :class:`~secateur.wire.server.FrameServer`.
+
+    It is opened at the first request, and again after it broke.
 
     To be used on one event loop. Requests are answered in any order; notifications arrive in the order sent. It never
-    repeats a request by itself.
+    repeats a request.
 
     Args:
         host: Host name or address.
         port: Port.
         token: The secret of the cluster, if it has one.
         client: A name for the server's logs, such as a member id.
-        timeout_s: Seconds without a sign of life after which the peer is taken for silent, while it owes an answer and
+        timeout_s: Seconds without a sign of life after which the peer counts as silent, while it owes an answer and
             while the connection is made; None waits for ever. A request with a time-out of its own waits for that long
-            at most, whatever signs there are.
+            at most, whether there are signs or not.
         limits: Bounds on frames, both ways.
-        identity: What to prove to be; None for a client.
+        identity: The identity to prove; None for a client.
     """
 
     def __init__(
@@ -75,25 +76,26 @@ class Peer:
         """Connect now unless connected; returns the server's answer to hello.
 
         Raises:
-            UnreachableError: Nobody answers there.
+            UnreachableError: The server cannot be reached.
             AuthenticationError: The token is missing or wrong.
-            ProtocolError: Something answers that is not a server of ours.
+            ProtocolError: The process that answers is not a secateur server.
         """
         return (await self._connected()).hello
 
     async def request(
         self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"", *, timeout_s: float | None = None
     ) -> Answer:
-        """Ask and wait for the whole answer.
+        """Send a request and wait for the whole answer.
 
         Raises:
-            Error: Whatever the server answered.
-            UnreachableError: Nobody answers there; nothing was sent.
+            Error: The error that the server sent.
+            UnreachableError: The server cannot be reached; nothing was sent.
             MemberLostError: The connection broke; whether the request was carried out is unknown.
-            DeadlineError: No answer in time; whether the request was carried out is unknown. The peer is told that
-                nobody waits any more.
+            DeadlineError: No answer in time; whether the request was carried out is unknown. The request is cancelled
+                at
+                the peer.
             LimitExceededError: The request is larger than the limits allow; nothing was sent.
-            SerializationError: An argument does not travel; nothing was sent.
+            SerializationError: An argument cannot be serialized; nothing was sent.
         """
         link = await self._connected()
         request_id = link.ask(op, args, payload)
@@ -138,7 +140,7 @@ class Peer:
         """Send a one-way message; waits only while the peer does not read.
 
         Raises:
-            UnreachableError: Nobody answers there; nothing was sent.
+            UnreachableError: The server cannot be reached; nothing was sent.
             MemberLostError: The connection broke while waiting.
         """
         link = await self._connected()
@@ -234,7 +236,7 @@ class _Link(FrameReceiver):
         self.failure: Error | None = None
         self.hello = Answer({})
         self.heard_s = 0.0
-        """When the peer last said that it works on what it was asked for, on the clock of the loop."""
+        """The time of the peer's last sign of life, on the clock of the loop."""
         self._address = address
         self._limits = limits
         self._send_limits = limits
@@ -305,7 +307,7 @@ class _Link(FrameReceiver):
         self._make_room(request_id)
 
     def give_up(self, request_id: int) -> None:
-        """Tell the peer that nobody waits for an answer any more."""
+        """Cancel a request whose answer is no longer needed."""
         if self.failure is None:
             self.send(FrameKind.CANCEL, {"id": request_id}, b"")
 

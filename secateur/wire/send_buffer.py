@@ -1,4 +1,4 @@
-"""What one connection has still to send."""
+"""The unsent data of one connection."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ _PIECE_BYTES: Final = 1 << 20
 class SendBuffer:
     """Feeds a transport in pieces, in order, as fast as the peer reads.
 
-    A transport copies what it cannot send at once (always on Python 3.11), so handing it a large payload whole would
-    hold the payload twice. Here at most ``buffer_bytes_max`` plus one piece are copied; the rest waits uncopied.
+    A transport copies the bytes that it cannot send at once (always on Python 3.11), so passing it a large payload
+    whole would hold the payload twice. Here at most ``buffer_bytes_max`` plus one piece are copied; the rest waits
+    uncopied.
 
     Attributes:
-        clear: Set while everything has been handed to the transport and the transport accepts more. Whoever can wait
-            should, before writing.
+        clear: Set while everything has been passed to the transport and the transport accepts more. Callers that can
+            wait for it should do so before they write.
     """
 
     __slots__ = ("_paused", "_transport", "_waiting", "clear")
@@ -52,7 +53,7 @@ class SendBuffer:
         self._flush()
 
     def abandon(self) -> None:
-        """The peer has gone: drop what waits, and let those who wait find out."""
+        """The peer has disconnected: drop the unsent data and fail the writers that wait."""
         self._waiting.clear()
         self._paused = False
         self.clear.set()

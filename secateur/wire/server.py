@@ -1,4 +1,4 @@
-"""The listening side: a socket whose connections all speak to one handler."""
+"""The server: a listening socket whose connections share one handler."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class FrameServer:
 
     Args:
         handler: Answers the requests of all connections.
-        host: Address to listen on; loopback unless told otherwise.
+        host: Address to listen on; loopback by default.
         port: Port to listen on; 0 takes any free one, see :attr:`port`.
         token: The secret that every connection has to prove in its hello; None asks for none.
-        secret: What a peer has to prove to be taken for a process of the cluster; None takes all for clients.
+        secret: The secret that a peer has to prove to count as a process of the cluster; None treats all as clients.
         limits: Bounds of every connection.
-        on_gone: Told of every peer that had said hello and is gone.
-        abandonable_ops: The operations that are cancelled where they wait when nobody waits for their answer any more:
-            those that change nothing, or only what is dropped again.
-        alive_s: Seconds between two signs of life to those that wait for an answer.
+        on_gone: Called for every peer that disconnects after its hello.
+        abandonable_ops: The operations that are cancelled where they wait when their answer is no longer needed: those
+            that change nothing, or only something that is dropped anyway.
+        alive_s: Seconds between two signs of life to peers that wait for an answer.
     """
 
     def __init__(
@@ -88,9 +88,9 @@ class FrameServer:
         self._tick()
 
     async def stop(self) -> None:
-        """Stop listening, cancel what runs, and drop every connection.
+        """Stop listening, cancel running requests, and drop every connection.
 
-        Nothing is left on the loop afterwards. May be called twice.
+        Nothing of it remains on the loop afterwards. May be called twice.
         """
         server, self._server = self._server, None
         if server is None:
@@ -108,9 +108,9 @@ class FrameServer:
         await server.wait_closed()
 
     def _tick(self) -> None:
-        """Tell all that wait that this process is at work.
+        """Send a sign of life to all peers that wait.
 
-        For all connections at once, so that requests that are answered quickly cost nothing.
+        One timer serves all connections, so requests that are answered quickly cost nothing.
         """
         self._ticking = asyncio.get_running_loop().call_later(self._alive_s, self._tick)
         for connection in self._connections:

@@ -1,9 +1,9 @@
-"""Results of a few rows as plain values, which travel in the header of an answer.
+"""Results of a few rows as plain values, which are sent in the header of an answer.
 
-An Arrow stream costs some ten microseconds to write, as many to read, and more to become Python values, whatever it
-holds. The answer of a key lookup or of one customer's aggregate is a handful of values that its receiver wants as
-Python values: as msgpack they cost one microsecond. Arrow stays the form of everything else, and a short table becomes
-an Arrow table when it is asked for one.
+An Arrow stream costs some ten microseconds to write, as many to read, and more to become Python values, however small
+it is. The answer of a key lookup or of one customer's aggregate is a handful of values that its receiver wants as
+Python values: as msgpack they cost one microsecond. All other results stay in Arrow, and a short table is converted to
+an Arrow table on demand.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SHORT_ROWS_MAX: Final = 32
 _CHARACTERS_MAX: Final = 8192
 """Texts longer than this together are cheaper as a payload, and headers are bounded."""
 _LONG_KINDS: Final = frozenset({TypeKind.VARCHAR, TypeKind.BLOB})
-# INTERVAL has months and nanoseconds that its Python value has not, lists may be long.
+# INTERVAL has months and nanoseconds that its Python value does not have; lists may be long.
 _PLAIN_KINDS: Final = frozenset(TypeKind) - {TypeKind.INTERVAL, TypeKind.LIST}
 
 
@@ -45,13 +45,14 @@ class ShortTable(NamedTuple):
 
 
 def travels_short(types: Sequence[SqlType]) -> bool:
-    """Whether columns of these types may be a short table: their Python values are all that they are."""
+    """Whether columns of these types may be a short table: Python values represent them completely."""
     return all(kind.kind in _PLAIN_KINDS for kind in types)
 
 
 def shorten(arrays: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[SqlType], num_rows: int) -> ShortTable | None:
-    """The short form of columns, or None when their texts are long or Python has no object for a value, such as a date
-    after the year 9999.
+    """Return the short form of columns, or None if there is none.
+
+    There is none if texts are long, or Python has no object for a value, such as a date after the year 9999.
 
     Args:
         arrays: The columns, of types that :func:`travels_short`.
@@ -69,7 +70,7 @@ def shorten(arrays: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[SqlTyp
 
 
 def is_short(columns: Sequence[list[Any]], types: Sequence[SqlType]) -> bool:
-    """Whether columns of plain values have short texts."""
+    """Whether all texts in columns of plain values are short."""
     texts = [column for column, kind in zip(columns, types, strict=True) if kind.kind in _LONG_KINDS]
     return sum(len(value) for column in texts for value in column if value is not None) <= _CHARACTERS_MAX
 

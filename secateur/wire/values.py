@@ -1,7 +1,7 @@
 """Plain values as bytes: msgpack, with extension types for the SQL values that msgpack does not know.
 
 None, bool, int, float, str, bytes, list and dict are msgpack's own. Tuples become lists. Timestamps with a zone become
-UTC: only the instant travels. Nothing here can build an object of another class, so bytes from a stranger are safe to
+UTC: only the instant is sent. Decoding cannot build an object of any other class, so bytes from a stranger are safe to
 read.
 """
 
@@ -82,10 +82,10 @@ def pack(value: Any) -> bytes:
 def unpack(data: bytes | memoryview) -> Any:
     """Decode what :func:`pack` encoded.
 
-    What it becomes is bounded, not only its bytes: 16 MB of empty lists would be 1.2 GB.
+    The size of the result is bounded, not only the bytes: 16 MB of empty lists would become 1.2 GB.
 
     Raises:
-        ProtocolError: The bytes are not one such value.
+        ProtocolError: The bytes are not exactly one value.
         LimitExceededError: They are too many lists, maps, values of extension types, or elements of these.
     """
     try:
@@ -203,8 +203,9 @@ def _from_ext(code: int, data: bytes) -> Any:
 
 
 class _Packers(threading.local):
-    """One packer a thread: a packer is reused because making one costs more than packing a header, and it is not
-    thread-safe.
+    """One packer for each thread.
+
+    Making a packer costs more than packing a header, so it is reused; it is not thread-safe.
     """
 
     def __init__(self) -> None:

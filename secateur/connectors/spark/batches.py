@@ -1,8 +1,8 @@
-"""How Spark cuts rows into Arrow batches on their way to our tasks.
+"""Controls how Spark cuts rows into Arrow batches for our tasks.
 
-Spark bounds a batch in rows and, unless the bound is infinite, in bytes. To hold the bound in bytes it adds up the
-buffers of the batch after every single row: half of what a load costs in the JVM (measured with Spark 4.3: 1 M rows of
-six columns take 0.74 s of CPU with it and 0.38 s without).
+Spark bounds a batch in rows and, unless the bound is infinite, in bytes. To enforce the bound in bytes it adds up the
+buffers of the batch after every single row: half of a load's cost in the JVM (measured with Spark 4.3: 1 M rows of six
+columns take 0.74 s of CPU with it and 0.38 s without).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _lock: Final = threading.Lock()
 def batches_bounded_in_rows(df: DataFrame) -> Iterator[None]:
     """While open, Spark bounds the batches of this session's Python tasks in rows only.
 
-    Does nothing when the user has set a bound in bytes or taken away that in rows, nor for binary and array columns, of
+    Does nothing if the user has set a bound in bytes or removed the one in rows, nor for binary and array columns, of
     which 10,000 rows may be large.
     """
     spark = df.sparkSession

@@ -1,20 +1,19 @@
-"""The partition function as a Spark column: the third way, beside one Python value and an Arrow batch, to compute the
-same id.
+"""The partition function as a Spark column, which computes the same ids as those over Python values and Arrow batches.
 
 Built from Spark's built-ins only, so it runs inside Spark's generated code and needs neither a UDF nor a Python
-process. How each column type is brought into the form that ``xxhash64`` hashes as DESIGN section 6 asks:
+process. Each column type is converted to the form that ``xxhash64`` must hash:
 
-==========================  ==========================================================================================================
-type                        in Spark
-==========================  ==========================================================================================================
-integers to 8 bytes         ``CAST(c AS BIGINT)``: Spark hashes an INT as 4 bytes, the partition function every integer
-as 8 UBIGINT                     Spark has no unsigned type: ``CAST(c AS DECIMAL(20,0))``, less 2^64 where it passes the
-BIGINT range, as BIGINT VARCHAR, BOOLEAN, BLOB      ``CAST(c AS STRING | BOOLEAN | BINARY)``
-DATE                        ``CAST(c AS DATE)``
-TIMESTAMP, TIMESTAMPTZ      as it is: TIMESTAMP and TIMESTAMP_NTZ both hash as their microseconds. A cast would move the
-value by the session's time zone DECIMAL(p, s)               ``CAST(c AS DECIMAL(p, s))``: the hash is that of the
-unscaled integer at the column's own scale UUID                        ``LOWER(CAST(c AS STRING))``
-==========================  ==========================================================================================================
+==========================
+========================================================================================================== type in Spark
+==========================
+========================================================================================================== integers to 8
+bytes ``CAST(c AS BIGINT)``: Spark hashes an INT as 4 bytes, the partition function every integer as 8 UBIGINT Spark has
+no unsigned type: ``CAST(c AS DECIMAL(20,0))``, less 2^64 where it passes the BIGINT range, as BIGINT VARCHAR, BOOLEAN,
+BLOB ``CAST(c AS STRING | BOOLEAN | BINARY)`` DATE ``CAST(c AS DATE)`` TIMESTAMP, TIMESTAMPTZ as it is: TIMESTAMP and
+TIMESTAMP_NTZ both hash as their microseconds. A cast would move the value by the session's time zone DECIMAL(p, s)
+``CAST(c AS DECIMAL(p, s))``: the hash is that of the unscaled integer at the column's own scale UUID ``LOWER(CAST(c AS
+STRING))`` ==========================
+==========================================================================================================
 
 Source: Apache Spark ``XxHash64`` and ``HashExpression``.
 """
@@ -65,7 +64,7 @@ def partition_id(scheme: PartitionScheme) -> Column:
             lambda partition: _base(scheme, partition) + _bucket(scheme.hashes_of(partition.ordinal), types),
         )
     else:
-        # The hash is the same in every range: outside the search it is generated, and computed, once.
+        # The hash is the same in every range: outside the search it is generated and computed only once.
         found = _search(scheme.ranges(), keys, lambda partition: _base(scheme, partition)) + _bucket(
             scheme.hashes, types
         )
@@ -131,8 +130,9 @@ def _comparable(column: Column, type_: SqlType) -> Column:
 def _search(
     ranges: Sequence[RangePartition], keys: Sequence[tuple[Column, SqlType]], found: Callable[[RangePartition], Column]
 ) -> Column:
-    """A balanced tree of comparisons with the lower bounds, as nested CASE expressions; each leaf checks what the path
-    to it has not.
+    """Build a balanced tree of comparisons with the lower bounds, as nested CASE expressions.
+
+    Each leaf checks the bounds that the path to it has not checked.
     """
 
     def subtree(start: int, stop: int) -> Column:
@@ -171,7 +171,7 @@ def _compare(column: Column, operator: str, value: Any, type_: SqlType) -> Colum
 
     if type_.kind not in (TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ):
         return apply(_literal(value, type_))
-    # A column of either timestamp type may come, and comparing one with the other would move it by the session's time
+    # The column may have either timestamp type, and comparing one with the other would shift it by the session's time
     # zone. ``typeof`` is known at planning: the branch that does not apply never runs.
     aware = value.replace(tzinfo=UTC)
     since = aware - _EPOCH

@@ -1,4 +1,4 @@
-"""Where the cluster is, as the user of a Spark session says it."""
+"""The address and token of the cluster, from arguments, the Spark session or the environment."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Endpoint:
 
     @classmethod
     def of(cls, spark: SparkSession, address: str | None, token: str | None) -> Endpoint:
-        """The cluster that a call means: what it names, else what the Spark session or the environment is set to.
+        """Return the endpoint that the arguments name, or else the one set in the Spark session or the environment.
 
         Raises:
-            InterfaceError: Nothing says where the cluster is, or what does is no address.
+            InterfaceError: No address is given anywhere, or the given one is invalid.
         """
         found = address or spark.conf.get(_ADDRESS_CONF, None) or os.environ.get(ADDRESS_VARIABLE)
         if not found:
@@ -54,7 +54,7 @@ class Endpoint:
         """A connection for as long as the block runs; an answer may take ``timeout_s`` seconds.
 
         Raises:
-            UnreachableError: Nobody answers at the address.
+            UnreachableError: The cluster cannot be reached at the address.
             AuthenticationError: The token is missing or wrong.
         """
         host, port = parse_address(self.address)

@@ -1,9 +1,8 @@
-"""What has to be right around a data source of ours: the Python that runs Spark's workers, and the session that Spark
-looks the source up in.
+"""The environment of our data source: the Python of Spark's workers, and the session that looks the source up.
 
-PySpark starts its workers with ``PYSPARK_PYTHON``, or whatever ``python3`` is first in the path: often not the
-interpreter of the process that called it. Where Spark runs on this machine we know the right one; on a cluster only its
-owner does, and :mod:`~secateur.connectors.spark.failures` explains the mistake.
+PySpark starts its workers with ``PYSPARK_PYTHON``, or with the first ``python3`` in the path, which is often not the
+interpreter of the calling process. Where Spark runs on this machine we know the right one; on a cluster only its owner
+does, and :mod:`~secateur.connectors.spark.failures` explains the mistake.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _SESSION_CLASS: Final = "org.apache.spark.sql.classic.SparkSession"
 
 @contextmanager
 def this_environment(spark: SparkSession) -> Iterator[None]:
-    """While open, what is registered with a local Spark runs in this interpreter, with this secateur.
+    """While open, anything registered with a local Spark runs in this interpreter, with this secateur.
 
     Functions that the user registers are not affected.
 
@@ -41,7 +40,7 @@ def this_environment(spark: SparkSession) -> Iterator[None]:
     context.pythonExec = sys.executable
     root = str(Path(secateur.__file__).parent.parent)
     if root not in site.getsitepackages():
-        # a worker finds an installed secateur by itself, but not one that this process has through its working
+        # a worker finds an installed secateur, but not one that this process imports from its working
         # directory
         context.environment["PYTHONPATH"] = os.pathsep.join(filter(None, (root, environment.get("PYTHONPATH"))))
     try:
@@ -63,5 +62,5 @@ def activate(spark: SparkSession) -> None:
 
 
 def runs_beside_us(spark: SparkSession) -> bool:
-    """Whether Spark's driver is on this machine, and no Spark Connect server."""
+    """Whether Spark's driver is on this machine and is not a Spark Connect server."""
     return getattr(spark, "_jvm", None) is not None

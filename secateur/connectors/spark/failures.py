@@ -1,11 +1,12 @@
-"""Our errors across Spark: raised in a Python worker, raised again as the same class in the user's process.
+"""Carries our errors across Spark: raised in a Python worker, raised again as the same class in the user's process.
 
-Spark carries only the text of a worker's exception. The worker therefore adds a note with the error's plain form;
-Python prints notes below the message, so the note is in the text that the user's process gets, and a reader of Spark's
-logs understands it too::
+Spark keeps only the text of a worker's exception. The worker therefore adds a note with the error's plain form; Python
+prints notes after the message, so the note is in the text that the user's process gets, and a reader of Spark's logs
+understands it too::
 
     secateur.errors.NullKeyError: flights.tailnum is NOT NULL, but 1 of 10 rows have NULL there
-    secateur-error: {"error": "NullKeyError", "message": "flights.tailnum is ...", "details": {"table": "flights", "column": "tailnum"}}
+    secateur-error: {"error": "NullKeyError", "message": "flights.tailnum is ...", "details": {"table": "flights",
+    "column": "tailnum"}}
 """
 
 from __future__ import annotations
@@ -46,16 +47,16 @@ def noted_errors() -> Iterator[None]:
 
 
 def error_behind(failure: BaseException, *, table: str) -> Error:
-    """In the user's process: the error of ours for a write that Spark reports as failed.
+    """Return, in the user's process, our error for a write that Spark reports as failed.
 
     Args:
-        failure: What PySpark raised.
+        failure: The exception that PySpark raised.
         table: The table that was written, for messages.
 
     Returns:
         The error that a worker raised, as it was; an :class:`~secateur.errors.OperationalError` when Spark's workers
-        are not in this Python environment; else a :class:`~secateur.errors.LoadFailedError` that starts with what Spark
-        said. The caller raises it from ``failure``.
+        are not in this Python environment; else a :class:`~secateur.errors.LoadFailedError` that starts with Spark's
+        message. The caller raises it from ``failure``.
     """
     text = str(failure)
     noted = _NOTE_LINE.search(text)

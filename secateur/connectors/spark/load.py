@@ -1,4 +1,4 @@
-"""``secateur.spark.write``: a DataFrame into a table, all of it or nothing."""
+"""``secateur.spark.write``: loads a DataFrame into a table, all of it or nothing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _registered: Final[WeakSet[SparkSession]] = WeakSet()
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """What a load has done.
+    """The outcome of a load.
 
     Attributes:
         rows: Rows published.
@@ -48,7 +48,7 @@ class LoadReport:
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format ``secateur`` known to a Spark session; :func:`write` does so by itself.
+    """Register the format ``secateur`` with a Spark session; :func:`write` does so itself.
 
     A second call for a session does nothing.
     """
@@ -80,15 +80,15 @@ def write(
         mode: ``append`` adds rows, whose keys have to be new; ``overwrite`` replaces all rows of the table; ``upsert``
             adds rows and replaces those with equal keys; of several rows with one key, the last in the order of the
             DataFrame stays.
-        address: ``cluster.address``; left out, the Spark setting ``spark.secateur.address`` or the variable
-            ``SECATEUR_ADDRESS`` says it.
-        token: The secret of the cluster, if it has one; left out, ``spark.secateur.token`` or ``SECATEUR_TOKEN``.
+        address: ``cluster.address``; the default is the Spark setting ``spark.secateur.address`` or the variable
+            ``SECATEUR_ADDRESS``.
+        token: The secret of the cluster, if it has one; the default is ``spark.secateur.token`` or ``SECATEUR_TOKEN``.
         tasks: Bring the rows of each partition together in one of so many tasks before they are sent. That shuffle
             costs more than it saves, unless the DataFrame has so many tasks, and the table so many partitions, that a
             task has only a few rows for each.
 
     Returns:
-        What was published.
+        Counts of the published rows.
 
     Raises:
         UnknownTableError: There is no such table.
@@ -96,13 +96,14 @@ def write(
         DataError: A column, or a value in it, does not convert to the table's.
         NullKeyError: A NULL in a NOT NULL column.
         NoRangeError: A row that no range partition covers.
-        DuplicateKeyError: An appended key is there already, or twice in the DataFrame.
+        DuplicateKeyError: An appended key exists already, or occurs twice in the DataFrame.
         LoadFailedError: Spark or a member failed on the way. Safe to repeat.
         OperationalError: Spark's workers run in another Python environment, or the cluster does not answer.
-        ProgrammingError: There is no such mode. InterfaceError: The address is none, or missing. NotSupportedError: The
-            session is one of Spark Connect.
+        ProgrammingError: There is no such mode.
+        InterfaceError: The address is invalid or missing.
+        NotSupportedError: The session is one of Spark Connect.
 
-    The table is as it was after each of these. The exception of Spark is the ``__cause__``.
+    After each of these errors the table is unchanged. The exception of Spark is the ``__cause__``.
     """
     started_s = time.perf_counter()
     load_mode = LoadMode.of(mode)
@@ -137,7 +138,7 @@ def write(
             with batches_bounded_in_rows(df):
                 writer.save()
         except BaseException as failure:
-            # Spark drops a failed load itself, unless its driver is what failed or the user interrupts us
+            # Spark drops a failed load itself, unless its driver failed or the user interrupts us
             _drop(endpoint, load_id)
             if isinstance(failure, Exception):
                 raise error_behind(failure, table=table) from failure
@@ -153,7 +154,7 @@ def _gathered(df: DataFrame, endpoint: Endpoint, table: str, tasks: int) -> Data
     check_columns(
         df.schema, definition
     )  # names every column at fault, where Spark would say that it cannot resolve one
-    # Rows without a range have no id: EVERY makes them one when they are sent, or they are refused then.
+    # Rows without a range have no id: EVERY makes their range when they are sent; otherwise they are refused then.
     return df.repartitionById(tasks, F.pmod(F.coalesce(partition_id(definition.scheme), F.lit(0)), F.lit(tasks)))
 
 

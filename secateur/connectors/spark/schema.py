@@ -53,10 +53,11 @@ _PLAIN: dict[type[DataType], pa.DataType] = {
 
 
 def check_columns(schema: StructType, table: TableDef) -> None:
-    """Check that rows of a DataFrame can become rows of a table: the same rules, and messages, as for any Arrow data
-    that is loaded.
+    """Check that rows of a DataFrame can become rows of a table.
 
-    Values are looked at later, in the tasks: a number too large for its column is found there.
+    The rules and messages are the same as for any Arrow data that is loaded.
+
+    The tasks check values later, such as a number too large for its column.
 
     Args:
         schema: The DataFrame's.
@@ -81,17 +82,17 @@ def check_columns(schema: StructType, table: TableDef) -> None:
 
 
 def arrow_type(spark_type: DataType, *, column: str) -> pa.DataType:
-    """The Arrow type in which Spark hands values of a type to Python.
+    """Return the Arrow type in which Spark passes values of a type to Python.
 
-    A TIMESTAMP of Spark is an instant: it arrives in UTC, whatever the time zone of the session, and so that is what a
-    column without time zone gets.
+    A TIMESTAMP of Spark is an instant: it arrives in UTC for any time zone of the session, and a column without time
+    zone gets it in UTC.
 
     Args:
         spark_type: The type.
-        column: Where it stands, for the message.
+        column: The column's name, for the message.
 
     Raises:
-        DataError: No column of ours holds such values, as for maps and structs.
+        DataError: No column type of ours holds such values, as for maps and structs.
     """
     match spark_type:
         case StringType() | CharType() | VarcharType():

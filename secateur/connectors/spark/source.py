@@ -1,12 +1,11 @@
 """The data source of format ``secateur``.
 
-:func:`secateur.spark.write` is the way to use it; by hand it looks like this::
+Users call :func:`secateur.spark.write`; without it, a write looks like this::
 
     spark.dataSource.register(SecateurDataSource)
     df.write.format("secateur").mode("append").options(address=cluster.address, table="flights").save()
 
-Spark takes the modes ``append`` and ``overwrite`` for such a source; it refuses the others, among them the one that it
-has when no mode is set.
+Spark accepts the modes ``append`` and ``overwrite`` for such a source; it refuses the others, including its default.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ class SecateurDataSource(DataSource):
     Options:
         address: ``secateur://host:port`` of the cluster.
         table: The table; it has to exist.
-        mode: ``append``, ``overwrite`` or ``upsert``; may be left out for what Spark's own save mode says already.
+        mode: ``append``, ``overwrite`` or ``upsert``; by default that of Spark's own save mode.
         token: The secret of the cluster, if it has one.
-        chunk_bytes: Arrow bytes that a task gathers before it sends; 32 MiB if left out.
-        load_id: A name for the load, never used before; one is made up if left out.
-        report: A file on the driver's machine in which to leave what was published, as JSON.
+        chunk_bytes: Arrow bytes that a task gathers before it sends; by default 32 MiB.
+        load_id: A name for the load, never used before; by default a new one.
+        report: A file on the driver's machine for a report of the published rows, as JSON.
     """
 
     @classmethod
@@ -53,7 +52,8 @@ class SecateurDataSource(DataSource):
         Raises:
             ProgrammingError: An option is missing, unknown, or contradicts Spark's save mode.
             UnknownTableError: There is no such table.
-            UnreachableError: Nobody answers at the address. AuthenticationError: The token is missing or wrong.
+            UnreachableError: The cluster cannot be reached at the address.
+            AuthenticationError: The token is missing or wrong.
             Error: As ``check_columns``.
         """
         with noted_errors():

@@ -1,5 +1,6 @@
-"""The rows of one Spark task on their way to the members: gathered into chunks, grouped by owner and partition, sent as
-``stage`` frames.
+"""Sends the rows of one Spark task to the members.
+
+Rows are gathered into chunks, grouped by owner and partition, and sent as ``stage`` frames.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ class Stager:
 
     Args:
         table: The table that is loaded.
-        topology: Its owners. A partition that has moved since is refused by the member, with an error that is safe to
+        topology: Its owners. If a partition has moved since, the member refuses it with an error that is safe to
             retry.
         load_id: The load.
-        attempt: Tells the rows of this task from those of a task that failed before it: only attempts that the
+        attempt: Distinguishes the rows of this task from those of a task that failed before it: only attempts that the
             publication names count.
         token: The secret of the cluster, if it has one.
         chunk_bytes: Arrow bytes to gather before sending.
@@ -88,12 +89,14 @@ class Stager:
             channel.close()
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Take rows with the table's columns, in any order and of any types that convert to the table's; they are sent
-        when a chunk is full.
+        """Take rows, which are sent when a chunk is full.
+
+        They have the table's columns, in any order and of any types that convert to the table's.
 
         Raises:
-            Error: What ``conform`` or the partition function says of bad rows, what a member answered, or that it is
-                out of reach. The attempt is over then.
+            Error: ``conform`` or the partition function refused rows, a member answered with an error, or it could not
+                be
+                reached. The attempt has then failed.
         """
         if rows.num_rows:
             self._pending.append(rows)
@@ -102,7 +105,7 @@ class Stager:
             self._send()
 
     def finish(self) -> dict[int, int]:
-        """Send what is left; returns the rows staged, by partition.
+        """Send the remaining rows; returns the rows staged, by partition.
 
         Raises:
             Error: As :meth:`add`.

@@ -1,11 +1,11 @@
-"""The writing half of the data source: what Spark's tasks do with their rows, and how a load ends.
+"""The writing half of the data source: how Spark's tasks stage their rows, and how a load ends.
 
-One object, made while Spark plans the write, travels: to every task, where :meth:`LoadWriter.write` stages rows at the
-members; and when all tasks have ended to one more process beside the driver, where :meth:`LoadWriter.commit` has the
-load published or :meth:`LoadWriter.abort` has it dropped.
+One object, made while Spark plans the write, is sent to every task, where :meth:`LoadWriter.write` stages rows at the
+members. When all tasks have ended, it is sent to one more process beside the driver, where :meth:`LoadWriter.commit`
+has the load published or :meth:`LoadWriter.abort` has it dropped.
 
 **Invariant**: a row counts only under the attempt of a task whose message reached ``commit``. A task that failed, was
-retried or ran twice at once leaves rows under another attempt, which nobody publishes.
+retried or ran twice at once leaves rows under another attempt, which is never published.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ doubt.
 
 @dataclass(frozen=True)
 class StagedTask(WriterCommitMessage):
-    """What one task has staged.
+    """The rows that one task has staged.
 
     Attributes:
         attempt: The number under which its rows are staged.
@@ -60,10 +60,10 @@ class LoadWriter(DataSourceArrowWriter):
         topology: Its owners.
         endpoint: The cluster, whose controller publishes.
         load_id: The load.
-        mode: What becomes of the rows that are there.
+        mode: What happens to the existing rows.
         chunk_bytes: Arrow bytes that a task gathers before it sends.
-        report: A file for what was published, as JSON; None for none. ``commit`` cannot return anything to who waits
-            for it.
+        report: A file for a report of the published rows, as JSON; None for none. ``commit`` cannot return anything to
+            its caller.
     """
 
     table: TableDef
@@ -113,7 +113,7 @@ class LoadWriter(DataSourceArrowWriter):
             "mode": self.mode.value,
             "parts": attempts,
         }
-        # the report is opened first: were that to fail afterwards, Spark would call a published load failed
+        # the report is opened first: if that failed afterwards, Spark would report a published load as failed
         with (
             noted_errors(),
             Path(self.report or os.devnull).open("w") as report,
@@ -123,6 +123,6 @@ class LoadWriter(DataSourceArrowWriter):
             json.dump({"rows": rows, "partitions": len(attempts), "tasks": len(tasks)}, report)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Drop what the tasks have staged."""
+        """Drop the rows that the tasks have staged."""
         with noted_errors(), self.endpoint.session() as session:
             session.ask("load_abort", {"load_id": self.load_id})
