@@ -115,9 +115,7 @@ class Stage:
         return self.apply(lambda: filter_rows(mask, cooperative=cooperative), kind="filter", name=name)
 
     def filter_rows(self, predicate: Callable[[dict[str, Any]], bool], *, name: str | None = None) -> Stage:
-        """Keep the rows for which a function of the row, a dict, says true; see
-        :func:`secateur.processors.filter_dicts`.
-        """
+        """Keep the rows for which a function of a dict is true; see :func:`secateur.processors.filter_dicts`."""
         return self.apply(lambda: filter_dicts(predicate), kind="filter rows", name=name)
 
     def key_by(self, *columns: str, name: str | None = None, **made_keys: str | KeyFunction) -> KeyedStage:

@@ -98,9 +98,7 @@ class LoadWriter(DataSourceArrowWriter):
             return with_ranges_for(session, table, rows), session.topology
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Publish what the tasks have staged, in the order of Spark's partitions: of several rows with one key, an
-        upsert keeps the last.
-        """
+        """Publish the staged rows in the order of Spark's partitions: of equal keys, an upsert keeps the last."""
         tasks = [message for message in messages if isinstance(message, StagedTask)]
         attempts: defaultdict[int, list[int]] = defaultdict(list)
         for task in tasks:

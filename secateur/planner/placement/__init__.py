@@ -1,4 +1,4 @@
-"""Placement: which parts of a statement are computed where the rows are, and what has to move for that."""
+"""Placement: which parts of a statement are computed where their rows are, and which rows have to move for that."""
 
 from __future__ import annotations
 

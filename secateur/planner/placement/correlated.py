@@ -1,17 +1,18 @@
-"""Correlated subqueries as rows computed once.
+"""Decorrelation: a correlated subquery becomes rows by key that are computed once.
 
-A subquery that equates columns of its own with columns of the rows around it is evaluated for each of these rows, so
-that each member would need all rows that it reads. The same for all keys at once is a query of its own, which can be
-computed where its rows are; what stays is a look-up by key::
+A subquery that equates columns of its own with columns of the outer rows is evaluated for each of these rows, so each
+member would need all rows that it reads. The same subquery for all keys at once is a query of its own, which can be
+computed where its rows are; only a look-up by key remains::
 
     x > (SELECT 0.5 * sum(q) FROM t WHERE t.k = o.k AND t.d < 7)
-    x > (SELECT v FROM rows WHERE k0 = o.k)          rows: SELECT k AS k0, 0.5 * sum(q) AS v FROM t WHERE d < 7 GROUP BY k
+    x > (SELECT v FROM rows WHERE k0 = o.k)          rows: SELECT k AS k0, 0.5 * sum(q) AS v FROM t WHERE d < 7 GROUP BY
+    k
 
     EXISTS (SELECT * FROM t WHERE t.k = o.k AND t.d < 7)
     EXISTS (SELECT 1 FROM rows WHERE k0 = o.k)       rows: SELECT DISTINCT k AS k0 FROM t WHERE d < 7
 
-The rows are only those whose keys the rows around can ask for, as far as a filter of one table or IN with a subquery
-says so.
+The rows are restricted to keys that the outer rows can have, as far as a filter of one table, or IN with a subquery,
+allows.
 
 Source: Kim, "On Optimizing an SQL-like Nested Query" (1982), with the care for empty groups of Ganski and Wong (1987);
 magic sets (Mumick et al., 1990).
@@ -50,17 +51,17 @@ _STRICT: Final = (
     exp.DataType,
     exp.DataTypeParam,
 )
-"""What is NULL where a part of it is."""
+"""Operators that are NULL where an operand is NULL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """A correlated subquery, as rows by key.
+    """A correlated subquery as a look-up in rows by key.
 
     Attributes:
         rows: The rows for all keys: the keys ``k0``, ``k1``, ..., and for a value ``v``.
-        outer: The expressions around the subquery that the keys are compared with.
-        has_value: Whether it stands for a value; else for whether there are rows.
+        outer: The outer expressions that the keys are compared with.
+        has_value: Whether it yields a value; otherwise it tests whether there are rows.
     """
 
     rows: exp.Select
@@ -80,11 +81,11 @@ class Lookup:
 
 
 def lookup_of(query: exp.Expr, names: VisibleNames) -> Lookup | None:
-    """The look-up that a correlated subquery is, or None where it is none.
+    """Return a correlated subquery as a look-up, or None where that is not possible.
 
     Args:
         query: A subquery of WHERE or of a SELECT list: in parentheses for a value, bare inside of EXISTS.
-        names: Those of its own FROM clause, without what is around it.
+        names: Those of its own FROM clause, without the outer ones.
     """
     select = query.this if isinstance(query, exp.Subquery) else query
     has_value = isinstance(query, exp.Subquery)
@@ -160,9 +161,7 @@ def with_asked_keys(lookup: Lookup, around: exp.Select, names: VisibleNames) -> 
 def _asked_keys(
     outer: exp.Expr, around: exp.Select, conjuncts: Sequence[exp.Expr], names: VisibleNames
 ) -> exp.Select | None:
-    """The keys of the rows of the table around that pass its own filter; None where it has none that leaves out
-    much.
-    """
+    """Return the keys of the outer table's rows that pass its own filter; None if no filter leaves out many rows."""
     if not isinstance(outer, exp.Column):
         return None
     holders = [
@@ -190,7 +189,7 @@ def _asked_keys(
 
 
 def _is_value(query: exp.Expr) -> bool:
-    """Whether a subquery in parentheses stands for the value of its one row, and not for its rows."""
+    """Whether a subquery in parentheses is used as the value of its one row, and not as rows."""
     if any(value for key, value in query.args.items() if key not in ("this", "alias")):
         return False
     if isinstance(query.parent, exp.In):
@@ -242,7 +241,7 @@ def _is_foreign(column: exp.Column, names: VisibleNames) -> bool:
 
 
 def _is_own(part: exp.Expr, names: VisibleNames) -> bool:
-    """Whether an expression is about the subquery's own rows alone."""
+    """Whether an expression refers only to the subquery's own rows."""
     if nested_queries(part) or isinstance(part, exp.Query):
         return False
     return all(names.is_local(column) for column in part.find_all(exp.Column))

@@ -1,8 +1,8 @@
-"""Estimates: how many bytes the rows of a scan are that a statement needs.
+"""Estimates of the number and bytes of a scan's rows that a statement needs.
 
 They choose between plans that all give the right rows.
 
-Source: Selinger et al., "Access Path Selection" (1979), for the selectivities where nothing is known of the values.
+Source: Selinger et al., "Access Path Selection" (1979), for the selectivities where no statistics exist.
 """
 
 from __future__ import annotations
@@ -35,15 +35,14 @@ _COMPARISONS: Final = (exp.GT, exp.GTE, exp.LT, exp.LTE)
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What is thought of the rows of a scan that a statement needs.
+    """The estimated rows of a scan that a statement needs.
 
     Attributes:
-        bytes: About how many bytes they have in the columns that it needs. More columns cost more also where nothing is
-            known.
-        table_bytes: About how many bytes all rows of the table have in these columns.
-        rows: About how many they are.
-        share: About which share of the rows of the table they are.
-        distinct: About how many values columns of the table have, by name, where that is known.
+        bytes: Their bytes in the columns that it needs. More columns cost more even without statistics.
+        table_bytes: The bytes of all rows of the table in these columns.
+        rows: Their number.
+        share: Their share of the rows of the table.
+        distinct: The number of distinct values of columns of the table, by name, where that is known.
     """
 
     bytes: float
@@ -67,7 +66,7 @@ def estimate_of(read: ScanReading, statistics: TableStatistics | None) -> Estima
 
 
 def selectivity_of(conjuncts: Iterable[exp.Expr], read: ScanReading, statistics: TableStatistics | None) -> float:
-    """About what share of the rows of a scan meets some conjuncts about it."""
+    """Estimate the share of a scan's rows that meets some conjuncts."""
     return _Selectivity(read, statistics).of_all(conjunct.unnest() for conjunct in conjuncts)
 
 
@@ -119,9 +118,7 @@ class _Selectivity:
         return 1 / max(known) if known else _PATTERN
 
     def _bounded(self, conjunct: exp.Expr) -> str | None:
-        """The column of which a conjunct is a bound that is a constant, where the values of the column are known to lie
-        between some.
-        """
+        """Return the column that a conjunct bounds by a constant, if the range of the column's values is known."""
         if not isinstance(conjunct, (*_COMPARISONS, exp.Between)):
             return None
         sides = [conjunct.this] if isinstance(conjunct, exp.Between) else [conjunct.this, conjunct.expression]
@@ -136,7 +133,7 @@ class _Selectivity:
         )
 
     def _bounds(self, conjunct: exp.Expr) -> Sequence[tuple[bool, Any]]:
-        """Whether each bound is an upper one, and its value."""
+        """Return for each bound whether it is an upper one, and its value."""
         if isinstance(conjunct, exp.Between):
             return (False, _constant(conjunct.args["low"])), (True, _constant(conjunct.args["high"]))
         is_less = isinstance(conjunct, (exp.LT, exp.LTE))
@@ -150,7 +147,7 @@ class _Selectivity:
         for is_upper, value in (bound for conjunct in conjuncts for bound in self._bounds(conjunct)):
             place = _distance(column.minimum, value) or 0.0
             start, stop = (start, min(stop, place)) if is_upper else (max(start, place), stop)
-        # At least one of the values that there are: bounds may be met by one alone.
+        # At least one of the existing values: a single one may be within the bounds.
         least = 1 / column.distinct if column.distinct else 0.0
         return min(1.0, max((stop - start) / whole, least)) if whole else _RANGE
 
@@ -185,7 +182,7 @@ def _constant(node: exp.Expr) -> Any:
 
 
 def _distance(start: Any, stop: Any) -> float | None:
-    """How far it is from one value to another; None between values that are no numbers and no moments, or not both."""
+    """Return the distance from one value to another; None unless both are numbers or both are moments."""
     start, stop = _comparable(start), _comparable(stop)
     if start is None or stop is None or isinstance(start, datetime) is not isinstance(stop, datetime):
         return None
@@ -194,8 +191,9 @@ def _distance(start: Any, stop: Any) -> float | None:
 
 
 def _comparable(value: Any) -> Any:
-    """A number in which decimals are rounded, which is good enough for an estimate, or a naive moment; None for
-    anything else.
+    """Return a number, in which decimals are rounded, or a naive moment; None for anything else.
+
+    The rounding does not matter to an estimate.
     """
     match value:
         case bool():

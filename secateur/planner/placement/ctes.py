@@ -1,8 +1,8 @@
-"""Common table expressions, put where they are mentioned.
+"""Replaces references to common table expressions by subqueries or by rows that are computed once.
 
-One that is mentioned once becomes a subquery, one that is mentioned more often rows computed once. A recursive one is
-rows computed once, however often it is mentioned: each step of the recursion needs the rows of the step before,
-wherever they are.
+An expression with one reference becomes a subquery, one with several references becomes rows computed once. A recursive
+one always becomes rows computed once: each step of the recursion needs the rows of the step before, on whichever
+members they are.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ __all__ = ["without_ctes"]
 
 
 def without_ctes(tree: exp.Expr, compute: Callable[[exp.CTE], str], recurse: Callable[[exp.CTE], str]) -> exp.Expr:
-    """A tree without common table expressions.
+    """Return a tree without common table expressions.
 
     Args:
         tree: Changed in place.
-        compute: Adds what computes the rows of one; returns their relation.
-        recurse: The same for one that mentions itself.
+        compute: Adds the stages that compute the rows of one; returns their relation.
+        recurse: The same for a recursive one.
 
     Raises:
-        NotDistributable: A reference that is more than a name.
+        NotDistributable: A reference has more than a name.
     """
     if tree.find(exp.With) is None:
         return tree
@@ -66,8 +66,9 @@ def _drop_unused(tree: exp.Expr) -> None:
 
 
 def _is_taken(reference: exp.Table, name: str, holder: exp.Expr) -> bool:
-    """Whether a query between a reference and ``holder`` has a common table expression of that name itself, which is
-    then the one that is mentioned.
+    """Whether a query between a reference and ``holder`` has a common table expression of that name itself.
+
+    The reference then means that one.
     """
     node: exp.Expr = reference
     while node.parent is not None and node.parent is not holder:
@@ -76,7 +77,7 @@ def _is_taken(reference: exp.Table, name: str, holder: exp.Expr) -> bool:
         if isinstance(with_, exp.With):
             if with_.parent is None or with_.parent is holder:
                 return False
-            # In a definition those before it are in reach, and where they may be recursive itself.
+            # A definition can refer to those before it, and in a recursive WITH to itself.
             reached = (
                 with_.expressions
                 if with_ is not around
@@ -90,8 +91,9 @@ def _is_taken(reference: exp.Table, name: str, holder: exp.Expr) -> bool:
 
 
 def _put(holder: exp.Expr, cte: exp.CTE, compute: Callable[[exp.CTE], str], *, once: bool) -> None:
-    """Put one where it is mentioned: in those behind it, and in the query itself. ``once`` says whether it may stand
-    where it is mentioned once.
+    """Replace the references to one, in later common table expressions and in the query itself.
+
+    ``once`` allows a subquery if there is only one reference.
     """
     name = folded(cte.alias)
     if any(folded(inner.alias) == name for inner in holder.find_all(exp.CTE)):
@@ -116,7 +118,7 @@ def _put(holder: exp.Expr, cte: exp.CTE, compute: Callable[[exp.CTE], str], *, o
 
 
 def _with_joins(item: exp.Expr, node: exp.Table) -> exp.Expr:
-    """An item of FROM with what a reference is joined with in parentheses: ``(cte JOIN t ON ...)``."""
+    """Return an item of FROM with the joins of a reference in parentheses: ``(cte JOIN t ON ...)``."""
     item.set("joins", node.args.get("joins"))
     return item
 

@@ -1,8 +1,8 @@
-"""Distribution: whether a relation can be computed piece by piece, by each member over the partitions that it owns.
+"""Distributions: whether each member can compute its share of a relation from the partitions that it owns.
 
-All rules are cases of one law: the rows of a relation computed at each member, where some scans see the member's own
-partitions and the others all rows, are together the rows of the relation. Which scans see all rows is an assumption to
-be tried; an exchange makes it true.
+All rules follow from one law: the rows of a relation computed at each member, where some scans read the member's own
+partitions and the others all rows, are together the rows of the relation. Which scans read all rows is an assumption
+that is tried; an exchange makes it true.
 
 Source: the distributions of a parallel plan as properties that operators require and deliver (Graefe, "Volcano", 1994),
 and "RelNode Prunability Rules" (Hazelcast SQL seed); replicated tables are Ignite's ANY.
@@ -57,8 +57,8 @@ class Replicated:
     """Every member computes all rows.
 
     Attributes:
-        singleton_reason: Why two members may come to different rows all the same, in the user's terms, so that it has
-            to be computed in one place; None where they may not.
+        singleton_reason: Why two members may nevertheless compute different rows, in the user's terms, so that the
+            relation has to be computed in one place; None where they cannot.
     """
 
     singleton_reason: str | None = None
@@ -69,11 +69,11 @@ class HashPartitioned:
     """Each member computes some of the rows, and no row is computed twice.
 
     Attributes:
-        group: The affinity group that says on which; None where that is not known.
-        partition_keys: Each of them says where a row is. Empty where nothing does.
-        anchors: Scans in whose partitions all rows are.
-        dropped: Scans outside of whose partitions rows may be missing, as they were routed there. Of no harm once the
-            rows are joined with rows in these partitions.
+        group: The affinity group whose owners have the rows; None where that is not known.
+        partition_keys: Alternative keys, each of which determines where a row is. Empty where none does.
+        anchors: Scans whose partitions contain all of the rows.
+        dropped: Scans outside of whose partitions rows may be missing, because they were routed there. This does no
+            harm once the rows are joined with rows in these partitions.
     """
 
     group: str | None
@@ -95,15 +95,14 @@ class UnsupportedDistribution:
 
 @dataclass(frozen=True, slots=True)
 class Repartition:
-    """An assumption: the rows of a scan are sent to the owners of the partitions of another one, or shuffled to the
-    members by hash.
+    """An assumption: the rows of a scan are sent to the owners of another scan's partitions, or shuffled by hash.
 
     Attributes:
         anchor: The other scan, which stays; None where rows are shuffled by hash.
         group: Its affinity group, or a name for rows that are shuffled alike.
-        columns: What stands for its partitioning key, in order; the columns by which rows are shuffled.
-        keeps_unmatched: Whether rows of no partition of the anchor that is read go along, those of equal columns to one
-            member, or are left out.
+        columns: The columns that correspond to its partitioning key, in order; the columns of the shuffle key.
+        keeps_unmatched: Whether rows whose partition of the anchor is not read are sent too, those of equal columns to
+            one member, or are left out.
     """
 
     anchor: str | None
@@ -134,7 +133,7 @@ class Distributions:
         self._equalities = RelationEqualities()
 
     def equalities(self) -> Iterator[Pair]:
-        """Every equality of the tree, whether it holds at a place or not: what comes of it is tried."""
+        """Yield every equality of the tree, even if it holds only in parts of it: its consequences are verified."""
         for relation in postorder(self._relation):
             if isinstance(relation, (Filter, Join, Apply, Project)):
                 yield from self._equalities.of(relation)
@@ -249,7 +248,7 @@ class _Reader:
             if route.anchor is not None and not route.keeps_unmatched:
                 pieces = replace(pieces, dropped=frozenset({route.anchor}))
         classes = self._equalities.classes(known)
-        # For each row around, the rows that matter here are on the member where that row is.
+        # For each outer row, the subquery rows that matter are on the member of that row.
         pinned = any(_colocated(pieces, outer, classes) and pieces.dropped <= outer.anchors for outer in around)
         return Replicated() if pinned else self._with_equals(pieces, known)
 
@@ -341,7 +340,7 @@ class _Reader:
             case _:
                 assert_never(kind)
         left = self.read(relation.left, left_known, around)
-        # Then the right side is evaluated for each row of the left one, on the member where that is.
+        # Then the right side is evaluated for each row of the left one, on the member of that row.
         inside = around
         if isinstance(left, HashPartitioned) and self._equalities.is_correlated(relation.right, relation.left):
             inside = (*around, left)
@@ -440,16 +439,14 @@ class _Reader:
                 return UnsupportedDistribution("a subquery reads other partitions than the rows around it")
 
     def _about(self, known: Known, input: Relation, keys: frozenset[Attribute]) -> Known:
-        """The equalities that say nothing about the attributes of an input but its keys: rows of other groups do not
-        matter.
-        """
+        """Keep the equalities that hold for an input's keys: rows of other groups do not matter."""
         own = self._equalities.owners(input)
         return tuple(
             pair for pair in known if all(attribute.owner not in own or attribute in keys for attribute in pair)
         )
 
     def _with_equals(self, distribution: Distribution, known: Known) -> Distribution:
-        """Pieces whose places are also said by what equals them."""
+        """Add partition keys in which columns are exchanged for equal ones."""
         if not isinstance(distribution, HashPartitioned) or not known:
             return distribution
         classes = self._equalities.classes(known)
@@ -470,7 +467,7 @@ class _Reader:
         return Replicated(distribution.singleton_reason or reason)
 
     def _decided(self, distribution: Distribution, reason: str) -> Distribution:
-        """What takes some of the rows, in no order that the rows themselves decide."""
+        """Return the distribution of an operator that takes some of the rows, in no order that the rows determine."""
         match distribution:
             case Replicated():
                 return self._once(distribution, f"{reason} may be other rows")
@@ -500,7 +497,7 @@ def _common(relation: SetOperation, distributions: Sequence[Distribution]) -> fr
 
 
 def _grouped(distribution: Distribution, keys: frozenset[Attribute], reason: str) -> Distribution:
-    """What puts rows of equal keys together."""
+    """Return the distribution of an operator that combines rows of equal keys."""
     if not isinstance(distribution, HashPartitioned):
         return distribution
     kept = frozenset(place for place in distribution.partition_keys if keys.issuperset(place))
@@ -524,7 +521,7 @@ def _mapped(
 
 
 def _colocated(left: HashPartitioned, right: HashPartitioned, classes: EquivalenceClasses) -> bool:
-    """Whether rows that are equal as ``classes`` say are on one member."""
+    """Whether rows that are equal according to ``classes`` are on one member."""
     if left.group is None or left.group != right.group:
         return False
     return any(
@@ -538,6 +535,6 @@ def _colocated(left: HashPartitioned, right: HashPartitioned, classes: Equivalen
 
 
 def _never_null(relation: Apply) -> bool:
-    """Whether neither side of NOT IN is ever NULL: a NULL decides about rows of other partitions."""
+    """Whether neither side of NOT IN is ever NULL: a NULL affects rows of other partitions."""
     ours = all(operand is not None and is_never_null(operand, relation.input) for operand in relation.operands)
     return ours and all(output is not None and is_never_null(output, relation.subquery) for output in relation.outputs)

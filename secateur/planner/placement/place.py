@@ -1,15 +1,16 @@
-"""Placement: a statement as stages, each one kernel call at each member that has rows for it, or at the coordinator.
+"""Placement: divides a statement into stages, each one kernel call at its members or at the coordinator.
 
-A SELECT is taken apart from the inside. A query in it that cannot be computed piece by piece becomes rows of its own,
-computed first. Of what remains, the scans that are co-located stay where they are and the others move
-(:mod:`~secateur.planner.placement.search`): FROM and WHERE are then one fragment at the members. What is about all
-rows, such as groups and limits, is split in two, or done at the coordinator over the columns that it needs.
+A SELECT is divided from the inside out. A query inside it that the members cannot compute from their own partitions
+becomes rows that are computed first. Of the rest, the scans that are co-located stay where they are and the others move
+(:mod:`~secateur.planner.placement.search`): FROM and WHERE are then one fragment at the members. Operations on all
+rows, such as groups and limits, are split into a partial and a final part, or done at the coordinator over the columns
+that they need.
 
-Whatever is not certain raises :class:`~secateur.planner.fragments.qualified.NotDistributable`; the statement is then
-gathered as a whole. The text of each stage is bound by DuckDB, and the last one has to have the types of the statement.
+Every uncertainty raises :class:`~secateur.planner.fragments.qualified.NotDistributable`; the statement is then gathered
+as a whole. DuckDB binds the text of each stage, and the last one must have the result types of the statement.
 
-Source: exchanges as operators of their own (Graefe, "Volcano", 1994); fragments between exchanges (Presto, Trino); the
-execution mode *local* of Ignite is not here, for it needs no stages.
+Source: exchanges as operators of their own (Graefe, "Volcano", 1994); fragments between exchanges (Presto, Trino). The
+    execution mode *local* of Ignite is handled elsewhere, because it needs no stages.
 """
 
 from __future__ import annotations
@@ -83,23 +84,23 @@ def place(
     """Place a query.
 
     Args:
-        query: The bound query, of which DuckDB reads the tree as it reads the text.
-        reading: DuckDB's reading of it, which is repeatable.
+        query: The bound query, which DuckDB's parser reads in the same way.
+        reading: DuckDB's parse tree of it, from which the query can be printed again.
         columns: Name and type of each column of its result.
         schemas: The columns of each scan that the query may need.
         describe: DuckDB's binder.
-        rows_of: For each scan what restricts the rows that the query may need.
-        estimate_of: What is thought of the rows of a scan.
-        clock: The number of the parameter that has become of the statement's clocks, counted from 1; None where there
-            are none.
+        rows_of: For each scan the predicates on the rows that the query may need.
+        estimate_of: The estimated rows of a scan.
+        clock: The number of the parameter that replaces the statement's clock functions, counted from 1; None where
+            there are none.
 
     Returns:
-        Its stages in the order in which they can run, the last one has the answer; and what the coordinator gathers for
-        them, and why, or None.
+        Its stages in an order in which they can run; the last one has the answer. And the tables that the coordinator
+        gathers for them, with the reason, or None.
 
     Raises:
-        NotDistributable: It is not taken apart; the message says why.
-        RecompositionMismatch: The texts of the stages are not the statement.
+        NotDistributable: It cannot be divided; the message is the reason.
+        RecompositionMismatch: The texts of the stages are not equivalent to the statement.
     """
     if reading.has_collations:
         raise NotDistributable("a collation decides what is equal")
@@ -141,7 +142,7 @@ class _Placer:
         return tuple(self._context.drafts.drafts)
 
     def gathered(self) -> str | None:
-        """What the coordinator gets as it is, and why; None where there is nothing."""
+        """Describe the rows that the coordinator gathers unchanged, with the reason; None where there are none."""
         found = [
             f"{', '.join(part.names)}, for {self._query.located(part.reason, part.node)}"
             for part in self._context.gathered
@@ -152,9 +153,7 @@ class _Placer:
         return self._computed(without_ctes(cte.this, self._compute_cte, self._compute_recursion), cte.alias)
 
     def _compute_recursion(self, cte: exp.CTE) -> str:
-        """The recursion at the coordinator, over rows of what it does not repeat, and of the scans that it reads in
-        each step.
-        """
+        """Run the recursion at the coordinator, over the rows of its first part and of the scans of each step."""
         without_ctes(cte.this, self._compute_cte, self._compute_recursion)
         self._compute_beside(cte.this)
         with_ = exp.With(expressions=[cte], recursive=True)
@@ -175,7 +174,7 @@ class _Placer:
                 self._compute_beside(query)
 
     def _gathered(self, node: exp.Expr) -> exp.Expr:
-        """An equal query over what the coordinator has: replicated tables, and rows that have been sent there."""
+        """Return an equal query over relations of the coordinator: replicated tables, and rows that were sent there."""
         if not self._context.is_partitioned(node):
             return node
         match node:
@@ -242,9 +241,7 @@ class _Placer:
         return split_block(self._context, select, columns, is_distributed=is_distributed)
 
     def _prepared(self, select: exp.Select) -> PlacementChoice | UnsupportedDistribution:
-        """Compute what has to be, and what had better be, computed before the core of a SELECT; returns what then
-        stays.
-        """
+        """Compute the queries that must, or should, be computed before the core of a SELECT; returns its placement."""
         self._compute_scattered(select)
         found = self._context.find(self._context.core(select))
         return self._context.find(self._context.core(select)) if self._compute_lookups(select, found) else found
@@ -260,10 +257,10 @@ class _Placer:
         ]
 
     def _compute_scattered(self, select: exp.Select) -> None:
-        """Compute the queries inside that are not computed piece by piece, and those that are needed behind the core.
+        """Compute inner queries that the members cannot compute separately, and those that are needed after the core.
 
-        A subquery of an expression for which rows have to move is computed too: what moves for it is of no use to the
-        rows around. A query in FROM is not: its rows are.
+        A subquery of an expression for which rows have to move is computed first too: the outer rows cannot use the
+        moved rows. A query in FROM is not: its rows are used.
         """
         behind = {id(query) for query in self._context.queries_behind(select)}
         for query in self._computable(select):
@@ -278,9 +275,7 @@ class _Placer:
                 self._prepared(query.this)
 
     def _compute_lookups(self, select: exp.Select, found: PlacementChoice | UnsupportedDistribution) -> bool:
-        """Compute for all keys at once what correlated subqueries read that every member would need; returns whether
-        there was something.
-        """
+        """Decorrelate subqueries for which every member would need all rows; returns whether there were any."""
         before = len(self._context.drafts.drafts)
         for query in nested_queries(select):
             inside = [relation for relation in relations_in(query) if self._context.is_partitioned_scan(relation)]
@@ -304,7 +299,7 @@ class _Placer:
         if not isinstance(select, exp.Select):
             return None
         lookup = lookup_of(query, self._context.names(select))
-        # There is always a row where there is no GROUP BY: EXISTS of it is TRUE.
+        # A query without GROUP BY always has a row, so EXISTS of it is TRUE.
         if (
             lookup is None
             or (not lookup.has_value and self._makes_a_row_of_none(select))
@@ -317,7 +312,7 @@ class _Placer:
         return self._context.is_aggregated(select) or self._context.aggregates_from_inside(select)
 
     def _is_compared_alike(self, lookup: Lookup, around: exp.Select) -> bool:
-        """Whether the keys that are equal to one outer value are one key: else there would be several values for it."""
+        """Whether all keys equal to one outer value are one key; otherwise the value would have several results."""
         from_ = core_of(around)
         from_.set("where", None)
         from_.set("expressions", [outer.copy() for outer in lookup.outer])
@@ -344,9 +339,7 @@ class _Placer:
         query.replace(exp.Subquery(this=rows) if isinstance(query, exp.Subquery) else rows)
 
     def _computed(self, query: exp.Expr, title: str) -> str:
-        """The relation that the rows of a query become; its columns have the names that a reader of the query in FROM
-        knows.
-        """
+        """Return the relation of a query's rows; its columns have the names that they have for a reader in FROM."""
         columns = self._context.columns_as_rows(query)
         gathered = self._gathered(copied(query))
         passed = passed_through_relation(gathered)
@@ -370,7 +363,7 @@ class _Placer:
     # Scans
 
     def _move(self, node: exp.Expr, found: PlacementChoice) -> None:
-        """Replace what moves: a query in which every scan moves by its rows, the other scans by theirs."""
+        """Replace the parts that move: a query whose scans all move by its rows, and the other scans by theirs."""
         broadcast = found.moving - found.repartitions.keys()
         for query in self._computable(node):
             if all(

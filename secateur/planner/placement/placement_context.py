@@ -1,4 +1,4 @@
-"""The placement context: what the pieces of a statement are asked while it is taken apart, and how scans are moved."""
+"""The placement context: the shared knowledge about a statement while it is divided, and how its scans are moved."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ _SELECTION_MAX: Final = 0.5
 
 
 class PlacementContext:
-    """One statement being placed.
+    """One statement that is being placed.
 
     Args:
         scans: Its scans.
-        reading: DuckDB's reading of it.
+        reading: DuckDB's parse tree of it.
         schemas: The columns of each scan that it may need.
         describe: DuckDB's binder.
-        rows_of: For each scan what restricts the rows that it may need.
-        estimate_of: What is thought of the rows of a scan.
+        rows_of: For each scan the predicates on the rows that it may need.
+        estimate_of: The estimated rows of a scan.
 
     Attributes:
         drafts: The stages so far.
-        gathered: What the coordinator gets as it is, and why.
+        gathered: The rows that the coordinator gathers unchanged, and why.
         rows_of: As given.
     """
 
@@ -78,7 +78,7 @@ class PlacementContext:
         self._moved_scans: dict[Hashable, str] = {}
 
     def sources(self) -> dict[str, Source]:
-        """The scans, for the check of what has been made of them."""
+        """The scans, for the check of the stages."""
         return {relation: self._source(scan) for relation, scan in self._scans.items()}
 
     def _source(self, scan: TableReference) -> Source:
@@ -86,11 +86,11 @@ class PlacementContext:
         return Source.of(scan, (scan.table.table_id, rows.read, rows.where))
 
     def cost_of(self, relation: str) -> float:
-        """What it costs to send the rows of a scan to every member."""
+        """Return the cost of sending the rows of a scan to every member."""
         return self._estimate_of(relation).bytes
 
     def is_partitioned(self, node: exp.Expr) -> bool:
-        """Whether rows of a query are at single members."""
+        """Whether a query reads partitioned tables, whose rows are on single members."""
         return any(map(self.is_partitioned_scan, relations_in(node)))
 
     def is_partitioned_scan(self, relation: str) -> bool:
@@ -155,9 +155,9 @@ class PlacementContext:
         return self.drafts.describe(f"SELECT * FROM ({to_sql(query)}) AS q", relations_in(query))
 
     def stands_alone(self, query: exp.Expr) -> bool:
-        """Whether a query is about nothing outside of it: it binds by itself.
+        """Whether a query is uncorrelated: it binds without the outer names.
 
-        DuckDB looks for a name inside first, among aliases too.
+        DuckDB resolves a name inside first, including aliases.
         """
         own = {"this", "alias", *ORDERING, *(["joins"] if is_source(query) else [])}
         if isinstance(query, exp.Subquery) and any(value for key, value in query.args.items() if key not in own):
@@ -183,7 +183,7 @@ class PlacementContext:
         return FromClause(self._builder(select), {}, VisibleNames()).read(select).names
 
     def all_moved(self, node: exp.Expr, reason: str) -> exp.Expr:
-        """The query over the rows of its scans, the last resort; ``reason`` says why."""
+        """Return the query over the moved rows of all its scans, the last resort; ``reason`` explains it."""
         moved = list(filter(self.is_partitioned_scan, relations_in(node)))
         self.note_gathered(node, moved, reason)
         for relation in moved:
@@ -222,14 +222,14 @@ class PlacementContext:
         scan = self._scans[relation]
         for reference in [reference for reference, name in table_references(node) if name == relation]:
             settle_applied(reference, relation)
-            # A key by which the rows go may be equal to another column that is read, and be named nowhere once its
+            # A repartitioning key may be equal to another column that is read, and be named nowhere once its
             # condition has been applied.
             read = {*columns_read(reference, scan), *(() if route is None else route.columns)}
             columns = tuple(name for name in scan.columns if name in read)
             if self._estimate_of(relation).share * share_left(joins) <= _SELECTION_MAX:
                 hint_selection(reference, scan, columns)
             moved = self._scan_draft(scan, columns, route, joins)
-            # What else stands in the node, such as joins in parentheses, stays.
+            # Other parts of the node, such as joins in parentheses, stay.
             reference.set("this", exp.to_identifier(moved))
             as_table_reference(reference, moved)
 

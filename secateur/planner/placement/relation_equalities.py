@@ -1,6 +1,4 @@
-"""What a tree of relations says of its attributes, whatever is assumed about its scans: found once, and asked for with
-every assumption.
-"""
+"""The equalities that a relational tree implies, independent of assumptions about its scans and computed once."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from secateur.planner.rewrites.correlation import is_correlated
 __all__ = ["Known", "Pair", "RelationEqualities"]
 
 Pair: TypeAlias = tuple[Attribute, Attribute]
-"""Two attributes that are equal, each of which may stand for the other."""
+"""Two equal attributes that are interchangeable."""
 Known: TypeAlias = tuple[Pair, ...]
 """Equalities that hold for all rows that matter."""
 
@@ -29,7 +27,7 @@ class RelationEqualities:
         self._correlated: dict[int, bool] = {}
 
     def of(self, relation: Filter | Join | Apply | Project) -> Known:
-        """The equalities of a condition, those that IN stands for, or those of columns with what they show."""
+        """Return the equalities of a condition, of IN, or between columns and the attributes that they show."""
         found = self._pairs.get(id(relation))
         if found is None:
             match relation:
@@ -67,7 +65,7 @@ class RelationEqualities:
         return found
 
     def is_correlated(self, subquery: Relation, around: Relation) -> bool:
-        """Whether a subquery is about the rows around it."""
+        """Whether a subquery refers to the outer rows."""
         found = self._correlated.get(id(subquery))
         if found is None:
             found = self._correlated[id(subquery)] = is_correlated(subquery, self.owners(around))

@@ -1,6 +1,4 @@
-"""The rows of a scan that a statement needs when they leave their member: filtered, and without the columns that only
-the filter reads.
-"""
+"""The rows of a scan that leave their member: filtered, and without the columns that only the filter reads."""
 
 from __future__ import annotations
 
@@ -31,12 +29,12 @@ _APPLIED: Final = "applied to"
 
 @dataclass(frozen=True, slots=True)
 class ScanRows:
-    """What restricts the rows of a scan.
+    """The predicates on the rows of a scan that a statement needs.
 
     Attributes:
         conjuncts: Conjuncts of the statement; a row for which one is not TRUE cannot influence the answer.
         where: The same over the relation of the scan, as SQL; empty where there are none.
-        read: What is read before that: equal for scans that read the same partitions and key ranges of one table.
+        read: Identifies the rows read before that: equal for scans of the same partitions and key ranges of one table.
     """
 
     conjuncts: tuple[exp.Expr, ...]
@@ -44,14 +42,14 @@ class ScanRows:
     read: str
 
     def sql(self, source: str, columns: Sequence[str]) -> str:
-        """The SELECT of some columns. ``source`` is the relation of the scan, or what stands for it in FROM."""
+        """Return the SELECT of some columns. ``source`` is the relation of the scan, or its replacement in FROM."""
         return f"SELECT {', '.join(map(quoted, columns))} FROM {source}" + (
             f" WHERE {self.where}" if self.where else ""
         )
 
 
 def is_about_scan(conjunct: exp.Expr, scope: ScanPredicates) -> bool:
-    """Whether a conjunct reads columns of its scan and nothing else."""
+    """Whether a conjunct reads only columns of its scan."""
     columns = list(conjunct.find_all(exp.Column))
     # A lambda and a list comprehension have names of their own; COLUMNS() names columns by a pattern.
     foreign = conjunct.find(exp.Query, exp.Lambda, exp.Comprehension, exp.AggFunc, exp.Window, exp.Star) is not None
@@ -66,7 +64,7 @@ def mark_applied(relation: str, rows: ScanRows) -> None:
 
 
 def is_applied(conjunct: exp.Expr, relation: str) -> bool:
-    """Whether a conjunct is marked as one of those that restrict the rows of a scan."""
+    """Whether a conjunct is marked as a predicate on the rows of a scan."""
     return bool(conjunct.meta.get(_APPLIED) == relation)
 
 
@@ -86,8 +84,8 @@ def settle_applied(reference: exp.Table, relation: str) -> None:
         _settle(where.this, relation)
     for join in _joins_of(select):
         condition = join.args.get("on")
-        # ON of the join whose right side is the scan is evaluated on its own rows, whatever the left side is filled up
-        # with.
+        # ON of the join whose right side is the scan is evaluated on its own rows, even if the left side is filled
+        # with NULLs.
         if isinstance(condition, exp.Expr) and (
             inner or (join is holder and str(join.args.get("side") or "").upper() in ("", "LEFT"))
         ):
@@ -95,16 +93,17 @@ def settle_applied(reference: exp.Table, relation: str) -> None:
 
 
 def hint_selection(reference: exp.Table, scan: TableReference, columns: Sequence[str]) -> None:
-    """Say in the text that the rows of a moved scan are few of its table's, by a condition that all of them meet: a
-    column without NULLs is not NULL.
+    """Hint in the text that a moved scan is a selection of its table's rows.
 
-    DuckDB sees a relation whose filter has been applied elsewhere as the whole of something, which each row of a table
-    finds a partner in; behind a filter it sees a selection, and joins it first. In q09 of TPC-H that halves the time.
+    The hint is a condition that all of them meet: a column without NULLs is not NULL.
+
+    DuckDB takes a relation without a filter for a whole table, in which each row of another table finds a match; behind
+    a filter it assumes a selection, and joins it first. In q09 of TPC-H that halves the time.
 
     Args:
         reference: That of the scan, before it is replaced.
         scan: The scan.
-        columns: The columns that are sent; nothing happens if all of them may be NULL.
+        columns: The columns that are sent; without one that is never NULL there is no hint.
     """
     select = reference.parent_select
     never_null = next(
@@ -121,8 +120,9 @@ def hint_selection(reference: exp.Table, scan: TableReference, columns: Sequence
 
 
 def columns_read(reference: exp.Table, scan: TableReference) -> tuple[str, ...]:
-    """The columns of a scan that the SELECT around its reference may read, the only one that knows its name; at least
-    one.
+    """Return the columns of a scan that the SELECT around its reference may read; at least one.
+
+    No other SELECT can name them.
     """
     node = reference.parent_select
     if node is None:
@@ -137,7 +137,7 @@ def columns_read(reference: exp.Table, scan: TableReference) -> tuple[str, ...]:
     # A row as a value looks like a column named as the table.
     whole_rows = any(not column.table and folded(column.name) == alias for column in node.find_all(exp.Column))
     by_pattern = any(map(is_columns_call, node.find_all(exp.Anonymous))) or node.find(exp.Pivot) is not None
-    # Names that the reference gives to columns go by their positions.
+    # The reference names columns by position.
     if (
         starred
         or whole_rows
@@ -154,7 +154,7 @@ def _joins_of(select: exp.Select) -> list[exp.Join]:
 
 
 def _joins_inner(reference: exp.Table, select: exp.Select) -> bool:
-    """Whether a table stands in FROM itself, where there are inner joins alone."""
+    """Whether a table is an item of a FROM clause with only inner joins."""
     holder = reference.parent
     return (
         isinstance(holder, (exp.From, exp.Join)) and holder.parent is select and all(map(_is_inner, _joins_of(select)))

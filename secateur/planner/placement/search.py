@@ -1,9 +1,7 @@
-"""The search for what stays where it is: the scans of which each member reads its own partitions, while the rows of the
-others are sent to all members.
+"""The search for the scans that stay: each member reads its own partitions of them, and the other scans move.
 
-Every assumption is tried on the distribution of the relation, which says whether it is right; among those that are, the
-one that moves the least is taken. Scans that are co-located stay together with the scan that is tried first, the
-anchor.
+Every assumption is tried on the distribution of the relation, which verifies it; among the valid ones, the one that
+moves the least is taken. Scans that are co-located stay together with the scan that is tried first, the anchor.
 
 Source: the choice between broadcast and co-located joins of Ignite's and Kudu's clients, as a search over required and
 delivered distributions.
@@ -42,15 +40,15 @@ of a few members.
 
 @dataclass(frozen=True, slots=True)
 class PlacementChoice:
-    """An assumption under which a relation is computed piece by piece.
+    """A valid assumption about which scans stay and which move.
 
     Attributes:
         staying: The scans that stay, by the names of their relations.
-        moving: Those whose rows every member has to have, or those that it owns the partitions for.
+        moving: Those of which every member gets all rows, or the rows for its partitions.
         repartitions: How the latter are routed, by the names of their relations.
-        cost: How much moves.
-        distribution: What comes of it.
-        semi_joins: What reduces scans that move, by the names of their relations.
+        cost: The cost of what moves.
+        distribution: The distribution that results.
+        semi_joins: The semi-joins that reduce scans that move, by the names of their relations.
     """
 
     staying: frozenset[str]
@@ -69,13 +67,13 @@ class PlacementChoice:
 def find_anchor(
     relation: Relation, beside: Sequence[Relation], cost_of: Callable[[str], float], *, orderless: bool
 ) -> PlacementChoice | UnsupportedDistribution:
-    """Find what stays.
+    """Find the scans that stay.
 
     Args:
-        relation: What is to be computed.
-        beside: Relations that are evaluated along with it, without being its inputs: their scans have to be read as a
+        relation: The relation to compute.
+        beside: Relations that are evaluated with it, without being its inputs: their scans have to be read as a
             whole.
-        cost_of: What it costs to send the rows of a scan to every member.
+        cost_of: The cost of sending the rows of a scan to every member.
         orderless: As :class:`~secateur.planner.placement.distribution.Distributions`.
 
     Returns:
@@ -134,25 +132,23 @@ def find_anchor(
 
 
 def is_shuffled(cost: float) -> bool:
-    """Whether rows are so many that they are shuffled: sent to the members by hash, rather than being brought to one
-    place.
-    """
+    """Whether rows are so many that they are shuffled by hash, rather than gathered in one place."""
     return cost > _SHUFFLED_MIN
 
 
 @dataclass(frozen=True, slots=True)
 class _Alternatives:
-    """How rows that are joined get to each other, if not all of them go to everybody.
+    """Cheaper ways to bring joined rows together than sending all of them to every member.
 
-    Each way answers with what it was given where it finds nothing cheaper.
+    Each method returns its argument where it finds nothing cheaper.
 
     Attributes:
         scans: By the names of their relations.
         classes: Which of their columns are equal.
-        distributions: What comes of an assumption.
+        distributions: Computes the distribution of an assumption.
         inside: The scans of partitioned tables.
-        forced: Those that everybody has to have.
-        cost_of: What it costs to send the rows of a scan to every member.
+        forced: Those that every member has to have.
+        cost_of: The cost of sending the rows of a scan to every member.
     """
 
     scans: Mapping[str, Scan]
@@ -163,8 +159,9 @@ class _Alternatives:
     cost_of: Callable[[str], float]
 
     def around_one(self, best: PlacementChoice | None) -> PlacementChoice | None:
-        """One scan stays, and those that are joined with it by its partitioning key come to it, also with rows that
-        find none: what an outer join has to keep.
+        """One scan stays, and the scans joined with it by its partitioning key are routed to it.
+
+        Rows that find no match are sent too if an outer join has to keep them.
 
         Returns:
             ``best`` where that is not cheaper.
@@ -187,9 +184,7 @@ class _Alternatives:
         return best
 
     def shuffled(self, best: PlacementChoice | None) -> PlacementChoice | None:
-        """All scans that are joined by one column shuffled by it, the others sent to everybody; ``best`` where that is
-        not cheaper.
-        """
+        """Shuffle all scans joined by one column by it and broadcast the others; ``best`` if that is not cheaper."""
         tried: set[frozenset[tuple[str, str]]] = set()
         for name in self.inside:
             for attribute in self.scans[name].attributes:
@@ -222,9 +217,7 @@ class _Alternatives:
         return best
 
     def to_owners(self, found: PlacementChoice) -> PlacementChoice:
-        """The same where large scans are sent to the owners of the rows that they are joined with, instead of to
-        everybody.
-        """
+        """Route large scans to the owners of the rows that they are joined with, instead of broadcasting them."""
         repartitions: dict[str, Repartition] = {}
         for moving in sorted(
             (name for name in found.moving if name in self.scans and self.cost_of(name) > _ROUTED_MIN),

@@ -1,4 +1,4 @@
-"""Blocks: one SELECT, its core (FROM and WHERE), the queries inside of it, and its spelling in exact names."""
+"""Blocks: one SELECT, its core (FROM and WHERE), the queries inside it, and its form with qualified names."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ __all__ = [
 ]
 
 ORDERING: Final = ("order", "limit", "offset")
-"""What of a query is about the order of its rows, and about which of them remain for it."""
+"""The clauses of a query that order its rows, and choose rows by that order."""
 
 TOP_CLAUSES: Final = ("expressions", "distinct", "group", "having", "windows", "qualify", "order")
-"""What of a SELECT is about the rows of its core."""
+"""The clauses of a SELECT that apply to the rows of its core."""
 
 
 def core_of(select: exp.Select, items: list[exp.Expr] | None = None) -> exp.Select:
@@ -79,15 +79,16 @@ def parts_in(select: exp.Select, clause: str) -> list[exp.Expr]:
 
 
 def qualified_block(select: exp.Select, names: VisibleNames) -> tuple[exp.Select, frozenset[str]]:
-    """A copy of a SELECT whose columns in the clauses about its rows are named exactly, ``*`` replaced by the columns;
-    and the names of all columns of FROM.
+    """Qualify the columns in the clauses of a SELECT above its core, with ``*`` expanded.
+
+    Returns a copy, and the names of all columns of FROM.
 
     Args:
         select: The SELECT; subqueries in it are left as they are.
         names: Those of its FROM clause.
 
     Raises:
-        NotDistributable: A name or a ``*`` of which it is not certain what it means.
+        NotDistributable: A name or a ``*`` is ambiguous.
     """
     copy = copied(select)
     mark_spelling(copy)
@@ -142,9 +143,9 @@ def _starred(names: VisibleNames, alias: str | None) -> list[exp.Expr]:
 
 
 def _merged(name: str, names: VisibleNames) -> exp.Column:
-    """The column that USING has merged of several.
+    """Return the column that USING has merged of several.
 
-    The name alone says which, unless something beside it has the name too.
+    Its bare name is enough, unless another item has a column of that name too.
     """
     others = [
         number
@@ -193,7 +194,7 @@ def without_order(query: exp.Expr) -> exp.Expr:
 
 
 def inside_of(query: exp.Expr) -> exp.Expr:
-    """A query in parentheses without them, its alias, and what it is joined with."""
+    """Return a query in parentheses without them, its alias and its joins."""
     if not isinstance(query, exp.Subquery):
         return query
     if any(query.args.get(key) for key in ORDERING):
@@ -205,8 +206,9 @@ def inside_of(query: exp.Expr) -> exp.Expr:
 
 
 def ordered_source(select: exp.Select) -> exp.Subquery | None:
-    """The query in FROM whose order is that of the SELECT, as far as DuckDB goes: it keeps the order of rows that it
-    filters and projects.
+    """Return the query in FROM whose order is that of the SELECT, or None.
+
+    DuckDB keeps the order of rows that it filters and projects.
     """
     from_ = select.args.get("from_")
     source = from_.this if isinstance(from_, exp.From) else None
@@ -222,7 +224,7 @@ def ordered_source(select: exp.Select) -> exp.Subquery | None:
 
 
 def behind_from(core: exp.Select) -> str:
-    """What follows FROM in a core."""
+    """Return the text that follows FROM in a core."""
     return to_sql(core).removeprefix("SELECT * FROM ")
 
 
@@ -234,7 +236,7 @@ def is_windowed(select: exp.Select) -> bool:
 
 
 def title_of(select: exp.Select) -> str:
-    """What a stage is called: by what it reads first."""
+    """Return the title of a stage: the first relation that it reads."""
     first = next((node for node, _ in table_references(select)), None)
     name = "rows" if first is None else folded(first.alias_or_name)
     return f"join {name}" if len(relations_in(select)) > 1 else f"scan {name}"

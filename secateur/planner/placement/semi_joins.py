@@ -1,14 +1,13 @@
-"""Semi-joins: rows of a scan that meet no row of another one stay where they are, instead of moving to a join that
-drops them.
+"""Semi-join reduction: rows of a scan that match no row of another scan stay, instead of moving to be dropped.
 
-A member can tell for a scan whose matching rows it has at hand: those of a replicated table, or of a table that is
-co-located with the scan by the equalities of the join. A scan that so reduces another may be reduced itself: suppliers
-by nations, and these by regions. What it costs is one more kernel call where the rows come from, so it is done where an
-estimate says that it pays.
+A member can reduce a scan whose matching rows it has: those of a replicated table, or of a table that is co-located
+with the scan by the equalities of the join. A scan that reduces another may be reduced itself: suppliers by nations,
+and these by regions. It costs one more kernel call where the rows come from, so it is done where an estimate shows that
+it pays.
 
-Why the answer stays the same: a row that the statement's own predicates rule out of a scan cannot influence the answer,
-whatever rows the other scans have. With such rows gone, a row of an inner join's input that has no partner there is in
-no row of the join.
+The answer stays the same: a row that the statement's own predicates remove from a scan cannot influence the answer,
+whatever rows the other scans have. Without such rows, a row of an inner join's input that has no match there is in no
+row of the join.
 
 Source: Bernstein and Chiu, "Using Semi-Joins to Solve Relational Queries" (1981).
 """
@@ -43,13 +42,13 @@ _DEPTH_MAX: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class SemiJoin:
-    """What reduces a scan.
+    """A semi-join that reduces a scan.
 
     Attributes:
         relation: The scan that its rows have to match.
         on: The columns that are equal: of the reduced scan, and of ``relation``.
-        by: What reduces ``relation`` before.
-        share: About which share of the rows remains.
+        by: The semi-joins that reduce ``relation`` before.
+        share: The estimated share of the rows that remain.
     """
 
     relation: str
@@ -59,11 +58,11 @@ class SemiJoin:
 
 
 def semi_joins(root: Relation, estimate_of: Callable[[str], Estimate]) -> Mapping[str, tuple[SemiJoin, ...]]:
-    """For scans of partitioned tables what had better reduce them before they move, by the names of their relations.
+    """Return the semi-joins that should reduce scans of partitioned tables before they move, by relation name.
 
     Args:
         root: The relations of a query, before rewrites.
-        estimate_of: What is thought of the rows of a scan by its own predicates.
+        estimate_of: The estimated rows of a scan after its own predicates.
 
     Cost: quadratic in the scans that are joined with one another.
     """
@@ -74,7 +73,7 @@ def semi_joins(root: Relation, estimate_of: Callable[[str], Estimate]) -> Mappin
         return found
     for block in _blocks(root):
         for scan in block.scans:
-            # What is mentioned twice has rows for two blocks.
+            # A relation that occurs twice has rows for two blocks.
             if not scan.scan.table.replicated and scans.count(scan.scan.relation) == 1:
                 joins = block.reducing(scan, shares, frozenset({scan}))
                 whole = estimate_of(scan.scan.relation)
@@ -110,13 +109,13 @@ def reducing_scans(joins: Iterable[SemiJoin]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Scans of which each row of a result has one row each, for which all equalities are TRUE."""
+    """Scans that are inner joined: each row of the result has one row of each, for which all equalities are TRUE."""
 
     scans: tuple[Scan, ...]
     classes: EquivalenceClasses
 
     def reducing(self, scan: Scan, shares: Mapping[str, float], taken: frozenset[Scan]) -> tuple[SemiJoin, ...]:
-        """What reduces a scan, itself reduced by nothing that is taken."""
+        """Return the semi-joins that reduce a scan, without the scans in ``taken``."""
         found = []
         for other in self.scans:
             on = self._on(scan, other) if other not in taken else ()
@@ -154,7 +153,7 @@ class _Block:
 
 
 def _blocks(root: Relation) -> Iterator[_Block]:
-    """The maximal blocks of a tree: what is below anything but an inner join or a filter is a block of its own."""
+    """Yield the maximal blocks of a tree: below anything but an inner join or a filter a new block begins."""
     roots = [root]
     while roots:
         scans: list[Scan] = []

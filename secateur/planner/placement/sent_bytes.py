@@ -1,8 +1,8 @@
-"""Estimates of what stages send each other: how many rows a query has, and how wide they are.
+"""Estimates of the bytes that stages send each other: the number of a query's rows, and their width.
 
-A join is taken for one along a key: each row of its largest input meets one row of each of the others, or none where
-a predicate has left that row out. Groups are as many as their keys have distinct values together, and never more than
-the rows that they are of.
+A join is assumed to follow a key: each row of its largest input meets one row of each of the others, or none where a
+predicate has removed that row. There are as many groups as their keys have distinct values together, and never more
+than input rows.
 
 They choose between plans that all give the right rows.
 
@@ -27,7 +27,7 @@ from secateur.planner.text.dialect import parse_query, tokenize
 __all__ = ["sent_bytes"]
 
 _UNKNOWN_ROWS: Final = 1e4
-"""Rows of what is no query and no relation of a plan, such as a table function."""
+"""The rows of an item that is neither a query nor a relation of the plan, such as a table function."""
 _SUBQUERY_SHARE: Final = 0.5
 """The share of the rows that a predicate with a subquery leaves."""
 _WIDTHS: Final = {"BOOLEAN": 1, "SMALLINT": 2, "INTEGER": 4, "DATE": 4, "VARCHAR": 16, "BLOB": 16, "HUGEINT": 16}
@@ -44,11 +44,11 @@ class _Rows:
 
 
 def sent_bytes(drafts: Sequence[StageDraft], estimates: Mapping[str, Estimate]) -> float:
-    """About how many bytes the members send for a statement in stages, to each other and to the coordinator.
+    """Estimate the bytes that members send for a statement in stages, to each other and to the coordinator.
 
     Args:
         drafts: Its stages in the order in which they run.
-        estimates: What is thought of the rows of each scan.
+        estimates: The estimated rows of each scan.
 
     Cost: the text of each stage is parsed.
     """
@@ -56,7 +56,7 @@ def sent_bytes(drafts: Sequence[StageDraft], estimates: Mapping[str, Estimate]) 
     sent = 0.0
     for index, draft in enumerate(drafts):
         tree = parse_query(draft.sql, tokenize(draft.sql))
-        # The rows of one scan are still the selection that they were.
+        # The rows of one scan remain the same selection of their table.
         is_selection = draft.is_pipelineable and len(draft.relations) == 1 and draft.relations[0] in known
         share = known[draft.relations[0]].share if is_selection else 1.0
         count = _rows_of(tree, known, estimates)
@@ -94,7 +94,7 @@ def _joined(select: exp.Select, known: Mapping[str, _Rows], estimates: Mapping[s
 
 
 def _sources(select: exp.Select) -> Iterator[exp.Expr]:
-    """What stands in FROM, joins in parentheses too."""
+    """Yield the items of FROM, including those in parentheses."""
     pending: list[exp.Expr] = [join.this for join in select.args.get("joins") or []]
     from_ = select.args.get("from_")
     if from_ is not None:

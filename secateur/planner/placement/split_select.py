@@ -1,6 +1,4 @@
-"""A SELECT whose core stays at the members, in two: as much of the rest as is exact there, and what the coordinator
-makes of it.
-"""
+"""Splits a SELECT whose core stays at the members: an exact partial part there, and a final part at the coordinator."""
 
 from __future__ import annotations
 
@@ -62,12 +60,12 @@ _DEALT_BY: Final = frozenset(
 
 
 class PassThrough(NamedTuple):
-    """What is done to the rows of a draft, but for leaving out columns.
+    """The operations on the rows of a draft in the last query, other than leaving out columns.
 
     Attributes:
         relation: Its rows.
-        order: What they are ordered by, if they can be merged; or nothing.
-        limit: Which of them are taken, in any order; or None.
+        order: The columns of their order, if they can be merged; or nothing.
+        limit: How many of them are taken, in any order; or None.
     """
 
     relation: str
@@ -131,7 +129,7 @@ def split_block(
 def _cutting(
     context: PlacementContext, select: exp.Select, partial_final: PartialFinal, from_: str, sources: Sequence[str]
 ) -> Cutting:
-    """What the two parts of a SELECT claim to be."""
+    """Describe the two parts of a SELECT for the check."""
 
     def star(item: Node) -> list[Node]:
         named = f"{quoted(item['relation_name'])}.*" if item["relation_name"] else "*"
@@ -142,8 +140,9 @@ def _cutting(
 
 
 def pass_through_of(final: exp.Expr) -> PassThrough | None:
-    """What the last query of a statement does beyond passing rows on, if it need not be a query: the rows may come in
-    order, and end when there are enough.
+    """Return what the last query does beyond passing rows on, if it need not run as a query; else None.
+
+    It need not if it only orders rows, which can then be merged, and limits them.
     """
     found = final.meta.get(_PASSING)
     return found if isinstance(found, PassThrough) and (found.order or found.limit) else None
@@ -176,9 +175,7 @@ def _partial_final(
 
 
 def _shuffle_key(select: exp.Select, context: PlacementContext) -> exp.Column | None:
-    """A column of FROM in which all rows agree that a group or a window of a qualified SELECT is about; None where
-    there is none.
-    """
+    """Return a column of FROM that all groups or windows of a qualified SELECT have as a key; None if there is none."""
     named = {folded(window.this.name): window for window in select.args.get("windows") or []}
     windows = [
         window
@@ -224,9 +221,7 @@ def _partition_of(window: exp.Window, named: Mapping[str, exp.Window]) -> list[e
 def _shuffled(
     context: PlacementContext, select: exp.Select, cutting: Cutting, key: exp.Column, columns: Callable[[], Columns]
 ) -> exp.Expr:
-    """The columns that a SELECT is about, shuffled to the members by a key, and the SELECT over what each of them
-    gets.
-    """
+    """Shuffle the columns that a SELECT reads by a key, and run the SELECT at each member over its part."""
     partial_final = cutting.partial_final
     relations = relations_in(select)
     partial = context.parsed(partial_final.partial, relations)

@@ -1,6 +1,4 @@
-"""Builds the stages of a statement: what the search for a plan has found so far, each bound by DuckDB when it is
-made.
-"""
+"""Builds the stages of a statement; DuckDB binds each of them when it is made."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ Columns = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class StageDraft:
-    """A stage to be.
+    """A stage that is being planned.
 
     Attributes:
         name: For EXPLAIN.
@@ -33,13 +31,13 @@ class StageDraft:
         relations: Scans and earlier drafts, by the names of their relations.
         columns: Name and SQL type text of each column of its rows.
         at_coordinator: Whether it runs once, at the coordinator, or at every member that owns partitions of its scans.
-        is_pipelineable: Whether each of its rows comes from one row of its one relation, whatever the others are.
+        is_pipelineable: Whether each row comes from one row of its one relation, independent of the other rows.
         route: How its rows reach its consumers at the members; None where all of them go to all.
-        order: What its rows come in order of at each member, to be merged; nothing: they come in no order.
-        limit: Which of its rows are the answer; None for all.
+        order: The order of its rows at each member, to be merged; nothing: they have no order.
+        limit: How many of its rows are the answer; None for all.
         is_scan: Whether its rows are those of one scan.
-        cutting: What it is the first part of; None for anything else.
-        keyed: The query of which its rows are those of a look-up; None for anything else.
+        cutting: The split of which it is the partial part; None for anything else.
+        keyed: The decorrelated query whose rows by key it has; None for anything else.
     """
 
     name: str
@@ -57,19 +55,19 @@ class StageDraft:
 
     @property
     def placed_text(self) -> PlacedText:
-        """What is checked of it."""
+        """Return the text of the stage for the check."""
         names = tuple(name for name, _ in self.columns)
         return PlacedText(self.sql, names, self.is_scan, self.cutting, self.keyed, self.order, self.limit)
 
 
 @dataclass(frozen=True, slots=True)
 class GatheredRows:
-    """Rows that the coordinator gets as they are.
+    """Rows that the coordinator gathers unchanged.
 
     Attributes:
-        names: What the statement calls the tables.
+        names: The names of the tables in the statement.
         reason: Why, in the user's terms.
-        node: The part of the statement that needs them, as it has become.
+        node: The part of the statement that needs them, after the changes.
     """
 
     names: tuple[str, ...]
@@ -140,7 +138,7 @@ class StageBuilder:
         self.drafts[index] = replace(self.drafts[index], limit=limit)
 
     def note_keyed(self, relation: str, query: str) -> None:
-        """Remember of which query the rows of a draft are those of a look-up."""
+        """Record the decorrelated query whose rows by key a draft has."""
         index = int(relation[1:])
         self.drafts[index] = replace(self.drafts[index], keyed=query)
 

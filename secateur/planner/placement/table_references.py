@@ -1,6 +1,4 @@
-"""Table references: the tables in a tree, by the relations that they have become: scans (``s0``, ...), and rows that an
-exchange has moved (``x0``, ...).
-"""
+"""Table references: the scans (``s0``, ...) and moved rows (``x0``, ...) that tables of a tree were replaced by."""
 
 from __future__ import annotations
 
@@ -73,7 +71,7 @@ def exchanged_query(relation: str) -> exp.Select:
 
 
 def passed_through_relation(query: exp.Expr) -> str | None:
-    """The relation of which a query is all rows as they are; None for any other query."""
+    """Return the relation all of whose rows a query returns unchanged; None for any other query."""
     relation = query.meta.get(_PASSES)
     plain = isinstance(query, exp.Select) and not any(
         value for key, value in query.args.items() if key not in ("expressions", "from_")
@@ -82,7 +80,7 @@ def passed_through_relation(query: exp.Expr) -> str | None:
 
 
 def pass_through_relation(query: exp.Expr) -> bool:
-    """Whether a query is some columns of one relation, row by row, whatever its other rows are."""
+    """Whether a query is a projection of one relation, row by row, independent of its other rows."""
     if not isinstance(query, exp.Select) or any(
         value for key, value in query.args.items() if key not in ("expressions", "from_")
     ):

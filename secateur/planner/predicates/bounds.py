@@ -1,9 +1,10 @@
-"""Unions of boxes: what a predicate says about the key columns of one scan, in disjunctive normal form.
+"""Unions of boxes: the bounds that a predicate sets on the key columns of one scan, in disjunctive normal form.
 
-``()`` is *never TRUE*, ``(Box(),)`` is *no statement*. Branches of an OR that differ in one column melt into one box,
-so that an IN list written as ORs stays one box. Every operation is bounded, and past its bound only ever keeps more
-partitions: an OR of more than :data:`UNION_MAX` boxes gives up, and an AND is multiplied out up to :data:`BOXES_MAX`
-boxes, and :data:`PRODUCTS_MAX` pairs of boxes in all; what is left are factors, each of which holds all that passes.
+``()`` is *never TRUE*, ``(Box(),)`` is *no statement*. Branches of an OR that differ in one column are merged into one
+box, so an IN list written as ORs stays one box. Every operation is bounded, and beyond its bound it only ever keeps
+more partitions: an OR of more than :data:`UNION_MAX` boxes becomes *no statement*, and an AND is multiplied out up to
+:data:`BOXES_MAX` boxes, and :data:`PRODUCTS_MAX` pairs of boxes in all; the remaining factors stay separate, and each
+holds all rows that pass.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ binding.
 PRODUCTS_MAX: Final = 16 * BOXES_MAX
 """After so many pairs of boxes an AND is multiplied out no further."""
 UNION_MAX: Final = 16_384
-"""More alternatives than this are not told apart in an OR."""
+"""The maximum number of alternatives of an OR; one with more sets no bounds."""
 
 
 def multiply(conjuncts: Sequence[Boxes]) -> tuple[Boxes, ...]:
-    """The conjunction as few factors: one, unless it grows too large. No conjunct that says nothing is among them."""
+    """Return the conjunction as few factors: one, unless it grows too large. Unbounded conjuncts are left out."""
     said = [boxes for boxes in conjuncts if boxes != UNBOUNDED]
     single = _conjoined([boxes[0] for boxes in said if len(boxes) == 1])
     factors: list[Boxes] = [] if single is None else [(single,)]
@@ -57,8 +58,9 @@ def intersect(*conjuncts: Boxes) -> Boxes:
 
 
 def _conjoined(boxes: Sequence[Box]) -> Box | None:
-    """The conjunction of some boxes, in halves: one by one, a thousand excluded values would be copied a thousand
-    times.
+    """Return the conjunction of some boxes, combined in halves.
+
+    One by one, a thousand excluded values would be copied a thousand times.
     """
     found = list(boxes)
     while len(found) > 1:

@@ -1,7 +1,7 @@
-"""Columns of one scan that a conjunction equates: ``a = b AND b = 5`` says ``a = 5`` as well.
+"""Columns of one scan that a conjunction equates: ``a = b AND b = 5`` implies ``a = 5`` as well.
 
-What is known about one column of a class holds for all of them. Only columns that compare without a conversion are put
-into one class: those of one type, and integers of any width. Tests of parameters pass between columns of one type only,
+Every bound on one column of a class holds for all of them. Only columns that compare without a conversion are in one
+class: those of one type, and integers of any width. Comparisons with parameters pass only between columns of one type,
 since a parameter is compared in the type of its column.
 """
 
@@ -30,9 +30,7 @@ class ColumnEqualities:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]], types: Mapping[str, SqlType]) -> ColumnEqualities:
-        """The classes that some pairs of equal columns make; pairs that do not compare in their own type are left
-        out.
-        """
+        """Make classes of some pairs of equal columns; pairs that compare with a conversion are left out."""
         classes: list[set[str]] = []
         for left, right in pairs:
             if left == right or not _comparable(types[left], types[right]):
@@ -49,7 +47,7 @@ class ColumnEqualities:
         )
 
     def applied(self, boxes: Boxes) -> Boxes:
-        """The boxes with what each says about one column said about its equals."""
+        """Return the boxes with each column's bounds also applied to its equal columns."""
         return unite((_spread(box, self.classes),) for box in boxes) if self.classes else boxes
 
 

@@ -1,7 +1,7 @@
 """Comparisons of one key column with operands, as boxes: the leaves of a predicate.
 
-A leaf is read for the truth values that are asked for. Where it is TRUE is told by ``partitioning.comparison``; where
-it is FALSE is where its negation is TRUE; it is NULL where the column or an operand is.
+A leaf is read for the truth values that are asked for. ``partitioning.pruning.comparison`` finds where it is TRUE; it
+is FALSE where its negation is TRUE; it is NULL where the column or an operand is.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _MIRRORED: Final = {
 }
 _HOLDS_OF_ITSELF: Final = frozenset({Comparison.IN, Comparison.LESS_EQUAL, Comparison.GREATER_EQUAL})
 _FALSE_OF_NULL: Final = frozenset({Comparison.IN, Comparison.LESS, Comparison.LESS_EQUAL})
-"""In a row NULL is the greatest value: what a column that is NULL does not pass."""
+"""Comparisons that a NULL column does not pass inside a row value, where NULL is the greatest value."""
 _OPEN_ROWS_MAX: Final = 64
 """Past so many parameters in one field of a list of rows the fields are taken apart: each row would have to be judged
 by all of them.
@@ -181,7 +181,7 @@ class ComparisonReader:
         return _domain_box(column, values, self.types[column])
 
     def is_null(self, node: exp.Expr) -> Boxes:
-        """Where an expression that is no predicate is NULL."""
+        """Return where an expression that is not a predicate is NULL."""
         found = self._expression(node)
         if found is None or found.column in self.nullable:
             return self._unused(node.parent or node)
@@ -210,7 +210,7 @@ class ComparisonReader:
     def _passing(
         self, found: KeyExpression, comparison: Comparison, operands: Sequence[Operand], whole: exp.Expr
     ) -> Boxes:
-        """Where one comparison is TRUE."""
+        """Return where one comparison is TRUE."""
         if comparison in EXCLUDING:
             single = isinstance(whole, (exp.EQ, exp.NEQ))
             self._note(
@@ -267,7 +267,7 @@ class ComparisonReader:
         return unite(boxes)
 
     def _field_operands(self, own: exp.Expr, others: Sequence[exp.Expr], whole: exp.Expr) -> FieldOperands | None:
-        """What one field is compared with, in each row; None when nothing can be said about it."""
+        """Return the operands of one field, in each row; None when they are not known."""
         column, mirrored = self._key(own), False
         if column is None and len(others) == 1:
             column, mirrored, others = self._key(others[0]), True, [own]
@@ -328,7 +328,7 @@ class ComparisonReader:
                     self._note(f"{column} is compared with {shown(node)}, which is neither a constant nor a parameter")
                 return None
             if operand == Constant(None) and len(nodes) > 1 and not isinstance(node.unnest(), exp.Null):
-                # A NULL with a type takes part in the choice of the type that all are compared in.
+                # A NULL with a type takes part in the choice of the common type of the comparison.
                 self._note(f"{shown(whole)} has a NULL of a type of its own: write NULL")
                 return None
             operands.append(operand)

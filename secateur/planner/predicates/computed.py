@@ -1,4 +1,4 @@
-"""Expressions of parameters: which of them become operands that a client can evaluate when it binds a plan."""
+"""Expressions of parameters: decides which of them become operands that a client can evaluate at binding."""
 
 from __future__ import annotations
 
@@ -66,8 +66,9 @@ _INTERVAL_TEXT: Final = re.compile(r"(-?[0-9]{1,9}) ([a-z]+)")
 
 
 def computed(node: exp.Expr, operand_of: Callable[[exp.Expr], Operand | None]) -> Operand | None:
-    """The operand for an expression that has a parameter in it; None when some part of it is not certain to be computed
-    as DuckDB does.
+    """Return the operand of an expression that contains a parameter.
+
+    None if some part of it is not certain to be computed as DuckDB does.
 
     Args:
         node: The expression.
@@ -109,8 +110,9 @@ def _call(
 
 
 def _has_a_width_of_its_own(operand: Operand) -> bool:
-    """Whether arithmetic with an operand overflows elsewhere than with whole numbers of its size: it is cast to
-    SMALLINT or an unsigned type, say.
+    """Whether arithmetic with an operand overflows at another width than that of integers of its size.
+
+    That is so if it is cast to SMALLINT or an unsigned type, for example.
     """
     match operand:
         case Cast(_, wanted):

@@ -1,5 +1,6 @@
-"""Operands that are known before any row is read: literals, parameters, expressions of literals, which DuckDB
-evaluates, and expressions of parameters.
+"""Operands that do not depend on rows: literals, parameters, and expressions of these.
+
+DuckDB evaluates expressions of literals while the statement is planned.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ _COMPARABLE: Final = re.compile(
 
 
 def operand_of(node: exp.Expr) -> Operand | None:
-    """What an expression is without any row; None when it depends on rows, or is not certainly the same at each
-    evaluation.
+    """Return the value of an expression that does not depend on rows.
+
+    None when it depends on rows, or may differ between evaluations.
 
     Cost: nothing for literals and parameters; an expression of literals is evaluated by DuckDB, about a millisecond.
     One that is not evaluated within the bounds of :mod:`secateur.planner.binding.evaluation` is None.
@@ -108,7 +110,7 @@ def _folded(node: exp.Expr) -> Constant | None:
         found = evaluate(Fragment.over(sql, {}, columns), {}, ends_soon=is_small(reading))
         return None if found is None else Constant(_python_value(found.column(0)[0].as_py(), type_text))
     except (Error, ValueError, OverflowError):
-        # A date that Python has no object for, or an error: the statement itself will say it in the user's words, or
+        # A date that Python has no object for, or an error: the statement itself will report it in the user's words, or
         # never evaluate the expression.
         return None
 

@@ -1,6 +1,4 @@
-"""Which expressions of a key column a comparison may have on its side: the column, or what can be turned round
-exactly.
-"""
+"""The invertible expressions of a key column that a comparison may have on one side."""
 
 from __future__ import annotations
 
@@ -36,11 +34,11 @@ class KeyExpression:
 
 
 def key_expression(node: exp.Expr, typed: Callable[[exp.Column], tuple[str, SqlType] | None]) -> KeyExpression | None:
-    """What a node says about a key column, or None when it is no expression of one that can be turned round exactly.
+    """Return the invertible expression of a key column that a node is, or None.
 
     Args:
         node: One side of a comparison.
-        typed: The key column that a column node means, and its type.
+        typed: The key column that a column node refers to, and its type.
     """
     node = node.unnest()
     match node:
@@ -101,7 +99,7 @@ def _shifted(
 ) -> KeyExpression | None:
     """``node + offset``, or ``offset - node``.
 
-    A value that overflows on the way is an error of the statement, so no row that passes has one.
+    A value that overflows in it is an error of the statement, so no row that passes has one.
     """
     found = key_expression(node, typed)
     column_type = _type_in(node, typed)

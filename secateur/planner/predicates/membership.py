@@ -1,14 +1,12 @@
-"""Membership in a list that is a parameter: the spellings of ``x is an element of $1``.
+"""Membership in a list parameter: the spellings of ``x is an element of $1``.
 
-==============================================  ==========================================
-form                                            besides TRUE
-==============================================  ==========================================
-``x = ANY($1)``, ``x = ANY (SELECT unnest($1))``  NULL for a list with NULL
-``x IN (SELECT unnest($1))``                      the same
-``x IN $1``, ``list_contains($1, x)``, ...        FALSE for a list with NULL
-==============================================  ==========================================
+============================================== ========================================== form besides TRUE
+============================================== ========================================== ``x = ANY($1)``, ``x = ANY
+(SELECT unnest($1))`` NULL for a list with NULL ``x IN (SELECT unnest($1))`` the same ``x IN $1``, ``list_contains($1,
+x)``, ... FALSE for a list with NULL ==============================================
+==========================================
 
-They are TRUE for the same values of ``x``, which is all that pruning asks: those that equal an element.
+They are TRUE for the same values of ``x``, those that equal an element, and pruning needs no more.
 """
 
 from __future__ import annotations
@@ -25,9 +23,7 @@ _CONTAINS: Final = frozenset({"list_contains", "list_has", "array_contains", "ar
 
 
 def list_membership(node: exp.Expr) -> tuple[exp.Expr, int] | None:
-    """The expression that is looked for, and the index of the parameter that is the list; None when a node is no such
-    test.
-    """
+    """Return the searched expression and the index of the list parameter; None when a node is no such predicate."""
     match node:
         case exp.EQ(args={"expression": exp.Any() as any_}):
             return _found(node.this, _index(any_.this))

@@ -1,8 +1,8 @@
 """From a predicate to boxes: which keys can make it TRUE.
 
 Each node is read for the truth values that are asked for (:mod:`~secateur.planner.predicates.truth`): NOT p is TRUE
-where p is FALSE, a conjunction is FALSE where some part is FALSE, and what is neither is NULL. A form that is not
-understood says nothing (*unbounded*), and leaves a note for the user.
+where p is FALSE, a conjunction is FALSE where some part is FALSE, and where it is neither it is NULL. A form that is
+not understood is *unbounded*, and leaves a prune reason for the user.
 
 Source: the filter analysis of "SQL Optimization for Partition Pruning" (Hazelcast), on value sets instead of branches.
 """
@@ -35,15 +35,15 @@ _STARTS_WITH: Final = frozenset({"starts_with", "prefix", "^@"})
 class PredicateReader:
     """Reads predicates about the key columns of one scan, as they are evaluated on its own rows.
 
-    Whoever has a predicate that is evaluated above an outer join, on rows in which NULLs stand for those of the scan,
-    must not ask (:mod:`~secateur.planner.relations.prunability` keeps such ones away from the scan).
+    A predicate that is evaluated above an outer join, on rows in which NULLs replace those of the scan, must not be
+    read here (:mod:`~secateur.planner.relations.prunability` keeps such predicates away from the scan).
 
     Attributes:
         types: The type of each column that matters, by name: those of the partitioning key, none of which holds NULL.
-        column_of: The name of the scan's column that a column node means, or None when it is another table's.
+        column_of: The name of the scan's column that a column node refers to, or None when it is another table's.
         further: The types of the table's other columns, which count where a conjunction equates them with one that
             matters.
-        notes: Why something about a key column could not be used, in the user's terms; grows as predicates are read.
+        notes: Why predicates on a key column could not be used, in the user's terms; grows as predicates are read.
     """
 
     types: Mapping[str, SqlType]
@@ -62,7 +62,7 @@ class PredicateReader:
         never_null: Mapping[str, SqlType],
         column_of: Callable[[exp.Column], str | None],
     ) -> PredicateReader:
-        """A reader of predicates about columns some of which may hold NULL.
+        """Make a reader of predicates over columns, some of which may hold NULL.
 
         Args:
             types: The type of each column that matters, by name.
@@ -91,8 +91,9 @@ class PredicateReader:
         return [self.read(conjunct) for conjunct in conjuncts]
 
     def close(self, boxes: Boxes, conjuncts: Sequence[exp.Expr]) -> Boxes:
-        """What a conjunction says about the columns of ``types`` when ``boxes`` hold all that passes it: the equalities
-        among its conjuncts are used up.
+        """Apply the equalities of a conjunction to ``boxes``, which hold all rows that pass it.
+
+        The result is over the columns of ``types``.
         """
         equalities = self._equalities(conjuncts, Truth.TRUE)
         if not equalities.classes and all(column in self.types for box in boxes for column, _ in box.constraints):
@@ -100,7 +101,7 @@ class PredicateReader:
         return unite((box.restrict(tuple(self.types)),) for box in equalities.applied(boxes))
 
     def read(self, node: exp.Expr, wanted: Truth = Truth.TRUE) -> Boxes:
-        """The boxes outside of which ``node`` is none of the values ``wanted``."""
+        """Return boxes outside of which ``node`` has none of the truth values ``wanted``."""
         node = node.unnest()
         member = list_membership(node)
         if member is not None:
@@ -149,7 +150,7 @@ class PredicateReader:
                 return UNBOUNDED
 
     def _junction(self, parts: Sequence[exp.Expr], wanted: Truth, *, conjunction: bool) -> Boxes:
-        """AND, or, as its mirror image, OR: what is TRUE for the one is FALSE for the other."""
+        """Read AND or, as its mirror image, OR: the FALSE of one is the TRUE of the other."""
         if not conjunction:
             wanted = wanted.negated
 
@@ -191,7 +192,7 @@ class PredicateReader:
             noted = len(self.notes)
             boxes = self.read(part, wanted)
             alternatives.append(boxes)
-            # A branch that has said why already needs no second reason.
+            # A branch that has a reason already needs no second one.
             if Box() in boxes and unbounded is None and len(self.notes) == noted:
                 unbounded = part
         if unbounded is not None and any(Box() not in boxes and boxes for boxes in alternatives):

@@ -21,12 +21,12 @@ from secateur.planner.predicates.bounds import Boxes, intersect, unite
 __all__ = ["FieldBoxes", "FieldOperands", "fields_of", "row_boxes"]
 
 FieldBoxes: TypeAlias = Callable[[int, Comparison], Boxes]
-"""From the index of a field and a comparison to the boxes outside of which the field does not pass it."""
+"""Maps the index of a field and a comparison to boxes outside of which the field does not pass it."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldOperands:
-    """What one field of a row is compared with.
+    """The operands of one field of a row.
 
     Attributes:
         column: The key column that the field is.

@@ -1,4 +1,4 @@
-"""Why a predicate that mentions a key column does not prune, in the user's terms and with what to change."""
+"""Explains why a predicate that mentions a key column does not prune, in the user's terms and with what to change."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _SHOWN_MAX: Final = 60
 
 
 def why_unused(column: str, part: exp.Column, whole: exp.Expr, column_type: SqlType) -> str:
-    """The reason, from what holds the column.
+    """Return the prune reason, which depends on the expression around the column.
 
     Args:
         column: The column's name.
-        part: Where it stands in the predicate.
+        part: Its node in the predicate.
         whole: The predicate.
         column_type: The column's type.
     """

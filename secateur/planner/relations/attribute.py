@@ -1,4 +1,4 @@
-"""Attributes: the columns of relations, and which column nodes of the statement mean them."""
+"""Attributes: the columns of relations, and the column nodes of the statement that refer to them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Attribute", "columns_in", "compares_alike", "is_exact", "occurrence"
 _OCCURRENCE: Final = "occurrence"
 _numbers = count()
 
-# Equal values of these are one value in every comparison. Not so 0.0 and -0.0, of which a cast to text makes two.
+# Equal values of these types are identical. 0.0 and -0.0 are equal but not identical: a cast to text differs.
 _INEXACT: Final = frozenset({TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.INTERVAL, TypeKind.LIST})
 
 
@@ -26,9 +26,9 @@ class Attribute:
     """One column of one relation.
 
     Attributes:
-        owner: The number of the relation that makes it; each reference to a table is one of its own.
+        owner: The number of the relation that makes it; each reference to a table is a relation of its own.
         position: Among the columns of that relation, from 0.
-        name: What the user calls it.
+        name: The user's name for it.
         type: None for a computed column.
         nullable: Whether it may be NULL where it is made; an outer join above may make any column NULL.
     """
@@ -44,8 +44,9 @@ class Attribute:
 
 
 def compares_alike(left: Attribute, right: Attribute) -> bool:
-    """Whether attributes that are equal stand for one another in every comparison: they have one type, or integers that
-    DuckDB widens without loss.
+    """Whether equal attributes are interchangeable in every comparison.
+
+    They are if they have one type, or are integers, which DuckDB widens without loss.
     """
     if left.type is None or right.type is None or not is_exact(left):
         return False
@@ -53,7 +54,7 @@ def compares_alike(left: Attribute, right: Attribute) -> bool:
 
 
 def is_exact(attribute: Attribute) -> bool:
-    """Whether equal values of an attribute are one value."""
+    """Whether equal values of an attribute are identical."""
     return attribute.type is not None and attribute.type.kind not in _INEXACT
 
 
@@ -66,9 +67,7 @@ def occurrence(column: exp.Column) -> int:
 
 
 def renumber(column: exp.Column) -> int:
-    """Give a column node a number of its own, so that it may mean something else than the node of which it is a
-    copy.
-    """
+    """Give a copied column node a number of its own, so that it may refer to something else than the original."""
     column.meta[_OCCURRENCE] = next(_numbers)
     return occurrence(column)
 

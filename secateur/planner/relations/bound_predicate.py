@@ -1,7 +1,7 @@
 """Bound predicates: predicates over the attributes of a relation.
 
 A row of the relation for which a predicate is not TRUE cannot influence the answer. A column of the predicate that the
-relation does not trace is a free variable: the predicate then says what must hold whatever its value is.
+relation does not trace is a free variable: the predicate must then hold for some value of it.
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ __all__ = ["BoundPredicate", "any_of", "bind", "distinct", "equality", "fresh"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundPredicate:
-    """A predicate and what its columns mean.
+    """A predicate and the attributes that its columns refer to.
 
     Attributes:
         predicate: A conjunct of the statement, or one made from conjuncts.
-        binding: The attribute of each column node, by the number of the node; a node that is not there is a free
-            variable.
+        binding: The attribute of each column node, by the number of the node; a missing node is a free variable.
         structural: Whether it follows from the form of the statement (USING) instead of from a text that both parsers
             have to read alike.
-        carried: Whether it is no longer what the user wrote about the rows themselves: an equality has exchanged
+        carried: Whether it is no longer the user's own predicate about the rows: an equality has exchanged
             attributes of it, or it is about groups.
         blocked: Why it does not hold here, in the user's terms, with ``{predicate}`` for its text; None where it holds.
-            A blocked predicate is carried on so that it can be said of a scan why it is not pruned.
+            A blocked predicate is kept so that EXPLAIN can report why a scan is not pruned.
     """
 
     predicate: exp.Expr
@@ -50,7 +49,7 @@ class BoundPredicate:
         return id(self.predicate), frozenset(self.binding.items()), self.blocked is not None
 
     def touches(self, owners: frozenset[int]) -> bool:
-        """Whether it is about an attribute of one of the relations."""
+        """Whether it refers to an attribute of one of the relations."""
         return any(attribute.owner in owners for attribute in self.attributes)
 
     def rebound(self, meaning: Callable[[Attribute], Attribute | None]) -> BoundPredicate:
@@ -104,9 +103,7 @@ def fresh(bound_predicate: BoundPredicate) -> BoundPredicate:
 
 
 def any_of(alternatives: Sequence[Sequence[BoundPredicate]]) -> BoundPredicate | None:
-    """What holds when all predicates of at least one of the alternatives hold; None when an alternative says
-    nothing.
-    """
+    """Return the disjunction of conjunctions of predicates; None when an alternative has no predicate."""
     if not alternatives or not all(alternatives):
         return None
     copies = [[fresh(bound_predicate) for bound_predicate in alternative] for alternative in alternatives]

@@ -1,4 +1,4 @@
-"""From the tree of a query to its relations."""
+"""Builds the relational tree of a query."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _SELECT_PARTS: Final = frozenset(
             "offset",
             "sample",
         ),
-        # Without effect on the rows.
+        # This has no effect on the rows.
         *("hint", "operation_modifiers"),
     }
 )
@@ -70,7 +70,7 @@ _SET_KINDS: Final[dict[type[exp.Expr], SetKind]] = {
 
 
 class TooLargeError(Exception):
-    """The tree would be too large; nothing is said about its scans."""
+    """The tree would be too large, so its scans are not restricted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,9 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Cte:
-    """A common table expression in reach: its definition, and what is in reach there; ``body`` is None where it may
-    mention itself.
+    """A visible common table expression: its definition, and the ones visible inside it.
+
+    ``body`` is None where the expression may refer to itself.
     """
 
     node: exp.CTE
@@ -104,13 +105,12 @@ Columns = tuple[tuple[str, SqlType | None], ...]
 
 
 def build_relations(query: Query) -> tuple[Relation, ...]:
-    """The relations of a query: itself first, then what stands in it without being an input of it, such as subqueries
-    in ORDER BY.
+    """Return the relations of a query: itself first, then subqueries that are not an input of it, as in ORDER BY.
 
     Each scan of the query is in some of them, once for each reference to the common table expression around it.
 
     Raises:
-        TooLargeError: Common table expressions that mention one another repeat too often.
+        TooLargeError: Nested references to common table expressions repeat too often.
     """
     builder = RelationBuilder(query.scans)
     root = builder.query(query.tree, VisibleNames(), {})
@@ -162,11 +162,11 @@ class RelationBuilder:
         self.loose.extend(self.query(node, names, ctes).relation for node in subqueries_in(part))
 
     def finish(self, tree: exp.Expr) -> None:
-        """Build what nobody mentions, and see that nothing was overlooked.
+        """Build the common table expressions without references, and check that no table reference was overlooked.
 
         Raises:
-            TooLargeError: A reference to a common table expression stands where none was expected, so that what it
-                needs is not known.
+            TooLargeError: A reference to a common table expression stands where none was expected, so that its
+                required rows are unknown.
         """
         for node in tree.find_all(exp.Table):
             if (
@@ -250,7 +250,7 @@ class RelationBuilder:
         parts: list[exp.Expr] = []
         keeps_all = True
         pending: list[exp.Expr] = [node]
-        # A chain of unions is one union of many inputs: distinct or not makes no difference to what passes.
+        # A chain of unions is one union of many inputs: DISTINCT or not, the same predicates pass.
         while pending:
             item = pending.pop()
             plain = item is node or not any(
@@ -315,7 +315,7 @@ class _Select:
         if strange:
             relation = Opaque(relation, f"{strange[0].strip('_').upper()} is not taken apart")
         if node.args.get("sample"):
-            # It is taken before WHERE applies.
+            # The sample is taken before WHERE applies.
             relation = Limit(relation, "a sample")
         relation = self._filtered(self._applied(relation))
         relation = self._aggregated(relation)
@@ -415,8 +415,9 @@ class _Select:
         return any(may_be_many(item) for item in self._items)
 
     def _aggregates_all(self) -> bool:
-        """Whether a SELECT without GROUP BY may make one row of all: it calls something that may aggregate, and has no
-        bare column of its own beside it.
+        """Whether a SELECT without GROUP BY may make one row of all its rows.
+
+        It may if it calls a function that may aggregate, and has no bare column outside of it.
         """
         for item in self._items:
             bare = item.unalias()
@@ -545,7 +546,7 @@ def _is_mentioned(holder: exp.Expr, name: str) -> bool:
 
 
 def _set_columns(outputs: Sequence[Output], *, by_name: bool) -> list[tuple[str, tuple[Attribute | None, ...]]] | None:
-    """The columns of a set operation with what they are in each input."""
+    """Return the columns of a set operation with the attributes that they are in each input."""
     if not all(output.complete for output in outputs):
         return None
     if not by_name:
@@ -561,9 +562,7 @@ def _set_columns(outputs: Sequence[Output], *, by_name: bool) -> list[tuple[str,
 
 
 def _common_type(given: Sequence[Attribute | None]) -> SqlType | None:
-    """The type of a column of a set operation, when none of its inputs is cast to it with loss; None when that is not
-    certain.
-    """
+    """Return the type of a column of a set operation if no input is cast to it with loss, else None."""
     types = [None if attribute is None else attribute.type for attribute in given]
     first = types[0]
     if first is None or any(kind is None for kind in types):

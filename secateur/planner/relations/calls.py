@@ -1,4 +1,4 @@
-"""What the expressions of a SELECT hold: windows, aggregates, and what stands for several columns."""
+"""Finds windows, aggregates and multi-column items in the expressions of a SELECT."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _GROUPINGS: Final = frozenset({"grouping", "grouping_id"})
 """They say of a group which columns it is of, and are no aggregates."""
 
 _WITHIN_GROUP: Final = "within group"
-"""What is called with WITHIN GROUP goes by other names in DuckDB's reading."""
+"""Functions called with WITHIN GROUP have other names in DuckDB's parse tree."""
 
-# Functions by class that sqlglot knows and that do not aggregate.
+# Classes of sqlglot's functions that do not aggregate.
 _SCALAR: Final = (
     exp.Connector,
     exp.Cast,
@@ -49,12 +49,12 @@ def has_windows(part: exp.Expr) -> bool:
 
 
 def names_a_window(predicate: exp.Expr) -> bool:
-    """Whether a predicate says ``OVER w``. It cannot be read by itself, so that DuckDB cannot confirm it."""
+    """Whether a predicate contains ``OVER w``. DuckDB cannot parse it alone, so the cross-check cannot confirm it."""
     return any(isinstance(window.args.get("alias"), exp.Identifier) for window in windows_in(predicate))
 
 
 def may_be_many(item: exp.Expr) -> bool:
-    """Whether an item of a SELECT list may stand for several columns."""
+    """Whether an item of a SELECT list may be expanded to several columns."""
     pending = [item]
     while pending:
         node = pending.pop()
@@ -98,10 +98,9 @@ def aggregates_in(part: exp.Expr, aggregates: Collection[str]) -> Iterator[str]:
 
 
 def may_aggregate(part: exp.Expr | None, aggregates: Collection[str] | None = None) -> bool:
-    """Whether an expression calls, outside of windows, a function of which it is not certain that it does not
-    aggregate.
+    """Whether an expression calls, outside of windows, a function that may be an aggregate.
 
-    One in a subquery may aggregate the rows outside, when all that it names is from there.
+    An aggregate in a subquery may aggregate the outer rows, when all its columns are from there.
 
     Args:
         part: The expression.
@@ -124,6 +123,6 @@ def may_aggregate(part: exp.Expr | None, aggregates: Collection[str] | None = No
 
 
 def _inside_window(window: exp.Window) -> Iterator[exp.Expr]:
-    """Its function aggregates no rows; what is inside of the call may: sum(count(*)) OVER ()."""
+    """Yield the parts of a window call that may aggregate: in ``sum(count(*)) OVER ()`` only the arguments."""
     for child in children_of(window):
         yield from children_of(child) if isinstance(child, exp.Func) else [child]

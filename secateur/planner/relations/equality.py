@@ -1,9 +1,8 @@
-"""Equality classes: attributes that are equal wherever it matters, and the predicates that so go over from one side of
-a join to the other.
+"""Equality classes: attributes that are equal wherever it matters, which carry predicates across joins.
 
 Source: the co-location tree of IEP-24 (Ignite); predicate move-around (Levy, Mumick, Sagiv, VLDB 1994). Unlike in
-IEP-24 the partition *set* of one table is never applied to another: what goes over is the predicate, and each scan
-reads it with its own scheme.
+    IEP-24 the partition *set* of one table is never applied to another: the predicate is carried over, and each scan
+    reads it with its own scheme.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ __all__ = ["EquivalenceClasses", "equated"]
 
 
 def equated(bound_predicate: BoundPredicate) -> tuple[Attribute, Attribute] | None:
-    """The two attributes of ``a = b`` when each may stand for the other."""
+    """Return the two attributes of ``a = b`` when they are interchangeable."""
     predicate = bound_predicate.predicate.unnest()
     if bound_predicate.blocked is not None or not isinstance(predicate, (exp.EQ, exp.NullSafeEQ)):
         return None
@@ -104,9 +103,7 @@ class EquivalenceClasses:
         return self._class_of.get(attribute, ())
 
     def constants(self, bound_predicates: Sequence[BoundPredicate]) -> list[BoundPredicate]:
-        """Each predicate about one attribute of a class, said of the other members too: ``a = b AND b = 5`` says
-        ``a = 5``.
-        """
+        """Copy each predicate on one attribute of a class to the others: ``a = b AND b = 5`` implies ``a = 5``."""
         return [
             _said_of(other, bound_predicate)
             for bound_predicate in bound_predicates

@@ -126,7 +126,7 @@ class FromClause:
                     if isinstance(definition, exp.TableAlias)
                     else ()
                 )
-                # A reference that names fewer columns leaves the others the names of the definition.
+                # If a reference names fewer columns, the others keep the names of the definition.
                 return self._derived(output, name or folded(inner.name), (*renamed, *given[len(renamed) :]))
             case exp.Subquery() if holds_query(inner):
                 return self._derived(self._builder.query(_bare(inner), before, self._ctes), name, renamed)
@@ -225,7 +225,7 @@ class FromClause:
         condition = join.args.get("on")
         on: list[BoundPredicate] = []
         if isinstance(condition, exp.Expr):
-            # ON sees the items in front of a comma as well.
+            # ON sees the items before a comma as well.
             seen = replace(both, outer=replace(before, outer=self._outer))
             self._builder.detach(condition, seen, self._ctes)
             on.extend(bind(conjunct, seen.resolve) for conjunct in flat(condition, exp.And))
@@ -283,9 +283,7 @@ def _nearest(side: Relation, on: list[BoundPredicate]) -> AsOfRight:
 
 
 def _function_of_one_column(node: exp.Expr) -> str | None:
-    """The table function that an item of FROM calls, if its rows have one column, which is named as the item is unless
-    that says otherwise.
-    """
+    """Return the table function of a FROM item if its rows have one column, which gets the item's name by default."""
     if isinstance(node, exp.Unnest):
         return None if node.args.get("offset") else "unnest"
     called = folded(node.this.name)
@@ -297,9 +295,9 @@ def _is_comma(join: exp.Join) -> bool:
 
 
 def _source(name: str | None, columns: list[tuple[str, Attribute | None]], *, complete: bool) -> FromItem:
-    """An item of FROM.
+    """Make an item of FROM.
 
-    Of columns of one name DuckDB renames all but the first, so that the others are not known by name.
+    DuckDB renames all but the first of several columns with one name, so the others are not visible by name.
     """
     first = dict(reversed(columns))
     repeated = len(first) < len(columns)
@@ -307,5 +305,5 @@ def _source(name: str | None, columns: list[tuple[str, Attribute | None]], *, co
 
 
 def _bare(subquery: exp.Subquery) -> exp.Expr:
-    """The query of an item of FROM, without what is read of the item itself."""
+    """Return the query of an item of FROM, without the modifiers that belong to the item itself."""
     return subquery.this if isinstance(subquery.this, exp.Expr) and not subquery.args.get("with_") else subquery

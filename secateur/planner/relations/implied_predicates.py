@@ -1,8 +1,8 @@
-"""Facts: predicates that hold for every row of a relation.
+"""Implied predicates: predicates that hold for every row of a relation.
 
-They are what a join's side tells the other side: the rows of ``(SELECT * FROM dept WHERE id = 7) d`` have ``id = 7``,
-so a row of ``emp`` that joins with one of them on ``dept_id = id`` has ``dept_id = 7``. A fact may be about attributes
-that the relation does not show; they stand for some row below it.
+A side of a join passes them to the other side. The rows of ``(SELECT * FROM dept WHERE id = 7) d`` have ``id = 7``, so
+a row of ``emp`` that joins with one of them on ``dept_id = id`` has ``dept_id = 7``. An implied predicate may refer to
+attributes that are not columns of the relation; they then belong to some row of an input.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class ImpliedPredicates:
                 }
                 return [fact.rebound(lambda attribute: shown.get(attribute, attribute)) for fact in self.of(input)]
             case Aggregate(input, keys, plain):
-                # A group has a row for which they hold. Not so the one group over no rows.
+                # Every group has a row for which they hold, except the one group over no rows.
                 return self.of(input) if keys and plain else ()
             case SetOperation():
                 return self._of_set(relation)

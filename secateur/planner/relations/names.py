@@ -1,6 +1,6 @@
-"""Names: what a column of the text means in one SELECT, as DuckDB resolves it.
+"""Name resolution: the attribute that a column of the text refers to in one SELECT, as DuckDB resolves it.
 
-What is not certain is None, never a guess.
+An uncertain name resolves to None, never to a guess.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ class FromItem:
 
 @dataclass(frozen=True, slots=True)
 class VisibleNames:
-    """The names that a SELECT sees.
+    """The names that are visible in a SELECT.
 
     Attributes:
         sources: The items of its FROM clause.
-        merged: What a name means that USING has merged; None where that is not one column.
-        hidden: Columns that ``*`` leaves out, for USING has merged them: number of the source, and name.
-        shown: What ``*`` has in the place of a column that USING has merged, by the same.
-        aliases: Names given in the SELECT list, and what they are where that is a bare column.
-        outer: The names around it, for a correlated subquery.
+        merged: The attribute of a name that USING has merged; None where that is not one column.
+        hidden: Columns that ``*`` leaves out because USING has merged them: number of the source, and name.
+        shown: The merged columns that ``*`` shows in their place, by the same.
+        aliases: Names given in the SELECT list, and their attribute where the item is a bare column.
+        outer: The names of the enclosing SELECT, for a correlated subquery.
     """
 
     sources: tuple[FromItem, ...] = ()
@@ -61,17 +61,16 @@ class VisibleNames:
     outer: VisibleNames | None = None
 
     def resolve(self, column: exp.Column) -> Attribute | None:
-        """The attribute that a column node means in FROM and WHERE: of a column and an alias of one name, the
-        column.
-        """
+        """Resolve a column node in FROM and WHERE; a column takes precedence over an alias of the same name."""
         if column.args.get("db") is not None:
             return None
         name = folded(column.name)
         return self._qualified(folded(column.table), name) if column.table else self._bare(name)
 
     def resolve_beside_aliases(self, column: exp.Column) -> Attribute | None:
-        """The same in GROUP BY, HAVING, QUALIFY and windows, where an alias may come first: where they differ it is
-        neither.
+        """Resolve a column node in GROUP BY, HAVING, QUALIFY or a window, where an alias may take precedence.
+
+        If column and alias differ, the result is None.
         """
         found = self.resolve(column)
         name = folded(column.name)
@@ -80,7 +79,7 @@ class VisibleNames:
         return found
 
     def is_local(self, column: exp.Column) -> bool:
-        """Whether a column node certainly means a column of the FROM clause itself."""
+        """Whether a column node certainly refers to a column of the FROM clause itself."""
         name = folded(column.name)
         if column.table:
             return any(source.alias == folded(column.table) and source.has(name) for source in self.sources)

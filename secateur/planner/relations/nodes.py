@@ -1,4 +1,7 @@
-"""The relational operators, as frozen values. Seeds: "RelNode Prunability Rules" (Hazelcast), "Joins" (Ignite)."""
+"""The relational operators, as frozen values.
+
+Source: "RelNode Prunability Rules" (Hazelcast), "Joins" (Ignite).
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,7 @@ class SetKind(Enum):
 
 
 class SubqueryForm(Enum):
-    """Where a subquery stands in an expression."""
+    """The kind of place in which a subquery stands in an expression."""
 
     IN = "IN"
     NOT_IN = "NOT IN"
@@ -82,7 +85,7 @@ class Scan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Values:
-    """Rows of constants; one row without columns where there is no FROM. ``facts`` are what the rows have in common."""
+    """Rows of constants; one row without columns where there is no FROM. ``facts`` hold for all of the rows."""
 
     attributes: tuple[Attribute, ...]
     facts: tuple[BoundPredicate, ...] = ()
@@ -104,7 +107,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Filter:
-    """WHERE, HAVING, QUALIFY: the rows for which every conjunct is TRUE."""
+    """WHERE, HAVING, QUALIFY: keeps the rows for which every conjunct is TRUE."""
 
     input: Relation
     conjuncts: tuple[BoundPredicate, ...]
@@ -119,7 +122,7 @@ class Sort:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limit:
-    """LIMIT, OFFSET and samples: which rows remain depends on the other rows. ``word`` is what the user wrote."""
+    """LIMIT, OFFSET and samples: the rows that remain depend on the other rows. ``word`` is the user's keyword."""
 
     input: Relation
     word: str = "LIMIT"
@@ -144,8 +147,9 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distinct:
-    """DISTINCT. ``keys`` are those of DISTINCT ON, None without ON; ``exact`` says whether they are all, and nothing
-    computed is among them.
+    """DISTINCT. ``keys`` are those of DISTINCT ON, None without ON.
+
+    ``exact`` is True if ``keys`` are complete and none of them is computed.
     """
 
     input: Relation
@@ -163,9 +167,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AsOfRight:
-    """The right side of an ASOF join: of its rows that equal one another in ``keys``, and a row of the left side, the
-    join takes one.
-    """
+    """The right side of an ASOF join: for a row of the left side, one of the rows that are equal in ``keys``."""
 
     input: Relation
     keys: frozenset[Attribute]
@@ -197,10 +199,10 @@ class Join:
     Attributes:
         kind: SEMI and ANTI have the columns of the left side alone.
         left: The left side.
-        right: The right side, :class:`AsOfRight` for ASOF; it may refer to attributes of the left side (LATERAL, a
-            subquery that has become a join).
+        right: The right side, :class:`AsOfRight` for ASOF; it may refer to attributes of the left side (LATERAL, or a
+            subquery that was rewritten to a join).
         on: The conjuncts of ON, and the equalities of USING.
-        merged: For FULL JOIN ... USING: the merged attribute, and what it is on the left and on the right.
+        merged: For FULL JOIN ... USING: the merged attribute, and its attributes on the left and on the right.
     """
 
     kind: JoinType
@@ -217,10 +219,10 @@ class Apply:
     Attributes:
         input: The rows for which it is evaluated.
         subquery: It may refer to attributes of the input.
-        form: Where it stands; IN and EXISTS only where they are a conjunct of WHERE.
-        operands: For IN and NOT IN what is compared, None for what is no bare column.
+        form: The kind of place in which it stands; IN and EXISTS only as a conjunct of WHERE.
+        operands: For IN and NOT IN the compared attributes, None for those that are not bare columns.
         outputs: The columns of the subquery that they are compared with.
-        conjunct: That of WHERE, or None.
+        conjunct: The conjunct of WHERE, or None.
     """
 
     input: Relation
@@ -330,7 +332,7 @@ def owners(relation: Relation) -> frozenset[int]:
 
 
 def is_never_null(attribute: Attribute, relation: Relation) -> bool:
-    """Whether an attribute has a value in every row of a relation."""
+    """Whether an attribute is not NULL in any row of a relation."""
     match relation:
         case Scan(_, attributes):
             return attribute in attributes and not attribute.nullable

@@ -1,7 +1,7 @@
-"""Null rejection: whether a predicate can be TRUE for a row that an outer join has made up with NULLs.
+"""Null rejection: whether a predicate can be TRUE for a row that an outer join has filled with NULLs.
 
-Three-valued logic, evaluated on what is known: each node has the set of values that it may take when the given
-attributes are NULL. Source: "strong" predicates, Galindo-Legaria and Rosenthal, TODS 1997.
+Three-valued logic on partial knowledge: each node has the set of values that it may take when the given attributes are
+NULL. Source: "strong" predicates, Galindo-Legaria and Rosenthal, TODS 1997.
 """
 
 from __future__ import annotations
@@ -28,9 +28,7 @@ _Truth = frozenset[bool | None]
 
 
 def rejects_nulls(bound_predicate: BoundPredicate, is_null: Callable[[Attribute], bool]) -> bool:
-    """Whether a predicate is not TRUE, whatever its other columns are, where the attributes for which ``is_null`` are
-    NULL.
-    """
+    """Whether a predicate is never TRUE where the attributes for which ``is_null`` holds are NULL."""
 
     def values(node: exp.Expr) -> _Truth:
         node = node.unnest()

@@ -1,8 +1,9 @@
 """Prunability: which predicates reach which scan.
 
-One rule for each relation. All are cases of one law: a predicate passes to an input when every row of the input
-influences, by being there or by being left out, only rows of the relation that have the row's own value in each column
-which the predicate names. What does not pass goes on as a note, so that EXPLAIN can say why a scan is not pruned.
+There is one rule for each relational operator. All follow from one law: a predicate passes to an input when every row
+of the input, whether it is present or left out, influences only rows of the relation that have the same value in each
+column of the predicate. A predicate that does not pass is kept as a reason, so that EXPLAIN can report why a scan is
+not pruned.
 
 Source: "RelNode Prunability Rules" of the Hazelcast SQL seed, where a join is prunable only if both its sides are, and
 as a whole; here each scan has its own predicates, and a join passes them.
@@ -48,7 +49,7 @@ _Passed: TypeAlias = Iterator[tuple[Relation, BoundPredicates]]
 
 
 def predicates_of_scans(root: Relation) -> Iterator[tuple[Scan, tuple[BoundPredicate, ...]]]:
-    """What restricts each scan of a tree, from above and from beside."""
+    """Yield each scan of a tree with the predicates that restrict it, from above and across joins."""
     facts = ImpliedPredicates(root)
     pending: list[tuple[Relation, BoundPredicates]] = [(root, ())]
     while pending:
@@ -66,33 +67,33 @@ def _pass(relation: Relation, bound_predicates: BoundPredicates, facts: ImpliedP
         case Project():
             yield _project(relation, bound_predicates)
         case Filter(input, conjuncts):
-            # A row that fails a conjunct is not there. What is nearer to the rows comes first, as it is evaluated
+            # A row that fails a conjunct is removed. Predicates nearer to the rows come first, as they are evaluated
             # first.
             yield input, [*conjuncts, *bound_predicates]
         case Sort(input):
-            # The order of rows is no value of a row.
+            # Sorting changes no value of a row.
             yield input, bound_predicates
         case Derived(input):
             yield input, bound_predicates
         case Limit(input, word):
-            # Without a row another one takes its place.
+            # If a row is left out, another one takes its place.
             yield input, _blocked(bound_predicates, input, f"{word} stands below the filter {{predicate}}")
         case Aggregate(input, keys):
-            # A row influences its group alone, which has the row's values in the grouping columns.
+            # A row influences only its group, which has the row's values in the grouping columns.
             passed = _only(
                 bound_predicates,
                 input,
                 keys,
                 "{predicate} is not about the columns that GROUP BY names, but about {name}",
             )
-            # HAVING may call aggregates, which mean nothing below.
+            # HAVING may call aggregates, which have no meaning below.
             yield input, [replace(bound_predicate, carried=True) for bound_predicate in passed]
         case Distinct(input, keys):
             # Equal rows have equal values. With ON a row competes with those of equal keys.
             reason = "DISTINCT ON below the filter {predicate} does not name {name}"
             yield input, bound_predicates if keys is None else _only(bound_predicates, input, keys, reason)
         case Window(input, partition):
-            # A row is seen by the rows of its own partition, in every window.
+            # A row influences only the rows of its own window partition, in every window.
             yield (
                 input,
                 _only(
@@ -115,7 +116,7 @@ def _pass(relation: Relation, bound_predicates: BoundPredicates, facts: ImpliedP
         case Join():
             yield from _join(relation, bound_predicates, facts)
         case Apply(input, subquery):
-            # The subquery adds a value to each row of the input. Nothing is known about its own rows until a rewrite
+            # The subquery adds a value to each row of the input. No predicate reaches its own rows until a rewrite
             # makes it a join.
             yield input, bound_predicates
             yield subquery, ()
@@ -154,9 +155,7 @@ def _blocked(bound_predicates: BoundPredicates, input: Relation, reason: str) ->
 def _only(
     bound_predicates: BoundPredicates, input: Relation, keys: frozenset[Attribute], reason: str
 ) -> BoundPredicates:
-    """The predicates with free variables for the attributes of the input that do not pass, and notes of what is
-    lost.
-    """
+    """Make attributes of the input that do not pass free variables, and keep reasons for the lost predicates."""
     own = owners(input)
     passing = {attribute for attribute in keys if is_exact(attribute)}
     passed: list[BoundPredicate] = []
@@ -203,7 +202,7 @@ def _set_operation(relation: SetOperation, bound_predicates: BoundPredicates) ->
 
 
 def _join(relation: Join, bound_predicates: BoundPredicates, facts: ImpliedPredicates) -> _Passed:
-    """The rules of joins: first the kind that the join comes to, then what each side is told."""
+    """Apply the rules of joins: first reduce the join's kind, then pass predicates to each side."""
     held = [bound_predicate for bound_predicate in bound_predicates if bound_predicate.blocked is None]
     noted = [bound_predicate for bound_predicate in bound_predicates if bound_predicate.blocked is not None]
     left, right = owners(relation.left), owners(relation.right)
@@ -217,8 +216,8 @@ def _join(relation: Join, bound_predicates: BoundPredicates, facts: ImpliedPredi
             )
             yield relation.right, [*noted, *_lateral(relation, [*held, *relation.on], facts)]
         case JoinType.SEMI:
-            # As INNER: a row of the left that finds no partner is not there, and one of the right matters to its
-            # partners alone. Nobody above names it.
+            # As INNER: a row of the left without a match is removed, and one of the right matters only to its
+            # matches. No predicate above names it.
             yield (
                 relation.left,
                 [*noted, *_side(left, right, [*held, *relation.on], facts.of(relation.left), facts.of(relation.right))],
@@ -246,7 +245,7 @@ def _join(relation: Join, bound_predicates: BoundPredicates, facts: ImpliedPredi
                 ],
             )
         case JoinType.FULL:
-            # What USING merges has the value of whichever side there is: a row influences rows of its own value,
+            # A merged column has the value of the side that exists: a row influences only rows of its own value,
             # matched or not.
             apart = [_outside(_outside(bound_predicate, left), right) for bound_predicate in held]
             yield (
@@ -266,8 +265,9 @@ def _join(relation: Join, bound_predicates: BoundPredicates, facts: ImpliedPredi
 
 
 def _kind(relation: Join, held: BoundPredicates, left: frozenset[int], right: frozenset[int]) -> JoinType:
-    """What an outer join comes to when the rows that it makes up with NULLs are refused above: LEFT is then INNER, FULL
-    is LEFT, RIGHT or INNER.
+    """Reduce an outer join if a predicate above rejects the rows that it fills with NULLs.
+
+    LEFT then becomes INNER; FULL becomes LEFT, RIGHT or INNER.
     """
     kind = relation.kind
     refuses_left = any(rejects_nulls(bound_predicate, _owned(left)) for bound_predicate in held)
@@ -294,9 +294,7 @@ def _owned(side: frozenset[int]) -> Callable[[Attribute], bool]:
 def _side(
     side: frozenset[int], other: frozenset[int], held: BoundPredicates, own: BoundPredicates, others: BoundPredicates
 ) -> BoundPredicates:
-    """What one side of an inner join is told: all that names it, and what names attributes that are equal to its
-    own.
-    """
+    """Return the predicates of one side of an inner join: those that name it, and those that name equal attributes."""
     classes = EquivalenceClasses([*held, *own, *others])
     passed = [
         bound_predicate
@@ -311,9 +309,9 @@ def _side(
 
 
 def _lateral(relation: Join, held: BoundPredicates, facts: ImpliedPredicates) -> BoundPredicates:
-    """What the right side is told.
+    """Return the predicates of the right side.
 
-    It may refer to the left side (LATERAL), whose values are constants inside of it: what holds for them goes along.
+    It may refer to the left side (LATERAL), whose values are constants inside of it: predicates on them are passed too.
     """
     left = owners(relation.left)
     outer = facts.of(relation.left)
@@ -339,10 +337,11 @@ def _producing(
     outer_facts: BoundPredicates,
     own: BoundPredicates,
 ) -> BoundPredicates:
-    """The side of an outer join that is filled with NULLs: a row of it matters where it meets the condition, to rows of
-    the other side that are equal to it.
+    """Return the predicates of the side of an outer join that is filled with NULLs.
 
-    What is said above about the preserved side so goes over to this one through the equalities of ON, never back.
+    A row of it matters only where it meets the join condition, and only to rows of the other side that are equal to it.
+
+    Predicates on the preserved side therefore pass to this side through the equalities of ON, never back.
     """
     classes = EquivalenceClasses([*relation.on, *own])
     merged = {attribute: (ours, theirs) for attribute, ours, theirs in relation.merged}
@@ -358,9 +357,7 @@ def _producing(
 
 
 def _anti(relation: Join, outer: BoundPredicates, right: frozenset[int], facts: ImpliedPredicates) -> BoundPredicates:
-    """The right side of an anti join: a row of it removes the rows of the left that are equal to it, and matters to no
-    others.
-    """
+    """Return the predicates of an anti join's right side, whose rows matter only to rows of the left that are equal."""
     classes = EquivalenceClasses([*relation.on, *facts.of(relation.right)])
     carried = [
         there
@@ -387,15 +384,15 @@ def _unmerged(
 
 
 def _converted(bound_predicate: BoundPredicate, is_widened: bool) -> BoundPredicate:
-    """A predicate about a column that has a wider type above.
+    """Adapt a predicate to a column that has a wider type above.
 
-    It names the same values, but what functions say of them may differ, such as typeof().
+    It accepts the same values, but functions such as typeof() may return something else for them.
     """
     return replace(bound_predicate, carried=True) if is_widened else bound_predicate
 
 
 def _outside(bound_predicate: BoundPredicate, side: frozenset[int]) -> BoundPredicate:
-    """With free variables for the side: what is said above of the rows made up with NULLs is not said of its rows."""
+    """Make the side's attributes free variables: predicates on rows filled with NULLs do not hold for its own rows."""
     return bound_predicate.rebound(lambda attribute: None if attribute.owner in side else attribute)
 
 

@@ -47,9 +47,7 @@ def relation_text(relation: Relation, indent: int = 0) -> str:
 
 
 def predicate_text(bound_predicate: BoundPredicate) -> str:
-    """A predicate with the names of the attributes that its columns mean; a free variable keeps the text that it has in
-    the statement.
-    """
+    """Return a predicate with the names of its attributes; a free variable keeps its text from the statement."""
     predicate = copied(bound_predicate.predicate)
 
     def named(node: exp.Expr) -> exp.Expr:

@@ -1,4 +1,4 @@
-"""Changes of trees, from the inputs up. Without recursion, as joins may be many."""
+"""Transformations of trees from the inputs up, without recursion, because a tree may have many joins."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def conjuncts_of(root: Relation) -> list[BoundPredicate]:
 
 
 def unconfirmed_blocked(root: Relation, is_confirmed: Callable[[BoundPredicate], bool]) -> Relation:
-    """The tree where a conjunct that DuckDB does not have as well says nothing."""
+    """Return the tree with conjuncts blocked that DuckDB's parse tree does not contain."""
 
     def checked(conjuncts: Sequence[BoundPredicate]) -> tuple[BoundPredicate, ...]:
         return tuple(
@@ -84,9 +84,7 @@ def unconfirmed_blocked(root: Relation, is_confirmed: Callable[[BoundPredicate],
 
 
 def apart(root: Relation, reason: str) -> Relation:
-    """The tree where nothing passes from one SELECT to another: for statements that the two parsers do not read alike
-    as a whole.
-    """
+    """Block all predicates between SELECTs, for statements that the two parsers read differently as a whole."""
 
     def change(relation: Relation) -> Relation:
         match relation:

@@ -34,7 +34,7 @@ def is_unique(relation: Relation, attributes: frozenset[Attribute]) -> bool:
 
     Args:
         relation: The relation.
-        attributes: Some of its own.
+        attributes: Some of its attributes.
     """
     match relation:
         case Scan(scan, own):

@@ -1,12 +1,11 @@
-"""What is said of one of two equal columns is said of the other.
+"""A predicate on one of two equal columns is copied to the other.
 
 ::
 
     WHERE a = b AND b = 5
     WHERE a = b AND b = 5 AND a = 5
 
-Columns of different tables need no rule: equalities carry predicates from one side of a join to the other by
-themselves.
+Columns of different tables need no rule: equalities already carry predicates from one side of a join to the other.
 """
 
 from __future__ import annotations

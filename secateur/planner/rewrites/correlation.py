@@ -1,4 +1,4 @@
-"""What rules ask of a subquery."""
+"""Properties of a subquery that the rules test."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["comparisons", "is_correlated"]
 
 
 def is_correlated(subquery: Relation, outer: frozenset[int]) -> bool:
-    """Whether a condition inside of a subquery is about the rows around it."""
+    """Whether a condition inside of a subquery refers to the outer rows."""
     return any(conjunct.touches(outer) for conjunct in conjuncts_of(subquery))
 
 
 def comparisons(relation: Apply) -> tuple[BoundPredicate, ...]:
-    """The equalities that IN stands for, those between bare columns of types that compare alike."""
+    """Return the equalities that IN implies between bare columns of types that compare alike."""
     pairs = [
         (left, right)
         for left, right in zip(relation.operands, relation.outputs, strict=True)

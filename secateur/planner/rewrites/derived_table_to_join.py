@@ -5,8 +5,8 @@
     FROM emp, (SELECT * FROM dept WHERE id = 7) d WHERE emp.dept_id = d.id
     FROM emp JOIN dept ON emp.dept_id = dept.id AND dept.id = 7
 
-What holds for the rows of the subquery then is a condition like any other, and goes over to what it is joined with. The
-rows of the subquery stay what they are, so that their number does.
+Predicates on the subquery's rows then become conditions of the join, and pass to the relations that it is joined with.
+The rows of the subquery do not change, so their number does not either.
 
 Source: IEP-24, "JOIN conversion", example 2.
 """

@@ -5,8 +5,8 @@
     WHERE EXISTS (SELECT 1 FROM dept WHERE dept.id = emp.dept_id AND state = 'CA')
     FROM emp SEMI JOIN dept ON dept.id = emp.dept_id AND state = 'CA'
 
-Both keep the rows of the outer side as they are. The subquery stays what it is evaluated as, with the comparisons in
-it: a row of it matters to the outer rows that are equal to it.
+Both keep the rows of the outer side unchanged. The subquery is evaluated as before, including its comparisons: a row of
+it matters to the outer rows that are equal to it.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     WHERE dept.id IN (SELECT dept_id FROM emp GROUP BY dept_id HAVING count(*) > 10)
     FROM dept JOIN (SELECT dept_id FROM emp GROUP BY dept_id HAVING count(*) > 10) e ON dept.id = e.dept_id
 
-There is one row for each group, so that a row finds at most one partner.
+There is one row for each group, so a row has at most one match.
 
 Source: IEP-24, "JOIN conversion", example 4.
 """

@@ -5,8 +5,8 @@
     WHERE emp.dept_id IN (SELECT id FROM dept WHERE state = 'CA')
     FROM emp JOIN dept ON emp.dept_id = dept.id AND dept.state = 'CA'
 
-An inner join where the subquery has each value at most once, as a primary key does; else a semi-join, which keeps the
-number of rows whatever the subquery has.
+An inner join if the subquery has each value at most once, as a primary key does; otherwise a semi-join, which keeps the
+number of rows in any case.
 
 Source: IEP-24, "JOIN conversion", example 3; MariaDB, table pullout optimization.
 """

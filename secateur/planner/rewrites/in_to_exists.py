@@ -6,7 +6,7 @@
     WHERE EXISTS (SELECT 1 FROM dept WHERE dept.size > emp.level AND id = emp.dept_id)
 
 IN is TRUE exactly where the subquery has an equal value. NOT IN is not TRUE where a value on either side is NULL, so it
-becomes NOT EXISTS only where neither can be.
+becomes NOT EXISTS only where neither can be NULL.
 
 Source: IEP-24, "Correlation"; MySQL, IN-to-EXISTS optimization.
 """

@@ -1,4 +1,4 @@
-"""What a rule is."""
+"""The type of a rewrite rule."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Rule:
     """A rewrite.
 
     Attributes:
-        name: By which it is switched off.
-        apply: The relation that stands for one whose inputs have been rewritten before, or None where the rule does not
-            apply.
+        name: The name by which it is disabled.
+        apply: Returns the replacement of a relation whose inputs have been rewritten before, or None where the rule
+            does not apply.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The rules in their order, and what comes of them."""
+"""The rewrite rules in their order, and the function that applies them."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from secateur.planner.rewrites.rule import Rule
 __all__ = ["RULES", "rewritten", "rule_names"]
 
 RULES: Final[tuple[Rule, ...]] = (
-    # First, so that the other rules see what is in subqueries in FROM, also in those of subqueries.
+    # First, so that the other rules see inside subqueries in FROM, at every depth.
     derived_table_to_join.RULE,
-    # Before in_pull_out, which would take these for semi-joins.
+    # Before in_pull_out, which would turn these into semi-joins.
     in_group_by_to_join.RULE,
-    # Before in_to_exists, which takes every IN: without correlation a join says more, for it may be an inner one.
+    # Before in_to_exists, which takes every IN: an uncorrelated IN may become an inner join, which passes more.
     in_pull_out.RULE,
-    # Before exists_to_semi_join, which takes what it makes.
+    # Before exists_to_semi_join, which takes its output.
     in_to_exists.RULE,
     exists_to_semi_join.RULE,
-    # Behind the rules for what is TRUE or FALSE: it takes the subqueries that stand for other values.
+    # After the rules for subqueries that are TRUE or FALSE: it takes those that return other values.
     scalar_subquery_to_left_join.RULE,
     # Last, when all equalities of a SELECT are in one tree.
     constant_propagation.RULE,

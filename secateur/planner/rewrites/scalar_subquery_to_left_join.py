@@ -1,15 +1,15 @@
-"""A correlated subquery that stands for a value becomes the right side of a left join.
+"""A correlated scalar subquery becomes the right side of a left join.
 
 ::
 
     SELECT emp.name, (SELECT name FROM dept WHERE dept.id = emp.dept_id) FROM emp WHERE emp.dept_id = 7
     SELECT emp.name, dept.name FROM emp LEFT JOIN dept ON dept.id = emp.dept_id WHERE emp.dept_id = 7
 
-A LEFT join, not the inner join of the seed, which loses the rows without a match. What is said of the outer rows is
-then said of the rows that they are compared with. The value is computed for each row of the outer side alone, also
-where it is an aggregate, so that this holds below it too.
+A LEFT join, not an inner join, which would lose the rows without a match. Predicates on the outer rows then also
+restrict the rows that they are compared with. The value is computed for each row of the outer side separately, even if
+it is an aggregate, so predicates pass below the aggregate too.
 
-Source: IEP-24, "JOIN conversion", example 1, as mended in PITFALLS.
+Source: IEP-24, "JOIN conversion", example 1, with the inner join of that text corrected.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""What is known about each scan: the conjuncts that restrict it, its partition tree, its key ranges, and what it is
-co-located with.
-"""
+"""The analysis of each scan: its predicates, its partition tree, its key ranges, and its co-location."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Co-location: which scans are joined so that rows which meet are in partitions of one number, on one member.
+"""Co-location: scans whose matching rows are in partitions of one number, and so on one member.
 
 Scans are co-located when their tables have one affinity group, which means equal partitions with equal owners, and an
-equality for each column of the partitioning key, in the order of the key. Replicated tables are with everything (ANY),
-and in no group.
+equality for each column of the partitioning key, in the order of the key. Replicated tables are co-located with
+everything (ANY), and in no group.
 
-Co-location prunes nothing by itself: equalities carry predicates, not sets of partitions, because a set of one table
-says nothing about another under cross, theta and outer joins (PITFALLS). It says that a join needs no exchange.
+Co-location does not prune: equalities carry predicates, not sets of partitions, because the partitions of one table do
+not restrict another under cross, theta and outer joins. It means that a join needs no exchange.
 
 Source: the co-location tree of IEP-24 (Ignite).
 """
@@ -53,8 +53,9 @@ def colocated_scans(roots: Sequence[Relation]) -> tuple[tuple[str, ...], ...]:
 
 
 def _block(root: Relation, beyond: list[Relation]) -> Iterator[Relation]:
-    """The relations whose rows meet in joins; what lies behind a relation that needs all its rows in one place is added
-    to ``beyond``.
+    """Yield the relations whose rows meet in joins.
+
+    Inputs of a relation that needs all its rows in one place are added to ``beyond``.
     """
     pending = [root]
     while pending:

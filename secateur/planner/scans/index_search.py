@@ -1,9 +1,8 @@
-"""What the predicates say about the columns of a secondary index, where they say nothing about the primary key.
+"""Secondary index search: bounds on an index's columns, where predicates do not bound the primary key.
 
-They are read as for the key, into boxes over the index's columns, some of which may hold NULL. Members leave rows with
-a NULL in a column that is searched out of the index: so a column that may hold NULL is searched only where every row of
-the answer must have a value there. The rows that a search finds are a superset: WHERE is applied to them as to any
-others.
+Predicates are read as for the key, into boxes over the index's columns, some of which may hold NULL. Members leave rows
+with a NULL in a searched column out of the index, so a column that may hold NULL is searched only where every row of
+the answer must have a value there. A search finds a superset of the rows: WHERE is applied to them as to any others.
 """
 
 from __future__ import annotations
@@ -23,8 +22,9 @@ __all__ = ["index_search"]
 
 
 def index_search(table: TableDef, scope: ScanPredicates) -> IndexSearch | None:
-    """The search in the index that the predicates name most columns of by equality; None when they bound the first
-    column of none.
+    """Return the search in the index with the most columns bound by equality.
+
+    None when the predicates bound the first column of no index.
 
     Args:
         table: The table.
@@ -53,13 +53,11 @@ def _search(table: TableDef, index: IndexDef, scope: ScanPredicates) -> IndexSea
 
 
 def _searched(table: TableDef, index: IndexDef, factors: Sequence[Boxes]) -> tuple[str, ...]:
-    """The columns of an index that are searched: the first, and those behind it up to one that may be NULL in a row of
-    the answer.
-    """
+    """Return the columns of an index that are searched: those before one that may be NULL in the answer."""
     first, *others = index.columns
     columns = [first]
     for name in others:
-        # A box that says anything of a column says that it has a value.
+        # A box that bounds a column requires that it is not NULL.
         if table.column(name).nullable and not any(all(box[name].choices for box in boxes) for boxes in factors):
             break
         columns.append(name)

@@ -1,8 +1,8 @@
-"""What the predicates say about the primary key of one scan, for the search in its sorted partitions.
+"""Primary-key search: the key ranges of one scan, for the search in its sorted partitions.
 
-The predicates are read as for pruning, into boxes, but over all primary-key columns. That is a reading of its own:
-columns behind the partitioning key would make more boxes of one predicate, and the tree of partitions must not be less
-exact for them.
+Predicates are read as for pruning, into boxes, but over all primary-key columns. This needs a separate reading: columns
+after the partitioning key would make more boxes of one predicate, and the partition tree must not become coarser
+because of them.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ class KeyReader:
         return cls(scope, frozenset(types) - frozenset(table.scheme.columns), PredicateReader(types, scope.column_of))
 
     def read(self, conjunct: exp.Expr, boxes: Boxes) -> Boxes:
-        """The boxes of a conjunct; ``boxes`` are those over the partitioning columns, which are the same when it
-        mentions no further column.
+        """Return the boxes of a conjunct.
+
+        ``boxes`` are those over the partitioning columns, which are the same if it names no further column.
         """
         if self.further and any(
             self.scope.column_of(column) in self.further for column in conjunct.find_all(exp.Column)
@@ -56,7 +57,7 @@ class KeyReader:
         return boxes
 
     def close(self, boxes: Boxes, conjuncts: Sequence[exp.Expr]) -> Boxes:
-        """What a conjunction says about the primary key, when ``boxes`` hold all that passes it."""
+        """Return a conjunction's bounds on the primary key, when ``boxes`` hold all rows that pass it."""
         return self._reader.close(boxes, conjuncts)
 
 
@@ -66,8 +67,8 @@ def key_search(table: TableDef, scope: ScanPredicates, factors: Sequence[Boxes],
     Args:
         table: The table.
         scope: All conjuncts of the scan.
-        factors: What those of them say that may be used.
-        whole: Whether all may be used, and each says something.
+        factors: The bounds of those that may be used.
+        whole: Whether all may be used, and each sets bounds.
     """
     types = [(name, table.column(name).type) for name in table.primary_key]
     bounds = KeyBounds.of(types, factors)
@@ -97,7 +98,7 @@ def direct_search(types: Sequence[tuple[str, SqlType]], box: Box) -> DirectSearc
 
 
 def _only_operand(constraint: Constraint) -> Operand | None:
-    """What a column must equal, when that is all that is said about it."""
+    """Return the operand that a column must equal, if the constraint consists of that alone."""
     match constraint:
         case Constraint((Choice(domain, ()),)) if domain.is_finite and len(domain.points) == 1:
             (value,) = domain.points
@@ -111,8 +112,9 @@ def _only_operand(constraint: Constraint) -> Operand | None:
 
 
 def _ends(constraint: Constraint, column_type: SqlType) -> tuple[KeyEnd | None, KeyEnd | None] | None:
-    """The two ends of the one span that a constraint leaves; None when it has several, or an end that is the tighter of
-    two.
+    """Return the two ends of the one span that a constraint leaves.
+
+    None when it leaves several, or an end is the tighter of two.
     """
     lower: list[KeyEnd] = []
     upper: list[KeyEnd] = []
@@ -145,9 +147,7 @@ def _ends(constraint: Constraint, column_type: SqlType) -> tuple[KeyEnd | None, 
 
 
 def _is_comparison(conjunct: exp.Expr, scope: ScanPredicates, table: TableDef) -> bool:
-    """Whether a conjunct compares a primary-key column with operands, so that the boxes read from it are all that it
-    says.
-    """
+    """Whether a conjunct compares a primary-key column with operands, so that its boxes represent it completely."""
     match conjunct:
         case exp.EQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
             sides = [conjunct.this, conjunct.expression]

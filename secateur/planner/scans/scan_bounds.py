@@ -1,4 +1,4 @@
-"""What the predicates say about the keys of one scan, and the partition tree that follows."""
+"""The bounds that predicates set on the keys of one scan, and the partition tree that follows."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _SMALL: Final = frozenset({TypeKind.BOOLEAN, TypeKind.TINYINT, TypeKind.UTINYINT
 
 @dataclass(frozen=True, slots=True)
 class ScanBounds:
-    """What is known about the keys of one scan.
+    """The key bounds of one scan.
 
     Attributes:
         factors: A conjunction of unions of boxes over the partitioning columns; usually one union.
         tree: The partitions that follow.
         keys: The search in the sorted partitions that follows.
-        reason: Why nothing is pruned, or None.
+        reason: The prune reason, or None.
     """
 
     factors: tuple[Boxes, ...]
@@ -99,7 +99,7 @@ def overflow_reason(overflow: UnprunedComponent) -> str:
 
 
 def box_node(box: Box, scheme: PartitionScheme, total: int, limit: int, overflows: list[UnprunedComponent]) -> Node:
-    """The partitions of a box; what kept them from being fewer is appended to ``overflows``."""
+    """Return the partitions of a box; components that could not prune are appended to ``overflows``."""
     types = dict(scheme.types)
     useful = _useful_columns(box, scheme, types)
     if not useful:
@@ -115,11 +115,12 @@ def box_node(box: Box, scheme: PartitionScheme, total: int, limit: int, overflow
 
 
 def _useful_columns(box: Box, scheme: PartitionScheme, types: dict[str, SqlType]) -> set[str]:
-    """The columns of the box that can prune: all of a hash component, where a narrow one may be free, or a prefix of
-    the range columns.
+    """Return the columns of the box that can prune: all of a hash component, or a prefix of the range columns.
 
-    Of few ranges each is looked at, and a column behind the prefix may exclude one between two keys that share the
-    prefix.
+    A narrow column of a hash component may be free.
+
+    If there are few ranges, each is tested, and a column after the prefix may exclude one between two keys with the
+    same prefix.
     """
     useful: set[str] = set()
     for hashes in scheme.hash_lists():
@@ -143,9 +144,7 @@ def _useful_columns(box: Box, scheme: PartitionScheme, types: dict[str, SqlType]
 
 
 def _is_narrow(column: str, scheme: PartitionScheme) -> bool:
-    """Whether a column has few values although no predicate says so: it is BOOLEAN, or each range has few of its
-    values.
-    """
+    """Whether a column has few values without any predicate: it is BOOLEAN, or each range has few of its values."""
     ranged = (
         scheme.range is not None and column == scheme.range.columns[0] and len(scheme.ranges()) <= _RANGES_LOOKED_AT_MAX
     )
@@ -153,9 +152,9 @@ def _is_narrow(column: str, scheme: PartitionScheme) -> bool:
 
 
 def _may_be_finite(constraint: Constraint, column_type: SqlType) -> bool:
-    """Whether a constraint can leave few values, once its parameters are known.
+    """Whether a constraint can leave few values, once its parameters are bound.
 
-    What only excludes values can where the type has few.
+    A constraint that only excludes values can do so where the type has few.
     """
     if any(
         choice.domain.is_finite and all(test.names_values for test in choice.tests) for choice in constraint.choices

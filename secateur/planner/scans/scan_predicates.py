@@ -1,8 +1,8 @@
-"""What a statement says about the rows of each of its scans.
+"""The predicates that a statement applies to the rows of each of its scans.
 
 A row of a scan for which one of its conjuncts is not TRUE cannot influence the answer, so its partition need not be
-read for it. How conjuncts come from anywhere in the statement to a scan is said in
-:mod:`secateur.planner.relations.prunability`.
+read for it. :mod:`secateur.planner.relations.prunability` describes how conjuncts from anywhere in the statement reach
+a scan.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _JOINED: Final = "{predicate} joins the key, and no side of it is compared with 
 
 @dataclass(frozen=True, slots=True)
 class ScanPredicates:
-    """What a statement says about one of its scans.
+    """The predicates on one scan of a statement.
 
     Attributes:
         conjuncts: Certainly applied to its rows. A column in them may be another table's.
-        column_of: The name of the scan's column that a column node in a conjunct means, or None.
+        column_of: The name of the scan's column that a column node in a conjunct refers to, or None.
         local: Those of the conjuncts that the user wrote about this scan, and that may be applied to its rows before
             anything else.
         notes: Why other predicates about its key do not reach it, in the user's terms.
-        whole: Whether the conjuncts are all that the statement says about the scan.
-        refusal: Why nothing can be said, in the user's terms; then there are no conjuncts.
+        whole: Whether the conjuncts are all predicates of the statement on the scan.
+        refusal: Why the scan cannot be restricted, in the user's terms; then there are no conjuncts.
     """
 
     conjuncts: tuple[exp.Expr, ...]
@@ -67,7 +67,7 @@ def scan_predicates_of(query: Query, relations: Sequence[Relation]) -> list[Scan
 
 
 def refused(query: Query, reason: str) -> list[ScanPredicates]:
-    """The scopes where nothing can be said."""
+    """Return scan predicates that restrict nothing, with the reason."""
     return [ScanPredicates((), lambda node: None, whole=False, refusal=reason) for _ in query.scans]
 
 
@@ -109,9 +109,9 @@ def _scope(
 
 
 def _is_join(bound_predicate: BoundPredicate) -> bool:
-    """Whether it only says that a column equals one from elsewhere.
+    """Whether it only equates a column with one from elsewhere.
 
-    What is known about that one has been said of the column itself.
+    Predicates on the other column have been copied to this column already.
     """
     predicate = bound_predicate.predicate.unnest()
     sides = (
@@ -129,8 +129,9 @@ def _resolver(names: Mapping[int, str]) -> Callable[[exp.Column], str | None]:
 def _said(
     relation: ScanRelation, bound_predicates: Sequence[BoundPredicate], first: ScanRelation
 ) -> list[BoundPredicate]:
-    """What is said of one reference, about the attributes of the first: its own, and what follows from values around
-    it.
+    """Return the predicates of one reference over the attributes of the first reference.
+
+    These are its own, and those that follow from outer values.
     """
     own = frozenset(attribute.owner for attribute in relation.attributes)
     classes = EquivalenceClasses(bound_predicates)
@@ -147,9 +148,7 @@ def _said(
 
 
 def _of_all(references: Sequence[Sequence[BoundPredicate]]) -> list[BoundPredicate]:
-    """What holds for the rows that some reference needs: what all of them say, and one of what each says beside
-    that.
-    """
+    """Combine the references of a table: the predicates that all of them share, and a disjunction of the others."""
     common = set.intersection(*({bound_predicate.key for bound_predicate in reference} for reference in references))
     shared = [bound_predicate for bound_predicate in references[0] if bound_predicate.key in common]
     either = (
@@ -166,7 +165,7 @@ def _of_all(references: Sequence[Sequence[BoundPredicate]]) -> list[BoundPredica
 
 
 def _apart(bound_predicates: Sequence[BoundPredicate]) -> list[BoundPredicate]:
-    """Bound forms of one predicate get copies of it, so that each column node means one thing."""
+    """Give bound forms of one predicate copies of it, so that each column node refers to one attribute."""
     seen: set[int] = set()
     apart = []
     for bound_predicate in bound_predicates:

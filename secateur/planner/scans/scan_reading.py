@@ -1,4 +1,4 @@
-"""The scans of a query with what two independent readings of the statement say about them."""
+"""The scans of a query with the predicates and bounds on which two independent parsers agree."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _TOO_LARGE = "its common table expressions mention one another too often"
 
 @dataclass(frozen=True, slots=True)
 class ScanReading:
-    """One scan, what restricts it, and what follows for its keys.
+    """One scan, its predicates and its key bounds.
 
     Attributes:
         scan: The scan.
-        scope: What restricts it.
-        bounds: What follows for its keys.
-        bounds_in_steps: What follows when the keys of joins are found first; None when they are not.
+        scope: Its predicates.
+        bounds: Its key bounds.
+        bounds_in_steps: Its key bounds when the keys of joins are found first; None when they are not.
     """
 
     scan: TableReference
@@ -71,10 +71,10 @@ def read_query(query: Query, settings: PlanSettings, spelled: exp.Select | None 
 
     Args:
         query: The query.
-        settings: What the session wants of the plan.
-        spelled: The statement in another spelling, to be read along: a round costs more than a text.
+        settings: The session's settings for the plan.
+        spelled: The statement in another spelling, parsed in the same call: a call costs more than a text.
 
-    Cost: a millisecond, most of it in DuckDB's parser.
+    Cost: a millisecond, mostly in DuckDB's parser.
     """
     try:
         relations = build_relations(query)
