@@ -1,9 +1,10 @@
 """Runs one processor: a state machine that is given turns, feeds it input in the order of the contract, and goes to
 sleep when there is nothing to do.
 
- Source: Hazelcast Jet, ``ProcessorTasklet``. One machine serves both kinds of processors: a call to a cooperative one
- happens in the turn, a call to another
-one is handed to its thread and the machine sleeps until it is over.
+One machine serves both kinds of processors. A call to a cooperative processor happens in the turn. A call to another
+one is handed to its thread, and the machine is in ``AWAIT_CALL`` until the call is over.
+
+Source: Hazelcast Jet, ``ProcessorTasklet`` and ``ProcessorState``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from secateur.engine.runtime.processor_thread import CallOutcome, ProcessorThrea
 from secateur.engine.scheduler import Scheduler
 from secateur.errors import DagError, Error
 
-__all__ = ["Tasklet", "TaskletInput"]
+__all__ = ["Tasklet", "TaskletInput", "TaskletState"]
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -47,10 +48,33 @@ class TaskletInput(NamedTuple):
     inbox: Inbox
 
 
-class _Stage(Enum):
-    INPUT = auto()
+class TaskletState(Enum):
+    """What the next turn of a tasklet does. A turn that cannot move all output out does nothing else.
+
+    ::
+
+        FILL_INBOX --> PROCESS_INBOX --> FILL_INBOX
+                   --> COMPLETE_EDGE --> FILL_INBOX, or COMPLETE after the last edge
+        COMPLETE   --> EMIT_DONE --> END
+
+    A processor that has a thread is in ``AWAIT_CALL`` between the beginning and the end of each call, and returns from
+    there to the state that called. :meth:`Tasklet.close` leads to ``END`` from everywhere.
+    """
+
+    FILL_INBOX = auto()
+    """Takes the next batch, or the end of an edge, from the inbound edges with the highest priority."""
+    PROCESS_INBOX = auto()
+    """Calls ``process`` with the batch taken, until it returns True."""
+    COMPLETE_EDGE = auto()
+    """Calls ``complete_edge`` for the edge that has ended, until it returns True."""
     COMPLETE = auto()
-    FINISH = auto()
+    """All input has been processed. Calls ``complete`` until it returns True."""
+    AWAIT_CALL = auto()
+    """The processor's thread runs one of these calls. Its output is moved out meanwhile."""
+    EMIT_DONE = auto()
+    """The processor is complete. Its outbound edges end once all output has found room."""
+    END = auto()
+    """The tasklet is over. It takes no turns any more."""
 
 
 class _Verdict(Enum):
@@ -104,22 +128,26 @@ class Tasklet:
         self._loop = loop
         self._on_failed = on_failed
         self._on_ended = on_ended
-        self._stage = _Stage.INPUT if inputs else _Stage.COMPLETE
-        self._batch: tuple[int, pa.RecordBatch] | None = None
-        self._ending: TaskletInput | None = None
+        self._state = TaskletState.FILL_INBOX if inputs else TaskletState.COMPLETE
+        self._batch: tuple[int, pa.RecordBatch] | None = None  # what PROCESS_INBOX is about
+        self._edge: TaskletInput | None = None  # what COMPLETE_EDGE is about
+        self._called_in = self._state  # where AWAIT_CALL returns to
+        self._outcome: CallOutcome | None = None  # of the call that AWAIT_CALL waits for; set by the thread
         self._turn = 0
         self._offload: Future[Any] | None = None
-        self._is_calling = False
-        self._outcome: CallOutcome | None = None
         self._doing = "init()"
         self._idle_turns = 0
         self._accepted_before = 0
-        self._is_ended = False
         self._is_reported = False
         self.is_scheduled = False
         self.turns_s = 0.0
         self.offload_s = 0.0
         self._thread_s = 0.0
+
+    @property
+    def state(self) -> TaskletState:
+        """What the next turn does."""
+        return self._state
 
     @property
     def busy_s(self) -> float:
@@ -143,7 +171,7 @@ class Tasklet:
 
     def wake(self) -> None:
         """Take a turn soon."""
-        if not self._is_ended:
+        if self._state is not TaskletState.END:
             self._scheduler.ready(self)
 
     def wake_from_thread(self) -> None:
@@ -166,7 +194,7 @@ class Tasklet:
 
     def run(self) -> None:
         """Take a turn."""
-        if self._is_ended:
+        if self._state is TaskletState.END:
             return
         try:
             verdict = self._step()
@@ -181,7 +209,6 @@ class Tasklet:
             case _Verdict.IDLE:
                 self._back_off()
             case _Verdict.ENDED:
-                self._is_ended = True
                 self._on_ended()
             case _:
                 assert_never(verdict)
@@ -204,7 +231,7 @@ class Tasklet:
         """Close the processor once no call of it is running; ``on_closed`` hears, on the event loop, what that came to.
         Does not wait.
         """
-        self._is_ended = True
+        self._state = TaskletState.END
         self._outbox.clear()
         for item in self.inputs:
             item.inbox.clear()
@@ -231,44 +258,41 @@ class Tasklet:
             finish(CallOutcome.of(self._processor.close))
 
     def _step(self) -> _Verdict:
-        if self._is_calling and self._outcome is None:
+        if self._state is TaskletState.AWAIT_CALL and self._outcome is None:
             self._outbox.flush(self)  # the thread may be waiting for room
             return _Verdict.SLEEP
         if not self._outbox.flush(self):
             return _Verdict.SLEEP
-        match self._stage:
-            case _Stage.INPUT:
-                return self._step_input()
-            case _Stage.COMPLETE:
-                return self._after(self._call("complete()", self._processor.complete), self._enter_finish)
-            case _Stage.FINISH:
-                self._outbox.finish()
-                return _Verdict.ENDED
-            case _:
-                assert_never(self._stage)
-
-    def _step_input(self) -> _Verdict:
-        if self._batch is None and self._ending is None and not self._take_input():
-            return _Verdict.SLEEP
-        if self._batch is not None:
-            ordinal, batch = self._batch
-            return self._after(
-                self._call(
+        if self._state is TaskletState.FILL_INBOX:
+            self._fill_inbox()
+        match self._state:
+            case TaskletState.FILL_INBOX:
+                return _Verdict.SLEEP
+            case TaskletState.PROCESS_INBOX:
+                assert self._batch is not None
+                ordinal, batch = self._batch
+                return self._call(
                     f"process(ordinal {ordinal}, {batch.num_rows} rows)", self._processor.process, ordinal, batch
-                ),
-                self._drop_batch,
-            )
-        assert self._ending is not None
-        ordinal = self._ending.ordinal
-        return self._after(
-            self._call(f"complete_edge({ordinal})", self._processor.complete_edge, ordinal), self._drop_edge
-        )
+                )
+            case TaskletState.COMPLETE_EDGE:
+                assert self._edge is not None
+                ordinal = self._edge.ordinal
+                return self._call(f"complete_edge({ordinal})", self._processor.complete_edge, ordinal)
+            case TaskletState.COMPLETE:
+                return self._call("complete()", self._processor.complete)
+            case TaskletState.AWAIT_CALL:
+                return self._call_ended()
+            case TaskletState.EMIT_DONE:
+                self._outbox.finish()
+                self._state = TaskletState.END
+                return _Verdict.ENDED
+            case TaskletState.END:
+                return _Verdict.SLEEP
+            case _:
+                assert_never(self._state)
 
-    def _take_input(self) -> bool:
-        """The next batch or end of the inputs with the highest priority; they take turns.
-
-        False when there is none now.
-        """
+    def _fill_inbox(self) -> None:
+        """Take the next batch or end of the inputs with the highest priority, which take turns, if there is one now."""
         inputs = self._priorities[0]
         wanted = self._processor.wanted
         if wanted is not None and not any(item.ordinal in wanted for item in inputs):
@@ -282,37 +306,40 @@ class Tasklet:
             if batch is not None:
                 self._turn = index + 1
                 self._batch = (item.ordinal, batch)
-                return True
+                self._state = TaskletState.PROCESS_INBOX
+                return
             if item.inbox.is_drained:
-                self._ending = item
-                return True
-        return False
+                self._edge = item
+                self._state = TaskletState.COMPLETE_EDGE
+                return
 
-    def _drop_batch(self) -> None:
-        self._batch = None
+    def _call(self, doing: str, method: Callable[..., bool], *args: Any) -> _Verdict:
+        """Make a call: now, or in the processor's thread."""
+        self._doing = doing
+        if self._thread is None:
+            return self._after(method(*args))
+        self._called_in, self._state = self._state, TaskletState.AWAIT_CALL
+        self._thread.submit(self._called, self._timed, method, args)
+        return _Verdict.SLEEP
 
-    def _drop_edge(self) -> None:
-        assert self._ending is not None
-        self._priorities[0].remove(self._ending)
-        self._ending = None
-        if not self._priorities[0]:
-            del self._priorities[0]
-            self._turn = 0
-            if not self._priorities:
-                self._stage = _Stage.COMPLETE
+    def _call_ended(self) -> _Verdict:
+        """The processor's thread has made the call: go on where it was begun."""
+        assert self._outcome is not None
+        outcome, self._outcome = self._outcome, None
+        self._state = self._called_in
+        return self._after(outcome.get())
 
-    def _enter_finish(self) -> None:
-        self._stage = _Stage.FINISH
-
-    def _after(self, answer: bool | None, proceed: Callable[[], None]) -> _Verdict:
-        """What follows an answer of the processor: proceed after True, wait for what the False was about, None while
-        its thread is still busy.
+    def _after(self, answer: bool) -> _Verdict:
+        """What follows an answer of the processor: the next state after True, else a wait for what the False was
+        about.
         """
-        if answer is None:
-            return _Verdict.SLEEP
+        if not isinstance(answer, bool):
+            raise DagError(
+                f"{self._doing} returned {answer!r}; return True when it is dealt with, False to be called again"
+            )
         if answer:
             self._idle_turns = 0
-            proceed()
+            self._advance()
             return _Verdict.AGAIN
         if self._offload is not None and not self._offload.done():
             return _Verdict.SLEEP
@@ -322,6 +349,27 @@ class Tasklet:
             return _Verdict.AGAIN
         return _Verdict.IDLE
 
+    def _advance(self) -> None:
+        """The processor has dealt with what this state is about."""
+        match self._state:
+            case TaskletState.PROCESS_INBOX:
+                self._batch = None
+                self._state = TaskletState.FILL_INBOX
+            case TaskletState.COMPLETE_EDGE:
+                assert self._edge is not None
+                self._priorities[0].remove(self._edge)
+                self._edge = None
+                if not self._priorities[0]:
+                    del self._priorities[0]
+                    self._turn = 0
+                self._state = TaskletState.FILL_INBOX if self._priorities else TaskletState.COMPLETE
+            case TaskletState.COMPLETE:
+                self._state = TaskletState.EMIT_DONE
+            case TaskletState.END:
+                pass  # closed by the call itself
+            case state:
+                raise AssertionError(f"nothing is called in {state}")
+
     def _back_off(self) -> None:
         self._idle_turns += 1
         if self._idle_turns <= _SPIN_TURNS:
@@ -329,22 +377,6 @@ class Tasklet:
         else:
             doublings = min(self._idle_turns - _SPIN_TURNS, 16)
             self._scheduler.later(min(_IDLE_DELAY_S * 2**doublings, _IDLE_DELAY_MAX_S), self)
-
-    def _call(self, doing: str, method: Callable[..., bool], *args: Any) -> bool | None:
-        self._doing = doing
-        if self._thread is None:
-            answer = method(*args)
-        elif self._outcome is None:
-            self._is_calling = True
-            self._thread.submit(self._called, self._timed, method, args)
-            return None
-        else:
-            self._is_calling = False
-            outcome, self._outcome = self._outcome, None
-            answer = outcome.get()
-        if not isinstance(answer, bool):
-            raise DagError(f"{doing} returned {answer!r}; return True when it is dealt with, False to be called again")
-        return answer
 
     def _timed(self, method: Callable[..., bool], args: tuple[Any, ...]) -> bool:
         start = perf_counter()
