@@ -116,8 +116,8 @@ def why_gathered(
         if sent is None or cost > placed_ms(sent, parts):
             return None
     return (
-        f"its tables are small, about {moved / 1e6:.1f} MB for {len(query.scans)} mentions of tables in {queries}"
-        " queries: one member has them sooner"
+        f"its tables are small, about {moved / 1e6:.1f} MB for {len(query.scans)} table references "
+        f"in {queries} queries: one member reads them sooner than all members exchange rows"
     )
 
 

@@ -187,9 +187,11 @@ class _Settled:
         self, query: Query, read: QueryReading, params: Sequence[Any], rows_of_scans: Mapping[str, ScanRows]
     ) -> None:
         if read.second is None or not read.is_faithful:
-            raise NotDistributable("it is written in a form that is not taken apart")
+            raise NotDistributable("its form cannot be divided into stages")
         if query.tree.find(exp.PositionalColumn) is not None:
-            raise NotDistributable("it calls columns by their positions, which the rows of a stage have others of")
+            raise NotDistributable(
+                "it names columns by their positions, which differ in a stage: use the names of the columns"
+            )
         self.query = query
         self.reading = read.second
         unstable = self.reading.unstable()
@@ -214,8 +216,7 @@ def _placed(
     query = settled.query
     if query.is_placed:
         raise NotDistributable(
-            "a common table expression has the name of a relation of the plan: call it otherwise than a letter and a"
-            " number"
+            "a common table expression has a name that the plan uses: choose a name other than a letter and a number"
         )
     drafts, parts = place(
         query,
@@ -337,11 +338,11 @@ def _in_two(
         gathered = {stage_relation(0): dict(partial_columns)}
         final_columns = binder.describe(partial_final.final, gathered)
     except DatabaseError as error:
-        raise NotDistributable(f"its parts do not bind: {error.message}") from error
+        raise NotDistributable(f"its stages do not bind: {error.message}") from error
     _check_restored(partial_columns)
     _check(query, reading, partial_final)
     if [text for _, text in final_columns] != [text for _, text in columns]:
-        raise NotDistributable("its parts have other types than the whole")
+        raise NotDistributable("its stages return other types than the statement: CAST the columns of the result")
     order = merge_keys(partial_final.order, partial_columns) if is_large else ()
     if partial_final.passing is not None and (order or partial_final.limit):
         partial = binder.fragment(
@@ -368,7 +369,9 @@ def _check_restored(columns: Columns) -> None:
     """
     lost = next((text for _, text in columns if not is_restored(text)), None)
     if lost is not None:
-        raise NotDistributable(f"values of type {lost} do not travel between stages as what they are")
+        raise NotDistributable(
+            f"values of type {lost} cannot be sent between stages without loss: CAST them to VARCHAR"
+        )
 
 
 def _check(query: Query, reading: DuckDBParse, partial_final: PartialFinal) -> None:

@@ -276,7 +276,7 @@ def test_not_successful_case_example() -> None:
     world = _example()
     assert kept(world, "SELECT * FROM map WHERE comp1 = 1 AND comp3 = 3") == [ALL]
     (scan,) = world.prepare("SELECT * FROM map WHERE comp1 = 1 AND comp3 = 3", ()).plan.scans
-    assert scan.reason == "partition key is (comp1, comp2) but only comp1 is bound"
+    assert scan.reason == "partition key is (comp1, comp2) but only comp1 is bound: compare comp2 with values as well"
 
 
 def _example() -> World:

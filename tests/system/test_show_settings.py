@@ -64,7 +64,7 @@ def test_what_is_no_setting_is_no_table_either(conn: secateur.Connection, sql: s
 
 
 def test_it_takes_no_parameters_and_reads_no_partition(conn: secateur.Connection) -> None:
-    assert conn.execute("EXPLAIN SHOW pruning").fetchall() == [("SHOW tells of the session and reads no partition",)]
+    assert conn.execute("EXPLAIN SHOW pruning").fetchall() == [("SHOW reads settings of the session and no partition",)]
     with pytest.raises(secateur.Error):
         conn.execute("SHOW pruning", [1])
 

@@ -156,4 +156,4 @@ def test_a_change_does_not_read_them(running: Cluster, table: str) -> None:
 
 def test_explain_says_what_is_read(conn: secateur.Connection) -> None:
     text = str(conn.explain("SELECT * FROM secateur.members"))
-    assert "scan members: system table, its rows are made when the statement runs" in text
+    assert "scan members: system table, its rows are computed when the statement runs" in text

@@ -118,9 +118,13 @@ class Query:
         return position_of(self.text, self.spliced.origin(min(starts))[0] if self.is_reread else min(starts))
 
     def located(self, reason: str, node: exp.Expr | None) -> str:
-        """A reason with the place of what it is about."""
+        """The reason for which rows are gathered, with what to do, and with its place in the text where it has one.
+
+        A reason that says what to do has a colon before it. For the others there is what always helps.
+        """
+        advised = reason if ": " in reason else f"{reason}: filter by the partitioning key to gather less"
         place = None if node is None else self.place_of(node)
-        return reason if place is None else f"{reason} (line {place[0]}, column {place[1]})"
+        return advised if place is None else f"{advised} (line {place[0]}, column {place[1]})"
 
     @property
     def sql(self) -> str:

@@ -106,8 +106,8 @@ def explain(
         case WholeChange(table=table, select=select, is_single_partition=is_single_partition):
             explained = _explain_select(select, view.topology, enabled=enabled)
             return ExplainedStatement(
-                f"change of {table.name}, worked out by one member"
-                f" from:\n{explained.text}\n{publication(table, None if is_single_partition else 0)}",
+                f"change of {table.name}, computed by one member from:\n{explained.text}\n"
+                f"{publication(table, None if is_single_partition else 0)}",
                 explained.json,
             )
         case ChangeStatement():
@@ -131,9 +131,11 @@ def explain(
         ):
             return _explain_other("DDL runs at the controller and reads no partition", view.topology, enabled=enabled)
         case ShowSettings():
-            return _explain_other("SHOW tells of the session and reads no partition", view.topology, enabled=enabled)
+            return _explain_other("SHOW reads settings of the session and no partition", view.topology, enabled=enabled)
         case SetOption():
-            return _explain_other("SET changes the session and reads no partition", view.topology, enabled=enabled)
+            return _explain_other(
+                "SET changes a setting of the session and reads no partition", view.topology, enabled=enabled
+            )
         case _:
             assert_never(statement)
 

@@ -48,11 +48,11 @@ def _scan_text(fact: ScanExplanation) -> list[str]:
     name = scan.table if scan.alias == scan.table else f"{scan.table} AS {scan.alias}"
     total = scan.tree.total
     if scan.system is not None:
-        return [f"scan {name}: system table, its rows are made when the statement runs"]
+        return [f"scan {name}: system table, its rows are computed when the statement runs"]
     if scan.replicated:
         return [f"scan {name}: replicated, every member has it", *_key_bounds_text(fact.keys)]
     if fact.partitions is None:
-        kept = f"all {total} partitions" if fact.known else f"of {total} partitions those of the parameters"
+        kept = f"all {total} partitions" if fact.known else f"the partitions that the parameters select, of {total}"
         return [f"scan {name}: {kept}", f"  because {fact.reason}", *_key_bounds_text(fact.keys)]
     lines = [
         (

@@ -81,13 +81,19 @@ def scan_facts(
     if scan.reason is not None:
         return ScanExplanation(scan, key, None, live, True, None, keys, scan.reason)
     if needs_values(scan.tree.root, count):
-        later = f"{found} known at run time: the partitions are those of {node_text(scan.tree.root, scan.tree.scheme)}"
+        later = (
+            f"{found} known only at run time: EXPLAIN ANALYZE shows which partitions of "
+            f"{node_text(scan.tree.root, scan.tree.scheme)} they select"
+        )
         return ScanExplanation(scan, key, None, live, False, None, keys, later)
     if params is None and not scan.tree.is_constant:
         listed = shown.bind(()) if shown.is_constant else None
         if listed is not None and not listed.is_all:
             return ScanExplanation(scan, key, listed.ids, listed.ids, True, None, keys, None)
-        unbound = f"the parameters are not bound: the partitions are those of {node_text(shown.root, shown.scheme)}"
+        unbound = (
+            "the parameters are not bound: EXPLAIN with values shows the partitions of "
+            f"{node_text(shown.root, shown.scheme)}"
+        )
         return ScanExplanation(scan, key, None, live, False, None, keys, unbound)
     ids = scan.tree.bind(values)
     reason = _bound_reason(scan, bounds, values) if ids.is_all else None
@@ -107,13 +113,19 @@ def _bound_reason(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any]) -> 
                 if allowed(test.comparison_target, test.comparison, values, types[column]) is None:
                     if UNKNOWN in values and not any(isinstance(operand, ParameterList) for operand in test.operands):
                         return (
-                            f"what {column} is compared with is known to DuckDB alone for these parameters: pass the"
-                            " value itself"
+                            f"only DuckDB can compute the value that {column} is compared with: compute it "
+                            "first and pass it as a parameter"
                         )
                     if UNKNOWN in values:
-                        return f"what {column} is compared with is not a list of {types[column]} values: pass one"
+                        return (
+                            f"{column} is compared with a parameter that is not a list of {types[column]} "
+                            "values: pass such a list"
+                        )
                     shown = ", ".join(value_text(value) for value in values[:3])
-                    return f"{shown} does not compare in the type of {column}: pass a {types[column]}"
+                    return (
+                        f"{column} is a {types[column]}, and comparing it with {shown} would cast it: pass "
+                        f"a {types[column]}"
+                    )
         overflows = select_partitions(scheme, box.resolve(params, types), scan.tree.limit).overflows
         if overflows:
             return "; ".join(dict.fromkeys(map(overflow_reason, overflows)))

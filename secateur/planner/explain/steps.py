@@ -58,14 +58,14 @@ class ExplainedStep:
             if self.estimate is None
             else [
                 (
-                    f"  keys of joins: about {self.estimate:,} expected, with more than {self.values_max:,} it runs"
-                    " undivided"
+                    f"  join keys: about {self.estimate:,} expected; with more than {self.values_max:,}, "
+                    "the statement runs without them"
                 )
             ]
         )
         explained = self.text.partition("\ndag:")[0].splitlines()
         lines = [f"  {line}" for line in explained if not line.startswith("pruning:")]
-        return [f"before that, {names} from: {' '.join(self.sql.split())}", *reckoned, *lines]
+        return [f"runs first, for {names}: {' '.join(self.sql.split())}", *reckoned, *lines]
 
 
 def needs_values(node: Node, parameter_count: int) -> bool:

@@ -38,12 +38,12 @@ def publication(table: TableDef, partitions: int | None) -> str:
     """How a change of so many partitions becomes visible; None when that depends on parameters."""
     if partitions is None:
         return (
-            "written: as on one partition, by its primary and backups, or else aside on all copies, then published at"
-            " once by the controller"
+            "written: to one partition by its primary and its backups, to several as a load that is staged "
+            "on all copies and published at once by the controller"
         )
     if partitions == 1 and not table.replicated:
         return "written: by the primary, then by its backups"
-    return "written: aside on all copies, then published at once by the controller"
+    return "written: staged on all copies, then published at once by the controller"
 
 
 def insert_pruning(table: TableDef, rows: pa.Table, topology: Topology, *, enabled: bool) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def insert_pruning(table: TableDef, rows: pa.Table, topology: Topology, *, enabl
     reason = (
         None
         if partitions is not None
-        else "ranges are made for some of the rows when they are written: their partitions are not known before"
+        else "the INSERT creates ranges for some of its rows: run it to learn their partitions"
     )
     key = table.scheme.columns
     scan = {

@@ -114,7 +114,7 @@ def _distinct(node: exp.Expr, call: exp.Expr, name: str, partial: PartialColumns
     """An aggregate of distinct values: the partial groups by the value as well, so that each member sends it once."""
     extra = [key for key, value in call.args.items() if value and key not in ("this", "big_int")]
     if extra or len(call.this.expressions) != 1 or call.this.args.get("on"):
-        raise NotDistributable(f"{to_sql(node)} needs all rows in one place")
+        raise NotDistributable(f"{to_sql(node)} has no partial aggregation: GROUP BY the partitioning key")
     argument = to_sql(call.this.expressions[0])
     if isinstance(node, exp.Filter):
         condition = node.expression.this if isinstance(node.expression, exp.Where) else node.expression
@@ -139,5 +139,5 @@ def _argument(call: exp.Expr) -> str:
         or len(operands) > 1
         or isinstance(operands[0], (exp.Distinct, exp.Order, exp.Limit, exp.IgnoreNulls, exp.RespectNulls))
     ):
-        raise NotDistributable(f"{to_sql(call)} needs all rows in one place")
+        raise NotDistributable(f"{to_sql(call)} has no partial aggregation: GROUP BY the partitioning key")
     return to_sql(operands[0])

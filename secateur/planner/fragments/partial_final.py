@@ -94,12 +94,16 @@ def split_select(query: Query, reading: DuckDBParse, column_count: int, types_of
     if reading.has_subqueries or reading.tree.get("cte_map", {}).get("map"):
         raise NotDistributable("it has a subquery")
     if reading.has_windows:
-        raise NotDistributable("a window function needs all rows in one place")
+        raise NotDistributable(
+            "a window function needs its rows on one member: partition the window by the partitioning key"
+        )
     if reading.has_collations:
-        raise NotDistributable("a collation decides what is equal, and does not travel with the rows")
+        raise NotDistributable(
+            "a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE"
+        )
     surplus = {key for key, value in select.args.items() if value} - _UNDERSTOOD
     if surplus:
-        raise NotDistributable(f"{', '.join(sorted(surplus)).upper()} needs all rows in one place")
+        raise NotDistributable(f"{', '.join(sorted(surplus)).upper()} needs all rows on one member")
     scan = query.scans[0]
     if scan.node.parent is not select.args["from_"]:
         raise NotDistributable("it does not read one table plainly")
@@ -116,7 +120,9 @@ def split_select(query: Query, reading: DuckDBParse, column_count: int, types_of
     if reading.aggregates() or qualified.args.get("group") or qualified.args.get("having"):
         uncut = reading.aggregates() - AGGREGATES
         if uncut:
-            raise NotDistributable(f"{', '.join(sorted(uncut))}() needs all rows in one place")
+            raise NotDistributable(
+                f"{', '.join(sorted(uncut))}() has no partial aggregation: GROUP BY the partitioning key"
+            )
         return splitter.aggregated()
     return splitter.plain()
 

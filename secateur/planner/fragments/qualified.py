@@ -33,7 +33,7 @@ __all__ = [
     "unresolved_in",
 ]
 
-DIFFERS: Final = "the parts that were made of the statement are not the statement"
+DIFFERS: Final = "the stages that were made of the statement do not read back as the statement"
 """How the reason begins for which a statement is gathered whose parts read back as another one."""
 
 _ORDER_ALIAS: Final = "order_alias"
@@ -65,7 +65,7 @@ class RecompositionMismatch(NotDistributable):
     """
 
     def __init__(self, clause: str) -> None:
-        super().__init__(f"{DIFFERS}: {clause} reads back as another one; please report it")
+        super().__init__(f"{DIFFERS}: {clause} differs, so the statement runs undivided; please report it")
 
 
 def qualified_select(select: exp.Select, scan: TableReference) -> exp.Select:
@@ -76,7 +76,7 @@ def qualified_select(select: exp.Select, scan: TableReference) -> exp.Select:
             table is not read as it is.
     """
     if renames_columns(scan.node):
-        raise NotDistributable("the columns of the table are renamed in FROM")
+        raise NotDistributable("the columns of the table are renamed in FROM: rename them with AS in the SELECT list")
     if any(value for key, value in scan.node.args.items() if key not in ("this", "alias")):
         raise NotDistributable("the table is sampled or pivoted")
     columns = {folded(column.name): column.name for column in scan.table.columns}
@@ -103,7 +103,7 @@ def qualified_select(select: exp.Select, scan: TableReference) -> exp.Select:
     for item in result.expressions:
         if isinstance(item, exp.Star):
             if any(item.args.values()):
-                raise NotDistributable(f"{to_sql(item)} changes the columns that * stands for")
+                raise NotDistributable(f"{to_sql(item)} changes the columns of *: name the columns one by one")
             expanded.extend(named(column.name) for column in scan.table.columns)
         else:
             expanded.append(item)
@@ -112,7 +112,7 @@ def qualified_select(select: exp.Select, scan: TableReference) -> exp.Select:
         is_columns_call(node) or (isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count))
         for node in result.walk()
     ):
-        raise NotDistributable("columns are named by a pattern")
+        raise NotDistributable("a pattern such as COLUMNS(...) names columns: name them one by one")
     table = result.args["from_"].this
     table.replace(exp.to_table(scan.relation))
     return result
@@ -260,4 +260,4 @@ def check_spellings(group: exp.Group, keys: Sequence[str]) -> None:
         NotDistributable: They do.
     """
     if len(set(zip(keys, group.meta[_SPELLINGS], strict=True))) != len(set(keys)):
-        raise NotDistributable("grouping sets write one expression in two ways")
+        raise NotDistributable("grouping sets write one expression in two forms: write it in one")

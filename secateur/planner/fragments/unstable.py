@@ -51,11 +51,13 @@ def settle_unstable(tree: exp.Expr, reading: DuckDBParse, clock: int) -> bool:
     strange = sorted(unstable.keys() - CLOCKS.keys() - _RANDOM)
     if strange or len(calls) != sum(unstable.values()):
         raise NotDistributable(
-            f"what {', '.join(strange or sorted(unstable))} gives depends on when and where it is evaluated"
+            f"the result of {', '.join(strange or sorted(unstable))} depends on when and where it is evaluated"
         )
     for name, node in calls:
         if name in _RANDOM and not _is_for_each_row(node, tree, reading):
-            raise NotDistributable(f"{name}() is evaluated elsewhere than for each row of the outermost SELECT", node)
+            raise NotDistributable(
+                f"{name}() is not evaluated once for each row of the outermost SELECT: move it there", node
+            )
     clocks = [(name, node) for name, node in calls if name in CLOCKS]
     for name, node in clocks:
         shown = exp.cast(exp.Parameter(this=exp.Literal.number(clock)), "TIMESTAMPTZ", dialect="duckdb")

@@ -97,7 +97,7 @@ def _put(holder: exp.Expr, cte: exp.CTE, compute: Callable[[exp.CTE], str], *, o
     """
     name = folded(cte.alias)
     if any(folded(inner.alias) == name for inner in holder.find_all(exp.CTE)):
-        raise NotDistributable(f"two common table expressions are named {cte.alias}")
+        raise NotDistributable(f"two common table expressions are named {cte.alias}: rename one")
     found = [node for node in holder.find_all(exp.Table) if _is_mention(node, name)]
     if not found:
         return
@@ -105,7 +105,7 @@ def _put(holder: exp.Expr, cte: exp.CTE, compute: Callable[[exp.CTE], str], *, o
         key for node in found for key, value in node.args.items() if value and key not in ("this", "alias", "joins")
     ]
     if strange:
-        raise NotDistributable(f"{strange[0].upper()} of a common table expression")
+        raise NotDistributable(f"a common table expression with {strange[0].upper()} is not divided into stages")
     if len(found) == 1 and once:
         (node,) = found
         body = cte.this

@@ -115,7 +115,7 @@ Distribution: TypeAlias = Replicated | HashPartitioned | UnsupportedDistribution
 
 _NO_REPARTITIONS: Final[Mapping[str, Repartition]] = MappingProxyType({})
 _LOSSY: Final = UnsupportedDistribution(
-    "rows that are routed have to meet the rows of the table that they are routed to"
+    "routed rows do not meet the table that they are routed to: join on its partitioning key"
 )
 
 
@@ -188,37 +188,48 @@ class _Reader:
                 holding = (*known, *self._equalities.of(relation))
                 return self._with_equals(self.read(input, holding, around), holding)
             case Limit(input, word):
-                return self._decided(self.read(input, (), around), f"{word} without the rows of other members")
+                return self._decided(self.read(input, (), around), word)
             case Aggregate(input, keys):
                 distribution = self.read(input, self._about(known, input, keys), around)
                 if isinstance(distribution, Replicated) and not self._orderless:
-                    return self._once(distribution, "an aggregate depends on the order of its rows")
-                return _grouped(distribution, keys, "GROUP BY does not name the partitioning key")
+                    return self._once(
+                        distribution, "an aggregate depends on the order of its rows, which may differ between members"
+                    )
+                return _grouped(distribution, keys, "GROUP BY does not name the partitioning key: add it")
             case Distinct(input, keys):
                 if keys is None:
                     return _grouped(
-                        self.read(input, (), around), frozenset(), "DISTINCT is about rows of several members"
+                        self.read(input, (), around),
+                        frozenset(),
+                        "DISTINCT compares rows of several members: select the partitioning key as well",
                     )
                 distribution = self.read(input, self._about(known, input, keys), around)
                 distribution = (
-                    self._once(distribution, "DISTINCT ON takes any of several rows")
+                    self._once(distribution, "DISTINCT ON may choose another of several rows on each member")
                     if isinstance(distribution, Replicated)
                     else distribution
                 )
-                return _grouped(distribution, keys, "DISTINCT ON does not name the partitioning key")
+                return _grouped(distribution, keys, "DISTINCT ON does not name the partitioning key: add it")
             case Window(input, partition):
                 distribution = self.read(input, self._about(known, input, partition), around)
                 distribution = (
-                    self._once(distribution, "a window numbers equal rows in any order")
+                    self._once(
+                        distribution,
+                        "a window may number equal rows differently on each member: order it by a unique key",
+                    )
                     if isinstance(distribution, Replicated)
                     else distribution
                 )
-                return _grouped(distribution, partition, "a window is not partitioned by the partitioning key")
+                return _grouped(
+                    distribution,
+                    partition,
+                    "a window is not partitioned by the partitioning key: add it to PARTITION BY",
+                )
             case AsOfRight(input, keys):
                 return _grouped(
                     self.read(input, self._about(known, input, keys), around),
                     keys,
-                    "an ASOF JOIN does not compare the partitioning key",
+                    "an ASOF JOIN does not compare the partitioning key: join on it as well",
                 )
             case SetOperation():
                 return self._set_operation(relation, around)
@@ -266,7 +277,7 @@ class _Reader:
             distribution = _grouped(
                 self.read(input.input, self._about(below, input.input, named), around),
                 named,
-                "DISTINCT does not name the partitioning key",
+                "DISTINCT does not name the partitioning key: select it as well",
             )
         else:
             distribution = self.read(input, below, around)
@@ -293,7 +304,9 @@ class _Reader:
         if scattered is not None:
             return scattered
         if any(map(_is_lossy, distributions)):
-            return UnsupportedDistribution("rows that are routed stand beside others")
+            return UnsupportedDistribution(
+                "a set operation combines routed rows with others: move it into a subquery of its own"
+            )
         if all(isinstance(distribution, Replicated) for distribution in distributions):
             return next((distribution for distribution in distributions if distribution != Replicated()), Replicated())
         first_whole = isinstance(distributions[0], Replicated)
@@ -301,7 +314,7 @@ class _Reader:
             relation.kind is SetKind.UNION or first_whole
         ):
             return UnsupportedDistribution(
-                f"{relation.kind.value} of rows that every member has with rows of single members"
+                f"{relation.kind.value} combines replicated rows with partitioned rows: partition both tables alike"
             )
         if singleton_reason := next(
             (
@@ -320,7 +333,9 @@ class _Reader:
         return (
             HashPartitioned(group, common)
             if common
-            else UnsupportedDistribution(f"{relation.kind.value} compares rows of several members")
+            else UnsupportedDistribution(
+                f"{relation.kind.value} compares rows of several members: select the partitioning key in every input"
+            )
         )
 
     def _join(self, relation: Join, known: Known, around: tuple[HashPartitioned, ...]) -> Distribution:
@@ -351,7 +366,7 @@ class _Reader:
         if isinstance(left, Replicated) and isinstance(right, Replicated):
             both = left if left.singleton_reason else right
             return (
-                self._once(both, "an ASOF JOIN takes any of the rows that are as near")
+                self._once(both, "an ASOF JOIN may choose another of several equally near rows on each member")
                 if isinstance(relation.right, AsOfRight)
                 else both
             )
@@ -370,7 +385,8 @@ class _Reader:
         if isinstance(left, HashPartitioned) and isinstance(right, HashPartitioned):
             if not _colocated(left, right, classes):
                 return UnsupportedDistribution(
-                    "the sides of a join are not partitioned by the columns that it compares"
+                    "the sides of a join are not partitioned by the columns that it compares: join on "
+                    "the partitioning keys"
                 )
             match kind:
                 case JoinType.INNER | JoinType.SEMI:
@@ -401,7 +417,10 @@ class _Reader:
         assert isinstance(pieces, HashPartitioned)
         preserved = {JoinType.INNER: (left, right), JoinType.RIGHT: (right,), JoinType.FULL: ()}.get(kind, (left,))
         if pieces not in preserved:
-            return UnsupportedDistribution(f"a {kind.value} JOIN keeps rows that every member has")
+            return UnsupportedDistribution(
+                f"the {kind.value} JOIN preserves rows that are replicated: preserve the partitioned side, "
+                "or use an inner join"
+            )
         return self._with_equals(pieces, holding) if kind is JoinType.INNER else pieces
 
     def _apply(self, relation: Apply, known: Known, around: tuple[HashPartitioned, ...]) -> Distribution:
@@ -424,7 +443,9 @@ class _Reader:
                 )
             case HashPartitioned():
                 if isinstance(input, Replicated):
-                    return UnsupportedDistribution("a subquery reads other partitions than the rows around it")
+                    return UnsupportedDistribution(
+                        "a subquery reads other partitions than the outer query: correlate it by the partitioning key"
+                    )
         if not subquery.dropped <= input.anchors:
             return _LOSSY
         match relation.form:
@@ -433,10 +454,14 @@ class _Reader:
                 return (
                     input
                     if _colocated(input, subquery, classes)
-                    else UnsupportedDistribution("a subquery reads other partitions than the rows around it")
+                    else UnsupportedDistribution(
+                        "a subquery reads other partitions than the outer query: correlate it by the partitioning key"
+                    )
                 )
             case _:
-                return UnsupportedDistribution("a subquery reads other partitions than the rows around it")
+                return UnsupportedDistribution(
+                    "a subquery reads other partitions than the outer query: correlate it by the partitioning key"
+                )
 
     def _about(self, known: Known, input: Relation, keys: frozenset[Attribute]) -> Known:
         """Keep the equalities that hold for an input's keys: rows of other groups do not matter."""
@@ -466,13 +491,13 @@ class _Reader:
     def _once(self, distribution: Replicated, reason: str) -> Replicated:
         return Replicated(distribution.singleton_reason or reason)
 
-    def _decided(self, distribution: Distribution, reason: str) -> Distribution:
+    def _decided(self, distribution: Distribution, word: str) -> Distribution:
         """Return the distribution of an operator that takes some of the rows, in no order that the rows determine."""
         match distribution:
             case Replicated():
-                return self._once(distribution, f"{reason} may be other rows")
+                return self._once(distribution, f"{word} may choose other rows on each member")
             case HashPartitioned():
-                return UnsupportedDistribution(reason)
+                return UnsupportedDistribution(f"{word} chooses among the rows of several members")
             case UnsupportedDistribution():
                 return distribution
             case _:

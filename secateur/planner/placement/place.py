@@ -64,7 +64,7 @@ from secateur.planner.text.trees import copied
 __all__ = ["place"]
 
 _NODES_MAX: Final = 20_000
-_ORDERED: Final = "a subquery stands behind the order of rows of several members"
+_ORDERED: Final = "a subquery is evaluated after rows of several members are sorted: write it as a join"
 _INTEGERS: Final = frozenset(
     {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
 )
@@ -103,7 +103,9 @@ def place(
         RecompositionMismatch: The texts of the stages are not equivalent to the statement.
     """
     if reading.has_collations:
-        raise NotDistributable("a collation decides what is equal")
+        raise NotDistributable(
+            "a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE"
+        )
     context = PlacementContext(query.scans, reading, schemas, describe, rows_of, estimate_of)
     placer = _Placer(query, context)
     try:
@@ -113,7 +115,7 @@ def place(
             raise RecompositionMismatch(found)
         return drafts, placer.gathered()
     except DatabaseError as error:
-        raise NotDistributable(f"its parts do not bind: {error.message}") from error
+        raise NotDistributable(f"its stages do not bind: {error.message}") from error
 
 
 class _Placer:
@@ -127,7 +129,7 @@ class _Placer:
             mark_applied(relation, rows)
         tree = tagged_tree(self._query)
         if sum(1 for _ in tree.walk()) > _NODES_MAX:
-            raise NotDistributable("it is too long to be taken apart")
+            raise NotDistributable("it is too long to be divided into stages: split it into several statements")
         self._context.move_system_tables(tree)
         final = self._gathered(without_ctes(tree, self._compute_cte, self._compute_recursion))
         done = pass_through_of(final)
@@ -144,8 +146,7 @@ class _Placer:
     def gathered(self) -> str | None:
         """Describe the rows that the coordinator gathers unchanged, with the reason; None where there are none."""
         found = [
-            f"{', '.join(part.names)}, for {self._query.located(part.reason, part.node)}"
-            for part in self._context.gathered
+            f"{', '.join(part.names)}: {self._query.located(part.reason, part.node)}" for part in self._context.gathered
         ]
         return "; ".join(dict.fromkeys(found)) or None
 
@@ -160,7 +161,7 @@ class _Placer:
         query = exp.Select(
             expressions=[exp.Star()], from_=exp.From(this=exp.Table(this=cte.args["alias"].this.copy())), with_=with_
         )
-        reason = f"each step of the recursion {cte.alias} needs the rows of the step before"
+        reason = f"each step of the recursion {cte.alias} reads all rows of the step before"
         return self._at_coordinator(
             cte.alias, self._context.all_moved(query, reason), self._context.columns_as_rows(query)
         )
@@ -186,7 +187,7 @@ class _Placer:
                 node.set("this", named_as_asked(self._gathered(node.this)))
                 return self._context.all_moved(node, _ORDERED)
             case _:
-                return self._context.all_moved(node, "it is no SELECT")
+                return self._context.all_moved(node, "it is not a SELECT")
 
     def _set_operation(self, node: exp.SetOperation) -> exp.Expr:
         bare = without_order(node)
@@ -214,7 +215,9 @@ class _Placer:
             source.set("this", named_as_asked(self._gathered(source.this)))
             return self._context.all_moved(select, _ORDERED)
         if self._context.aggregates_from_inside(select):
-            return self._context.all_moved(select, "a subquery aggregates the rows around it")
+            return self._context.all_moved(
+                select, "a subquery aggregates rows of the outer query: aggregate them in a derived table"
+            )
         columns = self._context.later_columns(select)
         found = self._prepared(select)
         if isinstance(found, UnsupportedDistribution):
@@ -225,10 +228,12 @@ class _Placer:
             return self._context.all_moved(select, found.reason)
         if not isinstance(found.distribution, HashPartitioned):
             return self._context.all_moved(
-                select, found.distribution.singleton_reason or "FROM has the same rows at every member"
+                select, found.distribution.singleton_reason or "FROM reads only replicated rows"
             )
         if any(map(self._context.is_partitioned, self._context.queries_behind(select))):
-            return self._context.all_moved(select, "a subquery of groups or windows reads partitioned tables")
+            return self._context.all_moved(
+                select, "a subquery over groups or windows reads partitioned tables: write it as a join"
+            )
         whole = self._context.find(without_order(select))
         is_distributed = isinstance(whole, PlacementChoice) and whole.is_distributed and whole.cost <= found.cost
         self._move(select, whole if is_distributed and isinstance(whole, PlacementChoice) else found)

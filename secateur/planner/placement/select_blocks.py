@@ -97,7 +97,7 @@ def qualified_block(select: exp.Select, names: VisibleNames) -> tuple[exp.Select
         bare = item.this if isinstance(item, exp.Column) and isinstance(item.this, exp.Star) else item
         if isinstance(bare, exp.Star):
             if any(bare.args.values()):
-                raise NotDistributable(f"{to_sql(item)} changes the columns that * stands for")
+                raise NotDistributable(f"{to_sql(item)} changes the columns of *: name the columns one by one")
             items.extend(_starred(names, folded(item.table) if isinstance(item, exp.Column) and item.table else None))
         else:
             items.append(item)
@@ -106,7 +106,7 @@ def qualified_block(select: exp.Select, names: VisibleNames) -> tuple[exp.Select
         for part in parts_in(copy, clause):
             for node in list(_outside_queries(part)):
                 if is_columns_call(node) or (isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count)):
-                    raise NotDistributable("columns are named by a pattern")
+                    raise NotDistributable("a pattern such as COLUMNS(...) names columns: name them one by one")
                 if isinstance(node, exp.Column) and not is_order_alias(node) and not is_qualified(node):
                     found = _resolved(node, names)
                     if found is not None:
@@ -130,7 +130,7 @@ def _outside_queries(part: exp.Expr) -> Iterator[exp.Expr]:
 
 def _starred(names: VisibleNames, alias: str | None) -> list[exp.Expr]:
     if not all(source.complete for source in names.sources):
-        raise NotDistributable("* stands for columns that are not all known")
+        raise NotDistributable("the columns of * are not all known: name them one by one")
     found: list[exp.Expr] = []
     for number, source in enumerate(names.sources):
         if alias is None or source.alias == alias:
@@ -153,7 +153,7 @@ def _merged(name: str, names: VisibleNames) -> exp.Column:
         if source.has(name) and (number, name) not in names.shown and (number, name) not in names.hidden
     ]
     if others:
-        raise NotDistributable(f"{name} is the name of a merged column and of another one")
+        raise NotDistributable(f"{name} names both a merged column of USING and another column: qualify it")
     return named(name)
 
 
@@ -161,11 +161,11 @@ def _resolved(node: exp.Column, names: VisibleNames) -> exp.Column | None:
     """The column of FROM that a column node means, by its exact name; None for an alias of the SELECT list."""
     name = folded(node.name)
     if node.args.get("db") is not None:
-        raise NotDistributable(f"{to_sql(node)} has a name of several parts")
+        raise NotDistributable(f"{to_sql(node)} has a name of several parts: qualify columns with one alias")
     if node.table:
         holders = [source for source in names.sources if source.alias == folded(node.table)]
         if len(holders) != 1 or not holders[0].has(name):
-            raise NotDistributable(f"it is not certain which column {to_sql(node)} is")
+            raise NotDistributable(f"{to_sql(node)} may name more than one column: qualify it with an alias")
         return named(name, holders[0].alias)
     if name in names.merged:
         return _merged(name, names)
@@ -173,7 +173,7 @@ def _resolved(node: exp.Column, names: VisibleNames) -> exp.Column | None:
     if len(holders) == 1:
         return named(name, holders[0].alias)
     if holders or not all(source.complete for source in names.sources):
-        raise NotDistributable(f"it is not certain which column {to_sql(node)} is")
+        raise NotDistributable(f"{to_sql(node)} may name more than one column: qualify it with an alias")
     return None
 
 

@@ -82,9 +82,11 @@ def split_block(
     except NotDistributable as refused:
         return context.all_moved(select, str(refused))
     if has_shadowed_names(qualified, known):
-        return context.all_moved(select, "a name means a column of FROM and another one of the SELECT list")
+        return context.all_moved(
+            select, "a name is both a column of FROM and an alias of the SELECT list: choose another alias"
+        )
     if not all(map(context.stands_alone, context.queries_behind(select))):
-        return context.all_moved(select, "a subquery of groups or windows is about the rows around it")
+        return context.all_moved(select, "a subquery over groups or windows is correlated: write it as a join")
     core = core_of(select)
     source, sources = behind_from(core), relations_in(core)
     core.set("where", None)
@@ -163,13 +165,16 @@ def _partial_final(
     if is_distributed or not (aggregated or is_windowed(select)):
         return splitter.plain()
     if not aggregated:
-        raise NotDistributable("a window that is not partitioned by the partitioning key")
+        raise NotDistributable("a window is not partitioned by the partitioning key: add it to PARTITION BY")
     uncut = sorted(context.aggregates_of(select) - AGGREGATES)
     if uncut or select.args.get("windows"):
         raise NotDistributable(
-            f"{', '.join(uncut)}() over groups of several members"
+            (
+                f"{', '.join(uncut)}() has no partial aggregation, and its groups span members: GROUP BY "
+                "the partitioning key"
+            )
             if uncut
-            else "a named window of groups of several members"
+            else "a named window is computed over groups that span members: GROUP BY the partitioning key"
         )
     return splitter.aggregated()
 

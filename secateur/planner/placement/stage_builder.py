@@ -114,7 +114,7 @@ class StageBuilder:
             DatabaseError: It does not bind.
         """
         if [text for _, text in self.describe(sql, relations)] != [text for _, text in columns]:
-            raise NotDistributable("its parts have other types than the whole")
+            raise NotDistributable("its stages return other types than the statement: CAST the columns of the result")
         relation = self.next_relation
         self.drafts.append(
             StageDraft(

@@ -164,7 +164,7 @@ class ComparisonReader:
         if Truth.TRUE in wanted:
             boxes.append(_tested_box(column, ParameterComparison(Comparison.IN, (ParameterList(index),))))
         if Truth.FALSE in wanted:
-            self._note(f"NOT over {shown(node)} excludes values of {column} instead of naming them")
+            self._note(f"NOT over {shown(node)} excludes values of {column}: name the values to keep, with = or IN")
             boxes.append(_tested_box(column, ParameterComparison(Comparison.DISTINCT, (ParameterList(index),))))
         return UNBOUNDED if Truth.NULL in wanted else unite(boxes)
 
@@ -214,8 +214,8 @@ class ComparisonReader:
         if comparison in EXCLUDING:
             single = isinstance(whole, (exp.EQ, exp.NEQ))
             self._note(
-                f"{shown(whole) if single else comparison.value} excludes values of {found.column} instead of naming"
-                " them"
+                f"{shown(whole) if single else comparison.value} excludes values of {found.column}: name "
+                "the values to keep, with = or IN"
             )
         if not all(isinstance(operand, Constant) for operand in operands):
             return _tested_box(found.column, ParameterComparison(comparison, tuple(operands), found.comparison_target))
@@ -321,15 +321,18 @@ class ComparisonReader:
             if operand is None:
                 if node.find(exp.Column, exp.Query) is None and not calls_only_bounded(to_sql(node)):
                     self._note(
-                        f"{column} is compared with {shown(node)}, whose value is not known while planning: compute it"
-                        " before and pass a parameter"
+                        f"{column} is compared with {shown(node)}, whose value is not known while "
+                        "planning: compute it first and pass it as a parameter"
                     )
                 else:
-                    self._note(f"{column} is compared with {shown(node)}, which is neither a constant nor a parameter")
+                    self._note(
+                        f"{column} is compared with {shown(node)}, which is neither a constant nor a "
+                        "parameter: pass its value as a parameter"
+                    )
                 return None
             if operand == Constant(None) and len(nodes) > 1 and not isinstance(node.unnest(), exp.Null):
                 # A NULL with a type takes part in the choice of the common type of the comparison.
-                self._note(f"{shown(whole)} has a NULL of a type of its own: write NULL")
+                self._note(f"{shown(whole)} compares with a typed NULL: write NULL without a type")
                 return None
             operands.append(operand)
         return operands
@@ -337,8 +340,8 @@ class ComparisonReader:
     def _inexact(self, column: str, operands: Sequence[Operand], whole: exp.Expr) -> str:
         values = ", ".join(value_text(operand.value) for operand in operands[:3] if isinstance(operand, Constant))
         return (
-            f"{shown(whole)} does not compare in the type of {column}, {self.types[column]}: write"
-            f" {values or 'the value'} as a {self.types[column]}"
+            f"{column} is a {self.types[column]}, and {shown(whole)} would cast it: write "
+            f"{values or 'the value'} as a {self.types[column]}"
         )
 
     def _key(self, node: exp.Expr) -> str | None:
@@ -362,7 +365,7 @@ class ComparisonReader:
         """Say that a key column is never NULL."""
         found = self._expression(node)
         if found is not None:
-            self._note(f"{shown(node)} IS NOT NULL is TRUE of every row: compare {found.column} with values")
+            self._note(f"{shown(node)} IS NOT NULL is TRUE for every row: compare {found.column} with values")
 
     def note_unused(self, node: exp.Expr) -> None:
         """Say why a predicate that mentions a key column does not prune."""

@@ -198,7 +198,8 @@ class PredicateReader:
         if unbounded is not None and any(Box() not in boxes and boxes for boxes in alternatives):
             columns = " and ".join(self.types)
             self.notes.append(
-                f"an OR branch says nothing about the key: {shown(unbounded)}: name values of {columns} in every branch"
+                f"the OR branch {shown(unbounded)} does not restrict the key: compare {columns} with "
+                "values in every branch"
             )
         return unite(alternatives)
 

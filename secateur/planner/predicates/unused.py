@@ -38,26 +38,35 @@ def why_unused(column: str, part: exp.Column, whole: exp.Expr, column_type: SqlT
                 " bare column"
             )
         case exp.Is():
-            return f"{shown(whole)} names no value of {column}"
+            return f"{shown(whole)} does not restrict {column} to values: compare {column} with = or IN"
         case exp.NullSafeEQ() | exp.NullSafeNEQ():
-            return f"{shown(whole)} may be TRUE where an outer join leaves {column} NULL: compare with = or <>"
+            return f"{shown(whole)} can be TRUE where an outer join has filled {column} with NULL: compare with = or <>"
         case exp.In():
-            return f"{column} is compared with a subquery or a list that is not constant"
+            return (
+                f"{column} is compared with a subquery or with a list that is not constant: pass the "
+                "values as parameters"
+            )
         case exp.ILike():
-            return f"{column} is matched without regard to case: match it with LIKE"
+            return f"ILIKE compares {column} without regard to case: use LIKE, or compare {column} with values"
         case exp.Like() | exp.SimilarTo() | exp.RegexpLike() | exp.Glob():
-            return f"{column} is matched by a pattern: compare it with values"
+            return (
+                f"{column} is matched by a pattern that does not bound it: compare it with values, or with "
+                "LIKE 'prefix%'"
+            )
         case exp.Tuple():
             return (
-                f"{column} is part of a row in {shown(whole)} that may be NULL, or is compared with something else than"
-                " a row of values"
+                f"{column} is part of a row value in {shown(whole)} that may be NULL, or that is not "
+                "compared with constants: compare each column by itself"
             )
         case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
-            return f"{column} is compared with something else than a constant or parameter in {shown(whole)}"
+            return (
+                f"{column} is not compared with a constant or a parameter in {shown(whole)}: pass the "
+                "value as a parameter"
+            )
         case exp.Binary() | exp.Unary():
             return f"{column} is part of an expression in {shown(whole)}: compare the bare column"
         case _:
-            return f"{shown(whole)} is not a form that bounds {column}"
+            return f"{shown(whole)} does not bound {column}: compare {column} with =, IN, <, BETWEEN or LIKE 'prefix%'"
 
 
 def shown(node: exp.Expr) -> str:

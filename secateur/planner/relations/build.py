@@ -227,7 +227,9 @@ class RelationBuilder:
         }
         strange = sorted(key for key, value in node.args.items() if value and key not in known)
         if strange:
-            relation = Opaque(relation, f"{strange[0].strip('_').upper()} stands behind a query in parentheses")
+            relation = Opaque(
+                relation, f"{strange[0].strip('_').upper()} follows a query in parentheses: write it inside"
+            )
         return replace(output, relation=self.ordered(relation, node, outer, ctes))
 
     def ordered(self, relation: Relation, node: exp.Expr, names: VisibleNames, ctes: Ctes) -> Relation:
@@ -313,7 +315,7 @@ class _Select:
         relation = self._from.relation
         strange = sorted(key for key, value in node.args.items() if value and key not in _SELECT_PARTS)
         if strange:
-            relation = Opaque(relation, f"{strange[0].strip('_').upper()} is not taken apart")
+            relation = Opaque(relation, f"{strange[0].strip('_').upper()} cannot be divided into stages")
         if node.args.get("sample"):
             # The sample is taken before WHERE applies.
             relation = Limit(relation, "a sample")

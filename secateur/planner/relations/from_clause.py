@@ -101,7 +101,11 @@ class FromClause:
             )
             unknown = tuple(replace(source, columns=(), complete=False) for source in found.names.sources)
             found = From(
-                Opaque(found.relation, f"{word} in FROM is applied before every filter"), VisibleNames(unknown)
+                Opaque(
+                    found.relation,
+                    f"{word} in FROM applies before every filter: filter in a subquery, and apply it to that",
+                ),
+                VisibleNames(unknown),
             )
         return self._listed(found, node.args.get("joins") or [], before)
 
@@ -221,7 +225,9 @@ class FromClause:
             or word not in ("", "INNER", "CROSS", "OUTER", *_KINDS)
         ):
             what = " ".join(filter(None, (method, side, word))) or "such a"
-            return self._opaque(left, right, both, f"a {what} JOIN compares more than its condition names")
+            return self._opaque(
+                left, right, both, f"a {what} JOIN matches rows by more than its condition: join on columns"
+            )
         condition = join.args.get("on")
         on: list[BoundPredicate] = []
         if isinstance(condition, exp.Expr):
@@ -233,7 +239,7 @@ class FromClause:
         if method == "NATURAL":
             ours, theirs = left.names.star(), right.names.star()
             if ours is None or theirs is None:
-                return self._opaque(left, right, both, "a NATURAL JOIN of columns that are not all known")
+                return self._opaque(left, right, both, "the columns of a NATURAL JOIN are not all known: use USING")
             using = [name for name, _ in ours if name in {other for other, _ in theirs}]
         shared: dict[str, Attribute | None] = {}
         merged: list[tuple[Attribute, Attribute, Attribute]] = []

@@ -77,20 +77,25 @@ def _pass(relation: Relation, bound_predicates: BoundPredicates, facts: ImpliedP
             yield input, bound_predicates
         case Limit(input, word):
             # If a row is left out, another one takes its place.
-            yield input, _blocked(bound_predicates, input, f"{word} stands below the filter {{predicate}}")
+            reason = f"the filter {{predicate}} cannot be pushed below {word}: filter inside it if you mean its input"
+            yield input, _blocked(bound_predicates, input, reason)
         case Aggregate(input, keys):
             # A row influences only its group, which has the row's values in the grouping columns.
             passed = _only(
                 bound_predicates,
                 input,
                 keys,
-                "{predicate} is not about the columns that GROUP BY names, but about {name}",
+                "the filter {predicate} cannot be pushed below GROUP BY, which does not name {name}: group by {name}, or"
+                " filter inside the subquery",
             )
             # HAVING may call aggregates, which have no meaning below.
             yield input, [replace(bound_predicate, carried=True) for bound_predicate in passed]
         case Distinct(input, keys):
             # Equal rows have equal values. With ON a row competes with those of equal keys.
-            reason = "DISTINCT ON below the filter {predicate} does not name {name}"
+            reason = (
+                "the filter {predicate} cannot be pushed below DISTINCT ON, which does not name {name}: add {name} to it,"
+                " or filter inside the subquery"
+            )
             yield input, bound_predicates if keys is None else _only(bound_predicates, input, keys, reason)
         case Window(input, partition):
             # A row influences only the rows of its own window partition, in every window.
@@ -100,7 +105,8 @@ def _pass(relation: Relation, bound_predicates: BoundPredicates, facts: ImpliedP
                     bound_predicates,
                     input,
                     partition,
-                    "a window below the filter {predicate} is not partitioned by {name}",
+                    "the filter {predicate} cannot be pushed below a window that is not partitioned by {name}: partition"
+                    " it by {name}, or filter inside the subquery",
                 ),
             )
         case AsOfRight(input, keys):
@@ -108,7 +114,11 @@ def _pass(relation: Relation, bound_predicates: BoundPredicates, facts: ImpliedP
             yield (
                 input,
                 _only(
-                    bound_predicates, input, keys, "an ASOF JOIN below the filter {predicate} does not compare {name}"
+                    bound_predicates,
+                    input,
+                    keys,
+                    "the filter {predicate} cannot be pushed below an ASOF JOIN that does not compare {name}: join on"
+                    " {name}, or filter inside the subquery",
                 ),
             )
         case SetOperation():
@@ -192,8 +202,8 @@ def _set_operation(relation: SetOperation, bound_predicates: BoundPredicates) ->
             lost = [attribute for attribute in bound_predicate.attributes if attribute in cast]
             if lost:
                 reason = (
-                    f"{{predicate}} does not pass the {relation.kind.value}: {lost[0].name} may have another type in"
-                    " another input"
+                    f"the filter {{predicate}} cannot be pushed below {relation.kind.value}, because {lost[0].name} may"
+                    " have another type in another input: CAST it to one type in every input"
                 )
                 passed.append(inside.block(reason))
             else:
@@ -397,5 +407,8 @@ def _outside(bound_predicate: BoundPredicate, side: frozenset[int]) -> BoundPred
 
 
 def _notes(relation: Join, bound_predicates: BoundPredicates, side: frozenset[int]) -> BoundPredicates:
-    reason = f"{{predicate}} may hold for the rows that the {relation.kind.value} JOIN makes up with NULLs"
+    reason = (
+        f"{{predicate}} can hold for rows that the {relation.kind.value} JOIN fills with NULLs: use an "
+        "inner join, or a condition that NULL does not satisfy"
+    )
     return [bound_predicate.block(reason) for bound_predicate in bound_predicates if bound_predicate.touches(side)]

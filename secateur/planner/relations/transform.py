@@ -32,7 +32,7 @@ from secateur.planner.relations.nodes import (
 
 __all__ = ["apart", "conjuncts_of", "transform", "unconfirmed_blocked"]
 
-_UNREAD = "{predicate} is not read in the same way by DuckDB"
+_UNREAD = "DuckDB's parser reads {predicate} differently: write it in a simpler form"
 
 
 def transform(root: Relation, change: Callable[[Relation], Relation]) -> Relation:

@@ -89,12 +89,12 @@ def overflow_reason(overflow: UnprunedComponent) -> str:
     columns = ", ".join(overflow.component.columns)
     if overflow.combinations is None:
         return (
-            f"the range of ({columns}) has more values than the limit of {overflow.limit:,}, or values that cannot be"
-            " counted"
+            f"the range of ({columns}) has more values than the limit of {overflow.limit:,}, or values "
+            "that cannot be counted: compare with = or IN, or with a narrower range"
         )
     return (
-        f"{overflow.combinations:,} combinations of ({columns}) exceed the limit of {overflow.limit:,}: ask for fewer"
-        " keys, or SET combinations_per_partition"
+        f"{overflow.combinations:,} combinations of ({columns}) exceed the limit of {overflow.limit:,}: "
+        "ask for fewer keys, or raise it with SET combinations_per_partition"
     )
 
 
@@ -185,7 +185,7 @@ def _reason(
         return scope.refusal
     key = table.scheme.columns
     if not key:
-        return "the table has one partition"
+        return "the table has one partition: create it with PARTITION BY to divide it"
     if overflows and (not notes or any(overflow.combinations is not None for overflow in overflows)):
         return "; ".join(dict.fromkeys(overflow_reason(overflow) for overflow in overflows))
     listed = key[0] if len(key) == 1 else f"({', '.join(key)})"
@@ -194,13 +194,16 @@ def _reason(
     missing = [column for column in key if column not in bound]
     if bound and missing:
         texts.insert(
-            0, f"partition key is {listed} but only {', '.join(bound)} {'is' if len(bound) == 1 else 'are'} bound"
+            0,
+            f"partition key is {listed} but only {', '.join(bound)} {'is' if len(bound) == 1 else 'are'} bound: compare"
+            f" {', '.join(missing)} with values as well",
         )
     elif bound and not texts:
-        texts.append(f"the predicates on {', '.join(bound)} name a range, and {listed} is hashed: compare with = or IN")
+        texts.append(
+            f"the predicates on {', '.join(bound)} bound a range, but {listed} is hashed: compare with = or IN"
+        )
     if not texts:
         texts.append(
-            f"no predicate on the partition key {listed}"
-            + ("" if scope.conjuncts else ": the statement has no WHERE clause for it")
+            f"no predicate on the partition key {listed}: compare {'it' if len(key) == 1 else 'its columns'} with values"
         )
     return "; ".join(texts)

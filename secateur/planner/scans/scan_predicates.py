@@ -25,7 +25,7 @@ from secateur.planner.text.dialect import to_sql
 __all__ = ["ScanPredicates", "refused", "scan_predicates_of"]
 
 _SHOWN_MAX: Final = 60
-_JOINED: Final = "{predicate} joins the key, and no side of it is compared with a value"
+_JOINED: Final = "{predicate} only joins the key: compare either side with a value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def _scope(
             (),
             lambda node: None,
             whole=False,
-            refusal=f"{scan.alias} stands where it is not read by a plain FROM or JOIN",
+            refusal=f"{scan.alias} is not read by a plain FROM or JOIN: name it in FROM or JOIN by itself",
         )
     said = [_said(relation, bound_predicates, references[0][0]) for relation, bound_predicates in references]
     held = _of_all(

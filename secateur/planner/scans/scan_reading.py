@@ -20,8 +20,8 @@ from secateur.planner.text.parser_cross_check import DuckDBParse, expressions_in
 
 __all__ = ["QueryReading", "ScanReading", "read_query"]
 
-_UNFAITHFUL = "the statement is written in a form that DuckDB may read differently"
-_TOO_LARGE = "its common table expressions mention one another too often"
+_UNFAITHFUL = "the parsers of sqlglot and DuckDB may read the statement differently: write it in a simpler form"
+_TOO_LARGE = "its common table expressions refer to one another too often to be analysed: use fewer of them"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ execution: distributed on 2 of 3 members
 tree: orders: (p22 | p128 | p262)
 rows go to 3 of 271 partitions [p22, p128, p262]
 backups: none
-written: aside on all copies, then published at once by the controller
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- an insert of many rows or into a replicated table is published, 2
@@ -32,7 +32,7 @@ execution: distributed on 3 of 3 members
 tree: airlines: any
 rows go to 1 of 1 partitions [p0]
 backups: none
-written: aside on all copies, then published at once by the controller
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- an insert for which ranges are made says so
@@ -41,9 +41,9 @@ INSERT INTO daily VALUES (DATE '2024-01-01')
 INSERT of 1 row into daily
 execution: distributed on 3 of 3 members
 tree: daily: all
-because ranges are made for some of the rows when they are written: their partitions are not known before
+because the INSERT creates ranges for some of its rows: run it to learn their partitions
 backups: none
-written: as on one partition, by its primary and backups, or else aside on all copies, then published at once by the controller
+written: to one partition by its primary and its backups, to several as a load that is staged on all copies and published at once by the controller
 */
 ----
 -- a change explains its query and who keeps copies
@@ -67,9 +67,9 @@ DELETE of orders
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 backups: none
-written: aside on all copies, then published at once by the controller
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- what changes concern: contradiction
@@ -90,7 +90,7 @@ tree: airlines: any
 scan airlines: replicated, every member has it
   primary key bounds: ('AA')
 backups: none
-written: aside on all copies, then published at once by the controller
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- what changes concern: truncate
@@ -100,9 +100,9 @@ DELETE of orders
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 backups: none
-written: aside on all copies, then published at once by the controller
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- a change with open parameters
@@ -111,10 +111,10 @@ DELETE FROM orders WHERE customer_id IN (?, ?)
 DELETE of orders
 execution: distributed on at most 3 of 3 members
 tree: orders: (?0 | ?1)
-scan orders: of 271 partitions those of the parameters
-  because the parameters are not bound: the partitions are those of (?0 | ?1)
+scan orders: the partitions that the parameters select, of 271
+  because the parameters are not bound: EXPLAIN with values shows the partitions of (?0 | ?1)
 backups: none
-written: as on one partition, by its primary and backups, or else aside on all copies, then published at once by the controller
+written: to one partition by its primary and its backups, to several as a load that is staged on all copies and published at once by the controller
 */
 ----
 -- an insert from a query explains the query
@@ -136,7 +136,7 @@ when distributed: in 2 stages
 -- parameters: 'C1', 1
 INSERT INTO orders VALUES (?, ?, NULL, 1, NULL) ON CONFLICT DO UPDATE SET amount = excluded.amount
 /*
-change of orders, worked out by one member from:
+change of orders, computed by one member from:
 execution: local on 1 of 3 members
 tree: orders: (CAST(?0 AS VARCHAR))
 rewrites: derived_table_to_join
@@ -146,13 +146,13 @@ scan orders: 1 of 271 partitions [p262]
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
-written: as on one partition, by its primary and backups, or else aside on all copies, then published at once by the controller
+written: to one partition by its primary and its backups, to several as a load that is staged on all copies and published at once by the controller
 */
 ----
 -- where it runs: rows of one partition
 INSERT INTO orders VALUES ('C1', 1, NULL, 1, NULL), ('C1', 2, NULL, 1, NULL) ON CONFLICT DO UPDATE SET amount = excluded.amount
 /*
-change of orders, worked out by one member from:
+change of orders, computed by one member from:
 execution: local on 1 of 3 members
 tree: orders: (p262)
 rewrites: derived_table_to_join
@@ -162,31 +162,31 @@ scan orders: 1 of 271 partitions [p262]
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
-written: as on one partition, by its primary and backups, or else aside on all copies, then published at once by the controller
+written: to one partition by its primary and its backups, to several as a load that is staged on all copies and published at once by the controller
 */
 ----
 -- where it runs: a computed key is computed once
 -- parameters: 'C1'
 INSERT INTO orders VALUES (lower(?), 1, NULL, 1, NULL) ON CONFLICT DO UPDATE SET amount = excluded.amount
 /*
-change of orders, worked out by one member from:
+change of orders, computed by one member from:
 execution: distributed on 3 of 3 members
 tree: orders: all
 rewrites: derived_table_to_join
 scan orders: all 271 partitions
-  because "orders"."customer_id" = excluded."customer_id" joins the key, and no side of it is compared with a value
+  because "orders"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
-  gathered: orders, for a LEFT JOIN keeps rows that every member has (line 1, column 23)
-written: aside on all copies, then published at once by the controller
+  gathered: orders: the LEFT JOIN preserves rows that are replicated: preserve the partitioned side, or use an inner join (line 1, column 23)
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- where it runs: rows to return
 -- parameters: 'C1'
 INSERT INTO orders VALUES (?, 1, NULL, 1, NULL) ON CONFLICT DO UPDATE SET amount = excluded.amount RETURNING id
 /*
-change of orders, worked out by one member from:
+change of orders, computed by one member from:
 execution: local on 1 of 3 members
 tree: orders: (CAST(?0 AS VARCHAR))
 rewrites: derived_table_to_join
@@ -196,14 +196,14 @@ scan orders: 1 of 271 partitions [p262]
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
-written: aside on all copies, then published at once by the controller
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- where it runs: another key
 -- parameters: 'C1'
 INSERT INTO orders VALUES (?, 1, NULL, 1, NULL) ON CONFLICT DO UPDATE SET id = 2
 /*
-change of orders, worked out by one member from:
+change of orders, computed by one member from:
 execution: local on 1 of 3 members
 tree: orders: (CAST(?0 AS VARCHAR))
 rewrites: derived_table_to_join
@@ -213,95 +213,95 @@ scan orders: 1 of 271 partitions [p262]
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
-written: aside on all copies, then published at once by the controller
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- where it runs: a query
 INSERT INTO orders SELECT 'C1', 1, NULL, 1, NULL ON CONFLICT DO UPDATE SET amount = excluded.amount
 /*
-change of orders, worked out by one member from:
+change of orders, computed by one member from:
 execution: distributed on 3 of 3 members
 tree: orders: all
 rewrites: derived_table_to_join
 scan orders: all 271 partitions
-  because "orders"."customer_id" = excluded."customer_id" joins the key, and no side of it is compared with a value
+  because "orders"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
-  gathered: orders, for a window numbers equal rows in any order (line 1, column 23)
-written: aside on all copies, then published at once by the controller
+  gathered: orders: a window may number equal rows differently on each member: order it by a unique key (line 1, column 23)
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- one member works out, 1
 UPDATE orders SET amount = 1 RETURNING id
 /*
-change of orders, worked out by one member from:
+change of orders, computed by one member from:
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: two-stage
-written: aside on all copies, then published at once by the controller
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- one member works out, 2
 UPDATE orders SET id = 1
 /*
-change of orders, worked out by one member from:
+change of orders, computed by one member from:
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: two-stage
-written: aside on all copies, then published at once by the controller
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- one member works out, 3
 UPDATE orders SET amount = (SELECT 1 FROM customers)
 /*
-change of orders, worked out by one member from:
+change of orders, computed by one member from:
 execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
 scan customers: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 4 stages
   x0 scan customers: at the members over customers, to the coordinator
   x1 subquery: at the coordinator over x0, to every member
   x2 join orders: at the members over orders, x1, to the coordinator
   final: at the coordinator over x2
-written: aside on all copies, then published at once by the controller
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- one member works out, 4
 WITH x AS (SELECT 1 AS one) UPDATE orders SET amount = (SELECT one FROM x)
 /*
-change of orders, worked out by one member from:
+change of orders, computed by one member from:
 execution: distributed on 3 of 3 members
 tree: orders: all
 rewrites: derived_table_to_join
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
-written: aside on all copies, then published at once by the controller
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- one member works out, 5
 UPDATE orders SET amount = 1 FROM airlines
 /*
-change of orders, worked out by one member from:
+change of orders, computed by one member from:
 execution: distributed on 3 of 3 members
 tree: airlines: any; orders: all
 scan airlines: replicated, every member has it
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 2 stages
   x0 join airlines: at the members over airlines, orders, to the coordinator
   final: at the coordinator over x0
-written: aside on all copies, then published at once by the controller
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- its condition prunes as that of a query
@@ -321,47 +321,47 @@ written: by the primary, then by its backups
 -- a deletion that looks beyond its partition is a query for effects: using
 DELETE FROM airlines USING customers AS c WHERE c.name = airlines.code
 /*
-change of airlines, worked out by one member from:
+change of airlines, computed by one member from:
 execution: distributed on 3 of 3 members
 tree: customers: all; airlines: any
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan airlines: replicated, every member has it
 when distributed: in 2 stages
   x0 join c: at the members over c, airlines, to the coordinator
   final: at the coordinator over x0
-written: aside on all copies, then published at once by the controller
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- a deletion that looks beyond its partition is a query for effects: a common table expression, and rows to return
 WITH x AS (SELECT 'a' AS k) DELETE FROM airlines WHERE code IN (SELECT k FROM x) RETURNING name
 /*
-change of airlines, worked out by one member from:
+change of airlines, computed by one member from:
 execution: local on 1 of 3 members
 tree: airlines: any
 rewrites: derived_table_to_join
 scan airlines: replicated, every member has it
 when distributed: in 1 stages
   final: at the coordinator over airlines
-written: aside on all copies, then published at once by the controller
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- a subquery over partitions is for one member
 DELETE FROM orders WHERE id IN (SELECT id FROM orders)
 /*
-change of orders, worked out by one member from:
+change of orders, computed by one member from:
 execution: distributed on 3 of 3 members
 tree: orders: all; orders: all
 rewrites: in_pull_out
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan orders: at the members over orders, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
   final: at the coordinator over x1
-written: aside on all copies, then published at once by the controller
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- its condition prunes as that of a query, 1
@@ -424,10 +424,10 @@ DELETE of orders
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because customer_id = $1 excludes values of customer_id instead of naming them
+  because customer_id = $1 excludes values of customer_id: name the values to keep, with = or IN
   primary key bounds: key, in 2 ranges
 backups: none
-written: aside on all copies, then published at once by the controller
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- its condition prunes as that of a query, 6
@@ -437,7 +437,7 @@ SELECT customer_id, id FROM orders WHERE NOT customer_id = $1
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because customer_id = $1 excludes values of customer_id instead of naming them
+  because customer_id = $1 excludes values of customer_id: name the values to keep, with = or IN
   primary key bounds: key, in 2 ranges
 when distributed: two-stage
 */
@@ -450,9 +450,9 @@ DELETE of orders
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because an OR branch says nothing about the key: amount = 1: name values of customer_id in every branch
+  because the OR branch amount = 1 does not restrict the key: compare customer_id with values in every branch
 backups: none
-written: aside on all copies, then published at once by the controller
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- its condition prunes as that of a query, 8
@@ -462,7 +462,7 @@ SELECT customer_id, id FROM orders WHERE amount = 1 OR customer_id = $1
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because an OR branch says nothing about the key: amount = 1: name values of customer_id in every branch
+  because the OR branch amount = 1 does not restrict the key: compare customer_id with values in every branch
 when distributed: two-stage
 */
 ----
@@ -474,101 +474,101 @@ execution: distributed on 3 of 3 members
 tree: orders: all; airlines: any
 rewrites: in_pull_out
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 scan airlines: replicated, every member has it
 backups: none
-written: aside on all copies, then published at once by the controller
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- a query that reads the table it fills is worked out by a member, 1
 INSERT OR REPLACE INTO customers SELECT customer_id, name, score + 1 FROM customers
 /*
-change of customers, worked out by one member from:
+change of customers, computed by one member from:
 execution: distributed on 3 of 3 members
 tree: customers: all; customers: all
 rewrites: derived_table_to_join
 scan customers: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan customers: all 271 partitions
-  because "customers"."customer_id" = excluded."customer_id" joins the key, and no side of it is compared with a value
+  because "customers"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
 when distributed: in 5 stages
   x0 scan customers: at the members over customers, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
   x2 source row: at the coordinator over x1, to the coordinator
   x3 scan customers: at the members over customers, to the coordinator
   final: at the coordinator over x2, x3
-  gathered: customers, for a window that is not partitioned by the partitioning key (line 1, column 677); customers, for a LEFT JOIN keeps rows that every member has (line 1, column 23)
-written: aside on all copies, then published at once by the controller
+  gathered: customers: a window is not partitioned by the partitioning key: add it to PARTITION BY (line 1, column 677); customers: the LEFT JOIN preserves rows that are replicated: preserve the partitioned side, or use an inner join (line 1, column 23)
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- a query that reads the table it fills is worked out by a member, 2
 INSERT OR IGNORE INTO customers SELECT concat(customer_id, 'x'), name, 1 FROM customers
 /*
-change of customers, worked out by one member from:
+change of customers, computed by one member from:
 execution: distributed on 3 of 3 members
 tree: customers: all; customers: all
 rewrites: derived_table_to_join
 scan customers: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan customers: all 271 partitions
-  because "customers"."customer_id" IS NULL may hold for the rows that the LEFT JOIN makes up with NULLs; "customers"."customer_id" = excluded."customer_id" joins the key, and no side of it is compared with a value
+  because "customers"."customer_id" IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; "customers"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
 when distributed: in 5 stages
   x0 scan customers: at the members over customers, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
   x2 source row: at the coordinator over x1, to the coordinator
   x3 scan customers: at the members over customers, to the coordinator
   final: at the coordinator over x2, x3
-  gathered: customers, for a window that is not partitioned by the partitioning key (line 1, column 646); customers, for a LEFT JOIN keeps rows that every member has (line 1, column 23)
-written: aside on all copies, then published at once by the controller
+  gathered: customers: a window is not partitioned by the partitioning key: add it to PARTITION BY (line 1, column 646); customers: the LEFT JOIN preserves rows that are replicated: preserve the partitioned side, or use an inner join (line 1, column 23)
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- a query that reads the table it fills is worked out by a member, 3
 INSERT INTO customers SELECT concat(o.customer_id, 'x'), 'a', 1 FROM orders o WHERE o.customer_id NOT IN (SELECT customer_id FROM customers)
 /*
-change of customers, worked out by one member from:
+change of customers, computed by one member from:
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 rewrites: derived_table_to_join, in_to_exists, exists_to_semi_join
 scan orders AS o: all 271 partitions
-  because customer_id is compared with a subquery or a list that is not constant
+  because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
 scan customers: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
 co-located: o, customers
 when distributed: in 2 stages
   x0 join o: at the members over o, customers, to the coordinator
   final: at the coordinator over x0
-written: aside on all copies, then published at once by the controller
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- a query that reads the table it fills is worked out by a member, 4
 INSERT INTO customers VALUES ('a', 'b', (SELECT max(score) FROM customers))
 /*
-change of customers, worked out by one member from:
+change of customers, computed by one member from:
 execution: distributed on 3 of 3 members
 tree: customers: all
 rewrites: derived_table_to_join
 scan customers: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan customers: at the members over customers, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
   final: at the coordinator over x1
-written: aside on all copies, then published at once by the controller
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- a query that reads the table it fills is worked out by a member, 5
 WITH x AS (FROM customers) INSERT OR REPLACE INTO customers SELECT * FROM x
 /*
-change of customers, worked out by one member from:
+change of customers, computed by one member from:
 execution: distributed on 3 of 3 members
 tree: customers: all; customers: all
 rewrites: derived_table_to_join
 scan customers: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan customers: all 271 partitions
-  because "customers"."customer_id" = excluded."customer_id" joins the key, and no side of it is compared with a value
-when distributed: gather (its tables are small, about 1.0 MB for 2 mentions of tables in 6 queries: one member has them sooner)
-written: aside on all copies, then published at once by the controller
+  because "customers"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
+when distributed: gather (its tables are small, about 1.0 MB for 2 table references in 6 queries: one member reads them sooner than all members exchange rows)
+written: staged on all copies, then published at once by the controller
 */
 ----
 -- a query is pruned below its casts

@@ -9,7 +9,7 @@ SELECT * FROM orders WHERE amount = 5
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
   index i0: amount = ('5.00')
 when distributed: two-stage
 */
@@ -20,7 +20,7 @@ SELECT * FROM orders WHERE amount BETWEEN 5 AND 7 AND id > 3
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
   index i0: ('5.00') <= amount <= ('7.00')
 when distributed: two-stage
 */
@@ -31,7 +31,7 @@ SELECT * FROM orders WHERE day > DATE '2024-01-01'
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
   index i1: ('2024-01-01') < day
 when distributed: two-stage
 */
@@ -42,7 +42,7 @@ SELECT * FROM orders WHERE amount > 1 AND day = DATE '2024-01-01'
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
   index i1: day = ('2024-01-01')
 when distributed: two-stage
 */
@@ -53,7 +53,7 @@ SELECT * FROM orders WHERE amount IN (1, 2)
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
   index i0: ('1.00') <= amount <= ('2.00'), in 2 ranges
 when distributed: two-stage
 */
@@ -64,7 +64,7 @@ SELECT * FROM orders WHERE amount = 1 OR amount IS NULL
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: two-stage
 */
 ----
@@ -74,7 +74,7 @@ SELECT * FROM orders WHERE amount = 1 OR priority = 'x'
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: two-stage
 */
 ----
@@ -84,7 +84,7 @@ SELECT * FROM orders WHERE NOT amount = 1
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
   index i0: amount, in 2 ranges
 when distributed: two-stage
 */
@@ -106,6 +106,6 @@ SELECT * FROM orders WHERE priority = 'x'
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: two-stage
 */

@@ -18,8 +18,8 @@ SELECT * FROM orders WHERE customer_id IN ('C2', ?)
 /*
 execution: distributed on at most 3 of 3 members
 tree: orders: (p128 | ?0)
-scan orders: of 271 partitions those of the parameters
-  because the parameters are not bound: the partitions are those of (p128 | ?0)
+scan orders: the partitions that the parameters select, of 271
+  because the parameters are not bound: EXPLAIN with values shows the partitions of (p128 | ?0)
 when distributed: two-stage
 */
 ----
@@ -40,8 +40,8 @@ SELECT * FROM orders WHERE customer_id = ?
 /*
 execution: local on at most 3 of 3 members
 tree: orders: (?0)
-scan orders: of 271 partitions those of the parameters
-  because the parameters are not bound: the partitions are those of (?0)
+scan orders: the partitions that the parameters select, of 271
+  because the parameters are not bound: EXPLAIN with values shows the partitions of (?0)
 when distributed: two-stage
 */
 ----
@@ -71,7 +71,7 @@ SELECT * FROM orders WHERE customer_id = ?
 execution: distributed on 3 of 3 members
 tree: orders: (?0)
 scan orders: all 271 partitions
-  because 5 does not compare in the type of customer_id: pass a VARCHAR
+  because customer_id is a VARCHAR, and comparing it with 5 would cast it: pass a VARCHAR
 when distributed: two-stage
 */
 ----
@@ -81,7 +81,7 @@ SELECT * FROM metrics WHERE host = 'h'
 execution: distributed on 3 of 3 members
 tree: metrics: all
 scan metrics: all 8 partitions
-  because partition key is (host, metric, time) but only host is bound
+  because partition key is (host, metric, time) but only host is bound: compare metric, time with values as well
   primary key bounds: ('h')
 when distributed: two-stage
 */
@@ -93,7 +93,7 @@ SELECT * FROM numbers WHERE n BETWEEN ? AND ?
 execution: distributed on 3 of 3 members
 tree: numbers: ([?0, ?1])
 scan numbers: all 10 partitions
-  because the range of (n) has more values than the limit of 80, or values that cannot be counted
+  because the range of (n) has more values than the limit of 80, or values that cannot be counted: compare with = or IN, or with a narrower range
   primary key bounds: (1) <= key <= (1000)
 when distributed: two-stage
 */
@@ -119,7 +119,7 @@ scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -151,7 +151,7 @@ DDL runs at the controller and reads no partition
 -- what reads nothing has the same form, 3
 EXPLAIN SET pruning = off
 /*
-SET changes the session and reads no partition
+SET changes a setting of the session and reads no partition
 */
 ----
 -- the text
@@ -172,9 +172,9 @@ SELECT * FROM orders WHERE customer_id = (SELECT $low FROM orders x) || random()
 execution: distributed on 3 of 3 members
 tree: orders: all; orders: all
 scan orders: all 271 partitions
-  because customer_id is compared with (SELECT $low FROM orders AS x) || RANDOM(), which is neither a constant nor a parameter
+  because customer_id is compared with (SELECT $low FROM orders AS x) || RANDOM(), which is neither a constant nor a parameter: pass its value as a parameter
 scan orders AS x: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan x: at the members over x, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -185,5 +185,5 @@ when distributed: in 3 stages
 SELECT count(*) FROM duckdb_functions()
 /*
 execution: local on 0 of 3 members
-when distributed: gather (what duckdb_functions gives depends on when and where it is evaluated)
+when distributed: gather (the result of duckdb_functions depends on when and where it is evaluated: filter by the partitioning key to gather less)
 */

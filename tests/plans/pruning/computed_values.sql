@@ -274,6 +274,6 @@ SELECT * FROM orders WHERE customer_id = upper(?)
 execution: distributed on 3 of 3 members
 tree: orders: (upper(?0))
 scan orders: all 271 partitions
-  because what customer_id is compared with is known to DuckDB alone for these parameters: pass the value itself
+  because only DuckDB can compute the value that customer_id is compared with: compute it first and pass it as a parameter
 when distributed: two-stage
 */

@@ -158,7 +158,7 @@ SELECT count(*) FROM pairs WHERE a = x OR x = 5
 execution: distributed on 3 of 3 members
 tree: pairs: all
 scan pairs: all 10403 partitions
-  because a is compared with x, which is neither a constant nor a parameter
+  because a is compared with x, which is neither a constant nor a parameter: pass its value as a parameter
 when distributed: two-stage
 */
 ----
@@ -168,7 +168,7 @@ SELECT count(*) FROM pairs WHERE a <> x AND x = 5
 execution: distributed on 3 of 3 members
 tree: pairs: all
 scan pairs: all 10403 partitions
-  because a is compared with x, which is neither a constant nor a parameter
+  because a is compared with x, which is neither a constant nor a parameter: pass its value as a parameter
 when distributed: two-stage
 */
 ----
@@ -178,7 +178,7 @@ SELECT count(*) FROM pairs WHERE a = d AND d = 5
 execution: distributed on 3 of 3 members
 tree: pairs: all
 scan pairs: all 10403 partitions
-  because a is compared with d, which is neither a constant nor a parameter
+  because a is compared with d, which is neither a constant nor a parameter: pass its value as a parameter
 when distributed: two-stage
 */
 ----
@@ -188,7 +188,7 @@ SELECT count(*) FROM pairs WHERE a = x
 execution: distributed on 3 of 3 members
 tree: pairs: all
 scan pairs: all 10403 partitions
-  because a is compared with x, which is neither a constant nor a parameter
+  because a is compared with x, which is neither a constant nor a parameter: pass its value as a parameter
 when distributed: two-stage
 */
 ----
@@ -198,7 +198,7 @@ SELECT count(*) FROM pairs WHERE NOT (a = x AND x = 5)
 execution: distributed on 3 of 3 members
 tree: pairs: all
 scan pairs: all 10403 partitions
-  because a is compared with x, which is neither a constant nor a parameter
+  because a is compared with x, which is neither a constant nor a parameter: pass its value as a parameter
 when distributed: two-stage
 */
 ----

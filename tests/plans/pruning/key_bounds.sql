@@ -30,7 +30,7 @@ SELECT * FROM orders WHERE customer_id >= 'C2'
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because the predicates on customer_id name a range, and customer_id is hashed: compare with = or IN
+  because the predicates on customer_id bound a range, but customer_id is hashed: compare with = or IN
   primary key bounds: ('C2') <= key
 when distributed: two-stage
 */
@@ -41,7 +41,7 @@ SELECT * FROM orders WHERE customer_id < 'C2'
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because the predicates on customer_id name a range, and customer_id is hashed: compare with = or IN
+  because the predicates on customer_id bound a range, but customer_id is hashed: compare with = or IN
   primary key bounds: key < ('C2')
 when distributed: two-stage
 */
@@ -75,7 +75,7 @@ SELECT * FROM orders WHERE id = 7
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: two-stage
 */
 ----
@@ -84,8 +84,8 @@ SELECT * FROM orders WHERE customer_id = ?
 /*
 execution: local on at most 3 of 3 members
 tree: orders: (?0)
-scan orders: of 271 partitions those of the parameters
-  because the parameters are not bound: the partitions are those of (?0)
+scan orders: the partitions that the parameters select, of 271
+  because the parameters are not bound: EXPLAIN with values shows the partitions of (?0)
 when distributed: two-stage
 */
 ----
@@ -128,7 +128,7 @@ SELECT * FROM metrics WHERE host = 'h1'
 execution: distributed on 3 of 3 members
 tree: metrics: all
 scan metrics: all 8 partitions
-  because partition key is (host, metric, time) but only host is bound
+  because partition key is (host, metric, time) but only host is bound: compare metric, time with values as well
   primary key bounds: ('h1')
 when distributed: two-stage
 */

@@ -241,7 +241,7 @@ SELECT * FROM orders WHERE id = 3
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: two-stage
 */
 ----
@@ -281,7 +281,7 @@ SELECT * FROM orders WHERE customer_id = 5
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because customer_id = 5 does not compare in the type of customer_id, VARCHAR: write 5 as a VARCHAR
+  because customer_id is a VARCHAR, and customer_id = 5 would cast it: write 5 as a VARCHAR
 when distributed: two-stage
 */
 ----
@@ -291,7 +291,7 @@ SELECT * FROM orders WHERE customer_id <> 'C2'
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because customer_id <> 'C2' excludes values of customer_id instead of naming them
+  because customer_id <> 'C2' excludes values of customer_id: name the values to keep, with = or IN
   primary key bounds: key, in 2 ranges
 when distributed: two-stage
 */
@@ -302,7 +302,7 @@ SELECT * FROM orders WHERE NOT customer_id = 'C2'
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because customer_id = 'C2' excludes values of customer_id instead of naming them
+  because customer_id = 'C2' excludes values of customer_id: name the values to keep, with = or IN
   primary key bounds: key, in 2 ranges
 when distributed: two-stage
 */
@@ -313,7 +313,7 @@ SELECT * FROM orders WHERE customer_id NOT IN ('C2')
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because NOT IN excludes values of customer_id instead of naming them
+  because NOT IN excludes values of customer_id: name the values to keep, with = or IN
   primary key bounds: key, in 2 ranges
 when distributed: two-stage
 */
@@ -324,7 +324,7 @@ SELECT * FROM orders WHERE customer_id LIKE 'C2%'
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because the predicates on customer_id name a range, and customer_id is hashed: compare with = or IN
+  because the predicates on customer_id bound a range, but customer_id is hashed: compare with = or IN
   primary key bounds: ('C2') <= key < ('C3')
 when distributed: two-stage
 */
@@ -345,7 +345,7 @@ SELECT * FROM orders WHERE customer_id ILIKE 'c2%'
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because customer_id is matched without regard to case: match it with LIKE
+  because ILIKE compares customer_id without regard to case: use LIKE, or compare customer_id with values
 when distributed: two-stage
 */
 ----
@@ -355,7 +355,7 @@ SELECT * FROM orders WHERE customer_id IN ('C2', CAST(NULL AS INTEGER))
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because customer_id IN ('C2', CAST(NULL AS INT)) has a NULL of a type of its own: write NULL
+  because customer_id IN ('C2', CAST(NULL AS INT)) compares with a typed NULL: write NULL without a type
 when distributed: two-stage
 */
 ----
@@ -365,7 +365,7 @@ SELECT * FROM orders WHERE customer_id > 'C2'
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because the predicates on customer_id name a range, and customer_id is hashed: compare with = or IN
+  because the predicates on customer_id bound a range, but customer_id is hashed: compare with = or IN
   primary key bounds: ('C2') < key
 when distributed: two-stage
 */
@@ -376,7 +376,7 @@ SELECT * FROM orders WHERE customer_id = 'C2' OR id = 3
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because an OR branch says nothing about the key: id = 3: name values of customer_id in every branch
+  because the OR branch id = 3 does not restrict the key: compare customer_id with values in every branch
 when distributed: two-stage
 */
 ----
@@ -386,7 +386,7 @@ SELECT * FROM orders WHERE customer_id = priority
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because customer_id is compared with priority, which is neither a constant nor a parameter
+  because customer_id is compared with priority, which is neither a constant nor a parameter: pass its value as a parameter
 when distributed: two-stage
 */
 ----
@@ -396,7 +396,7 @@ SELECT * FROM orders WHERE customer_id IN (SELECT 'C2')
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because customer_id is compared with a subquery or a list that is not constant
+  because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -408,7 +408,7 @@ SELECT * FROM orders WHERE customer_id = concat('C', random())
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because customer_id is compared with CONCAT('C', RANDOM()), which is neither a constant nor a parameter
+  because customer_id is compared with CONCAT('C', RANDOM()), which is neither a constant nor a parameter: pass its value as a parameter
 when distributed: two-stage
 */
 ----
@@ -418,7 +418,7 @@ SELECT * FROM orders WHERE customer_id IS NOT NULL
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because customer_id IS NOT NULL is TRUE of every row: compare customer_id with values
+  because customer_id IS NOT NULL is TRUE for every row: compare customer_id with values
 when distributed: two-stage
 */
 ----
@@ -438,7 +438,7 @@ SELECT * FROM orders
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: two-stage
 */
 ----
@@ -448,7 +448,7 @@ SELECT * FROM metrics WHERE host = 'h'
 execution: distributed on 3 of 3 members
 tree: metrics: all
 scan metrics: all 8 partitions
-  because partition key is (host, metric, time) but only host is bound
+  because partition key is (host, metric, time) but only host is bound: compare metric, time with values as well
   primary key bounds: ('h')
 when distributed: two-stage
 */
@@ -608,7 +608,7 @@ SELECT * FROM orders WHERE customer_id = ?
 execution: distributed on 3 of 3 members
 tree: orders: (?0)
 scan orders: all 271 partitions
-  because 5 does not compare in the type of customer_id: pass a VARCHAR
+  because customer_id is a VARCHAR, and comparing it with 5 would cast it: pass a VARCHAR
 when distributed: two-stage
 */
 ----
@@ -667,7 +667,7 @@ scan orders: 1 of 271 partitions [p128]
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
-  gathered: orders, for a window that is not partitioned by the partitioning key (line 1, column 8)
+  gathered: orders: a window is not partitioned by the partitioning key: add it to PARTITION BY (line 1, column 8)
 */
 ----
 -- what stands above a scan does not stop its pruning: common table expression
@@ -716,7 +716,7 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 rewrites: derived_table_to_join
 scan orders: all 271 partitions
-  because LIMIT stands below the filter customer_id = 'C2'
+  because the filter customer_id = 'C2' cannot be pushed below LIMIT: filter inside it if you mean its input
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -729,12 +729,12 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 rewrites: derived_table_to_join
 scan orders: all 271 partitions
-  because a window below the filter customer_id = 'C2' is not partitioned by customer_id
+  because the filter customer_id = 'C2' cannot be pushed below a window that is not partitioned by customer_id: partition it by customer_id, or filter inside the subquery
 when distributed: in 3 stages
   x0 scan orders: at the members over orders, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
   final: at the coordinator over x1
-  gathered: orders, for a window that is not partitioned by the partitioning key (line 1, column 23)
+  gathered: orders: a window is not partitioned by the partitioning key: add it to PARTITION BY (line 1, column 23)
 */
 ----
 -- what is applied too late prunes nothing: a sample
@@ -743,8 +743,8 @@ SELECT * FROM orders USING SAMPLE 10 ROWS
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
-when distributed: gather (what SAMPLE gives depends on when and where it is evaluated)
+  because no predicate on the partition key customer_id: compare it with values
+when distributed: gather (the result of SAMPLE depends on when and where it is evaluated: filter by the partitioning key to gather less)
 */
 ----
 -- what is applied too late prunes nothing: a sampled table
@@ -753,8 +753,8 @@ SELECT * FROM orders TABLESAMPLE 10 ROWS WHERE customer_id = 'C2'
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
-when distributed: gather (what SAMPLE gives depends on when and where it is evaluated)
+  because no predicate on the partition key customer_id: compare it with values
+when distributed: gather (the result of SAMPLE depends on when and where it is evaluated: filter by the partitioning key to gather less)
 */
 ----
 -- what is applied too late prunes nothing: a predicate in the SELECT list
@@ -763,7 +763,7 @@ SELECT customer_id = 'C2' FROM orders
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: two-stage
 */
 ----
@@ -773,7 +773,7 @@ SELECT * FROM orders AS o(id, customer_id) WHERE customer_id = 2
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 2 stages
   x0 scan o: at the members over o, to the coordinator
   final: at the coordinator over x0
@@ -785,7 +785,7 @@ SELECT * FROM orders AS o(id, x, customer_id) WHERE o.customer_id = 'C2'
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 2 stages
   x0 scan o: at the members over o, to the coordinator
   final: at the coordinator over x0
@@ -797,7 +797,7 @@ SELECT * FROM orders QUALIFY row_number() OVER (PARTITION BY customer_id ORDER B
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0

@@ -348,7 +348,7 @@ SELECT * FROM orders WHERE NOT customer_id = ANY($1)
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because NOT over customer_id = ANY($1) excludes values of customer_id instead of naming them
+  because NOT over customer_id = ANY($1) excludes values of customer_id: name the values to keep, with = or IN
   primary key bounds: key, in 2 ranges
 when distributed: two-stage
 */
@@ -360,7 +360,7 @@ SELECT * FROM orders WHERE customer_id <> ALL($1)
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because customer_id is compared with ALL($1), whose value is not known while planning: compute it before and pass a parameter
+  because customer_id is compared with ALL($1), whose value is not known while planning: compute it first and pass it as a parameter
 when distributed: two-stage
 */
 ----
@@ -382,11 +382,11 @@ SELECT * FROM orders WHERE customer_id IN (SELECT unnest($1) LIMIT 1)
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because customer_id is compared with a subquery or a list that is not constant
+  because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
-  gathered: orders, for LIMIT without the rows of other members may be other rows (line 1, column 8)
+  gathered: orders: LIMIT may choose other rows on each member: filter by the partitioning key to gather less (line 1, column 8)
 */
 ----
 -- what is no membership keeps everything: changed elements
@@ -396,7 +396,7 @@ SELECT * FROM orders WHERE customer_id IN (SELECT unnest($1) || 'x')
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because customer_id is compared with a subquery or a list that is not constant
+  because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -420,7 +420,7 @@ SELECT * FROM orders WHERE customer_id IN $1
 execution: distributed on 3 of 3 members
 tree: orders: (?0[])
 scan orders: all 271 partitions
-  because what customer_id is compared with is not a list of VARCHAR values: pass one
+  because customer_id is compared with a parameter that is not a list of VARCHAR values: pass such a list
 when distributed: two-stage
 */
 ----

@@ -75,7 +75,7 @@ SELECT priority, count(*) AS n, avg(amount) FROM plan_orders GROUP BY priority H
 /*
 tree: plan_orders: all
 scan plan_orders: all 16 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: two-stage
 */
 ----
@@ -95,7 +95,7 @@ SELECT id FROM plan_orders WHERE NOT customer_id = 'C2' ORDER BY id, customer_id
 /*
 tree: plan_orders: all
 scan plan_orders: all 16 partitions
-  because customer_id = 'C2' excludes values of customer_id instead of naming them
+  because customer_id = 'C2' excludes values of customer_id: name the values to keep, with = or IN
   primary key bounds: key, in 2 ranges
 when distributed: two-stage
 */
@@ -106,7 +106,7 @@ SELECT customer_id FROM plan_orders WHERE customer_id = 'C2' OR id = 9 ORDER BY 
 /*
 tree: plan_orders: all
 scan plan_orders: all 16 partitions
-  because an OR branch says nothing about the key: id = 9: name values of customer_id in every branch
+  because the OR branch id = 9 does not restrict the key: compare customer_id with values in every branch
 when distributed: two-stage
 */
 ----
@@ -117,7 +117,7 @@ SELECT count(*) FROM (SELECT * FROM plan_orders ORDER BY amount DESC LIMIT 2) WH
 tree: plan_orders: all
 rewrites: derived_table_to_join
 scan plan_orders: all 16 partitions
-  because LIMIT stands below the filter customer_id = 'C4'
+  because the filter customer_id = 'C4' cannot be pushed below LIMIT: filter inside it if you mean its input
 when distributed: in 3 stages
   x0 scan plan_orders: at the members over plan_orders, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
@@ -189,9 +189,9 @@ SELECT o.customer_id, o.id FROM plan_orders o LEFT JOIN plan_customers c ON o.cu
 /*
 tree: plan_orders: all; plan_customers: all
 scan plan_orders AS o: all 16 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan plan_customers AS c: all 16 partitions
-  because c.customer_id IS NULL may hold for the rows that the LEFT JOIN makes up with NULLs; o.customer_id = c.customer_id joins the key, and no side of it is compared with a value
+  because c.customer_id IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.customer_id = c.customer_id only joins the key: compare either side with a value
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
@@ -227,7 +227,7 @@ SELECT count(DISTINCT priority) FROM plan_orders
 /*
 tree: plan_orders: all
 scan plan_orders: all 16 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: two-stage
 */
 ----

@@ -326,7 +326,7 @@ SELECT count(*) FROM numbers WHERE a + 1 = 1.5
 execution: distributed on 3 of 3 members
 tree: numbers: all
 scan numbers: all 1009 partitions
-  because a + 1 = 1.5 does not compare in the type of a, INTEGER: write '1.5' as a INTEGER
+  because a is a INTEGER, and a + 1 = 1.5 would cast it: write '1.5' as a INTEGER
 when distributed: two-stage
 */
 ----
@@ -453,7 +453,7 @@ SELECT count(*) FROM numbers WHERE (a, b) = ('1', 2)
 execution: distributed on 3 of 3 members
 tree: numbers: all
 scan numbers: all 1009 partitions
-  because (a, b) = ('1', 2) does not compare in the type of a, INTEGER: write '1' as a INTEGER
+  because a is a INTEGER, and (a, b) = ('1', 2) would cast it: write '1' as a INTEGER
 when distributed: two-stage
 */
 ----
@@ -464,7 +464,7 @@ SELECT count(*) FROM numbers WHERE (a, b) = (?, ?)
 execution: distributed on 3 of 3 members
 tree: numbers: (?0)
 scan numbers: all 1009 partitions
-  because '1' does not compare in the type of a: pass a INTEGER
+  because a is a INTEGER, and comparing it with '1' would cast it: pass a INTEGER
 when distributed: two-stage
 */
 ----
@@ -475,7 +475,7 @@ SELECT count(*) FROM numbers WHERE (a, b) < (?, 2)
 execution: distributed on 3 of 3 members
 tree: numbers: (< ?0 or ?0)
 scan numbers: all 1009 partitions
-  because NULL does not compare in the type of a: pass a INTEGER
+  because a is a INTEGER, and comparing it with NULL would cast it: pass a INTEGER
 when distributed: two-stage
 */
 ----
@@ -603,7 +603,7 @@ SELECT count(*) FROM pairs WHERE (a, b) IN ((1, 2), ('3', 4))
 execution: distributed on 3 of 3 members
 tree: pairs: all
 scan pairs: all 1009 partitions
-  because partition key is (a, b) but only b is bound; (a, b) IN ((1, 2), ('3', 4)) does not compare in the type of a, INTEGER: write 1, '3' as a INTEGER
+  because partition key is (a, b) but only b is bound: compare a with values as well; a is a INTEGER, and (a, b) IN ((1, 2), ('3', 4)) would cast it: write 1, '3' as a INTEGER
 when distributed: two-stage
 */
 ----
@@ -614,7 +614,7 @@ SELECT count(*) FROM pairs WHERE (a, b) IN ((1, 2), (?, 4))
 execution: distributed on 3 of 3 members
 tree: pairs: ((1, 2) | (?0, 4))
 scan pairs: all 1009 partitions
-  because 1, '3' does not compare in the type of a: pass a INTEGER
+  because a is a INTEGER, and comparing it with 1, '3' would cast it: pass a INTEGER
 when distributed: two-stage
 */
 ----
@@ -816,7 +816,7 @@ SELECT count(*) FROM texts WHERE b NOT LIKE 'a%b'
 execution: distributed on 3 of 3 members
 tree: texts: all
 scan texts: all 6 partitions
-  because NOT LIKE excludes values of b instead of naming them; b NOT LIKE 'a%b' does not compare in the type of b, VARCHAR: write 'a%b' as a VARCHAR
+  because NOT LIKE excludes values of b: name the values to keep, with = or IN; b is a VARCHAR, and b NOT LIKE 'a%b' would cast it: write 'a%b' as a VARCHAR
 when distributed: two-stage
 */
 ----
@@ -867,7 +867,7 @@ SELECT count(*) FROM texts WHERE b ILIKE 'abc%'
 execution: distributed on 3 of 3 members
 tree: texts: all
 scan texts: all 6 partitions
-  because b is matched without regard to case: match it with LIKE
+  because ILIKE compares b without regard to case: use LIKE, or compare b with values
 when distributed: two-stage
 */
 ----
@@ -897,7 +897,7 @@ execution: distributed on 3 of 3 members
 tree: texts: all
 scan texts: all 6 partitions
   because b is compared under another collation in b COLLATE NOCASE = 'ABC': compare the bare column
-when distributed: gather (a collation decides what is equal)
+when distributed: gather (a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE)
 */
 ----
 -- single values: not the value of a partition
@@ -1069,9 +1069,9 @@ SELECT count(*) FROM orders o LEFT JOIN numbers n ON o.id = n.a WHERE n.a IS NUL
 execution: distributed on 3 of 3 members
 tree: orders: all; numbers: all
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan numbers AS n: all 1009 partitions
-  because n.a IS NULL may hold for the rows that the LEFT JOIN makes up with NULLs; o.id = n.a joins the key, and no side of it is compared with a value
+  because n.a IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.id = n.a only joins the key: compare either side with a value
 when distributed: in 3 stages
   x0 scan n: at the members over n, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -1084,9 +1084,9 @@ SELECT count(*) FROM orders o LEFT JOIN numbers n ON o.id = n.a WHERE n.a IS NOT
 execution: distributed on 3 of 3 members
 tree: orders: all; numbers: all
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan numbers AS n: all 1009 partitions
-  because n.a IS NOT DISTINCT FROM NULL may hold for the rows that the LEFT JOIN makes up with NULLs; o.id = n.a joins the key, and no side of it is compared with a value
+  because n.a IS NOT DISTINCT FROM NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.id = n.a only joins the key: compare either side with a value
 when distributed: in 3 stages
   x0 scan n: at the members over n, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -1099,9 +1099,9 @@ SELECT count(*) FROM orders o LEFT JOIN numbers n ON o.id = n.a WHERE n.a IS DIS
 execution: distributed on 3 of 3 members
 tree: orders: all; numbers: all
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan numbers AS n: all 1009 partitions
-  because n.a IS DISTINCT FROM 5 may hold for the rows that the LEFT JOIN makes up with NULLs; o.id = n.a joins the key, and no side of it is compared with a value
+  because n.a IS DISTINCT FROM 5 can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.id = n.a only joins the key: compare either side with a value
 when distributed: in 3 stages
   x0 scan n: at the members over n, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -1114,9 +1114,9 @@ SELECT count(*) FROM orders o LEFT JOIN numbers n ON o.id = n.a WHERE (n.a = 5) 
 execution: distributed on 3 of 3 members
 tree: orders: all; numbers: all
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan numbers AS n: all 1009 partitions
-  because NOT (n.a = 5) IS TRUE may hold for the rows that the LEFT JOIN makes up with NULLs; o.id = n.a joins the key, and no side of it is compared with a value
+  because NOT (n.a = 5) IS TRUE can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.id = n.a only joins the key: compare either side with a value
 when distributed: in 3 stages
   x0 scan n: at the members over n, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -1129,9 +1129,9 @@ SELECT count(*) FROM orders o LEFT JOIN numbers n ON o.id = n.a WHERE (n.a = 5) 
 execution: distributed on 3 of 3 members
 tree: orders: all; numbers: all
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan numbers AS n: all 1009 partitions
-  because (n.a = 5) IS NULL may hold for the rows that the LEFT JOIN makes up with NULLs; o.id = n.a joins the key, and no side of it is compared with a value
+  because (n.a = 5) IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.id = n.a only joins the key: compare either side with a value
 when distributed: in 3 stages
   x0 scan n: at the members over n, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -1144,9 +1144,9 @@ SELECT count(*) FROM orders o LEFT JOIN numbers n ON o.id = n.a WHERE (n.a, n.b)
 execution: distributed on 3 of 3 members
 tree: orders: all; numbers: all
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan numbers AS n: all 1009 partitions
-  because (n.a, n.b) <> (1, 2) may hold for the rows that the LEFT JOIN makes up with NULLs; o.id = n.a joins the key, and no side of it is compared with a value
+  because (n.a, n.b) <> (1, 2) can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.id = n.a only joins the key: compare either side with a value
 when distributed: in 3 stages
   x0 scan n: at the members over n, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -1159,9 +1159,9 @@ SELECT count(*) FROM orders o LEFT JOIN numbers n ON o.id = n.a WHERE (n.a, n.b)
 execution: distributed on 3 of 3 members
 tree: orders: all; numbers: all
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan numbers AS n: all 1009 partitions
-  because (n.a, n.b) > (1, 2) may hold for the rows that the LEFT JOIN makes up with NULLs; o.id = n.a joins the key, and no side of it is compared with a value
+  because (n.a, n.b) > (1, 2) can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.id = n.a only joins the key: compare either side with a value
 when distributed: in 3 stages
   x0 scan n: at the members over n, to every member
   x1 join o: at the members over o, x0, to the coordinator

@@ -49,7 +49,7 @@ SELECT count(*) FROM plan_readings WHERE time < TIMESTAMP '2024-01-02 00:00:00'
 /*
 tree: plan_readings: all
 scan plan_readings: all 16 partitions
-  because no predicate on the partition key device
+  because no predicate on the partition key device: compare it with values
 when distributed: two-stage
 */
 ----

@@ -61,7 +61,7 @@ scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2', 1)
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -74,7 +74,7 @@ SELECT count(*) FROM orders o LEFT JOIN customers c ON o.customer_id = 'C2' AND 
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: (p128)
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan customers AS c: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -107,7 +107,7 @@ SELECT count(*) FROM orders o LEFT JOIN customers c ON o.id = c.score WHERE c.cu
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: (p128)
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan customers AS c: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -123,9 +123,9 @@ SELECT count(*) FROM orders o LEFT JOIN customers c ON o.id = c.score WHERE c.cu
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan customers AS c: all 271 partitions
-  because c.customer_id IS NULL may hold for the rows that the LEFT JOIN makes up with NULLs
+  because c.customer_id IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -138,9 +138,9 @@ SELECT count(*) FROM orders o LEFT JOIN customers c ON o.id = c.score WHERE c.cu
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan customers AS c: all 271 partitions
-  because c.customer_id = 'C2' OR c.name IS NULL may hold for the rows that the LEFT JOIN makes up with NULLs
+  because c.customer_id = 'C2' OR c.name IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -173,12 +173,12 @@ scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan o: at the members over o, to the coordinator
   x1 scan c: at the members over c, to the coordinator
   final: at the coordinator over x0, x1
-  gathered: o, c, for the sides of a join are not partitioned by the columns that it compares (line 1, column 8)
+  gathered: o, c: the sides of a join are not partitioned by the columns that it compares: join on the partitioning keys (line 1, column 8)
 */
 ----
 -- each side is pruned by what is certainly applied to it: semi
@@ -221,9 +221,9 @@ SELECT count(*) FROM orders o ASOF JOIN customers c ON o.id >= c.score WHERE c.c
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 scan customers AS c: all 271 partitions
-  because an ASOF JOIN below the filter c.customer_id = 'C2' does not compare customer_id
+  because the filter c.customer_id = 'C2' cannot be pushed below an ASOF JOIN that does not compare customer_id: join on customer_id, or filter inside the subquery
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -236,14 +236,14 @@ SELECT count(*) FROM orders o POSITIONAL JOIN customers c WHERE o.customer_id = 
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan o: at the members over o, to the coordinator
   x1 scan c: at the members over c, to the coordinator
   final: at the coordinator over x0, x1
-  gathered: o, c, for a POSITIONAL JOIN compares more than its condition names (line 1, column 8)
+  gathered: o, c: a POSITIONAL JOIN matches rows by more than its condition: join on columns (line 1, column 8)
 */
 ----
 -- two scans of one table keep separate sets
@@ -272,7 +272,7 @@ scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan orders: at the members over orders, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -298,7 +298,7 @@ scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator

@@ -29,7 +29,7 @@ SELECT count(*) FROM (SELECT upper(customer_id) AS k FROM rel_orders) WHERE k = 
 tree: rel_orders: all
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 2 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   final: at the coordinator over x0
@@ -56,7 +56,7 @@ SELECT count(*) FROM (SELECT * FROM rel_orders ORDER BY amount DESC, id LIMIT 2)
 tree: rel_orders: all
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
-  because LIMIT stands below the filter customer_id = 'C4'
+  because the filter customer_id = 'C4' cannot be pushed below LIMIT: filter inside it if you mean its input
 when distributed: in 3 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
@@ -105,7 +105,7 @@ SELECT priority, max(customer_id) AS m FROM rel_orders GROUP BY priority HAVING 
 /*
 tree: rel_orders: all
 scan rel_orders: all 16 partitions
-  because MAX(customer_id) = 'C2' is not about the columns that GROUP BY names, but about customer_id
+  because the filter MAX(customer_id) = 'C2' cannot be pushed below GROUP BY, which does not name customer_id: group by customer_id, or filter inside the subquery
 when distributed: two-stage
 */
 ----
@@ -116,7 +116,7 @@ SELECT * FROM (SELECT customer_id, count(*) AS n FROM rel_orders GROUP BY ROLLUP
 tree: rel_orders: all
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
-  because customer_id = 'C2' is not about the columns that GROUP BY names, but about customer_id
+  because the filter customer_id = 'C2' cannot be pushed below GROUP BY, which does not name customer_id: group by customer_id, or filter inside the subquery
 when distributed: in 3 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
@@ -144,7 +144,7 @@ SELECT * FROM (SELECT DISTINCT ON (priority) customer_id, priority FROM rel_orde
 tree: rel_orders: all
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
-  because DISTINCT ON below the filter customer_id = 'C2' does not name customer_id
+  because the filter customer_id = 'C2' cannot be pushed below DISTINCT ON, which does not name customer_id: add customer_id to it, or filter inside the subquery
 when distributed: in 2 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   final: at the coordinator over x0
@@ -171,12 +171,12 @@ SELECT * FROM (SELECT customer_id, id, rank() OVER (PARTITION BY priority ORDER 
 tree: rel_orders: all
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
-  because a window below the filter customer_id = 'C2' is not partitioned by customer_id
+  because the filter customer_id = 'C2' cannot be pushed below a window that is not partitioned by customer_id: partition it by customer_id, or filter inside the subquery
 when distributed: in 3 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
   final: at the coordinator over x1
-  gathered: rel_orders, for a window that is not partitioned by the partitioning key (line 1, column 23)
+  gathered: rel_orders: a window is not partitioned by the partitioning key: add it to PARTITION BY (line 1, column 23)
 */
 ----
 -- qualify on the key of a named window
@@ -216,9 +216,9 @@ SELECT count(*) FROM (SELECT customer_id AS k FROM rel_orders UNION SELECT devic
 tree: rel_orders: all; rel_events: all
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
-  because k = '1' does not pass the UNION: k may have another type in another input
+  because the filter k = '1' cannot be pushed below UNION, because k may have another type in another input: CAST it to one type in every input
 scan rel_events: all 8 partitions
-  because k = '1' does not pass the UNION: k may have another type in another input
+  because the filter k = '1' cannot be pushed below UNION, because k may have another type in another input: CAST it to one type in every input
 when distributed: in 4 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   x1 scan rel_events: at the members over rel_events, to the coordinator
@@ -295,7 +295,7 @@ WITH mine AS (SELECT * FROM rel_orders) SELECT (SELECT count(*) FROM mine WHERE 
 tree: rel_orders: all
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 2 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   final: at the coordinator over x0
@@ -309,13 +309,13 @@ scan rel_customers: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C4')
   primary key bounds: ('C4')
 scan rel_customers AS c: all 16 partitions
-  because c.customer_id = up.boss joins the key, and no side of it is compared with a value
+  because c.customer_id = up.boss only joins the key: compare either side with a value
 when distributed: in 4 stages
   x0 scan rel_customers: at the members over rel_customers, to the coordinator
   x1 scan c: at the members over c, to the coordinator
   x2 up: at the coordinator over x0, x1, to the coordinator
   final: at the coordinator over x2
-  gathered: c, for each step of the recursion up needs the rows of the step before (line 1, column 16)
+  gathered: c: each step of the recursion up reads all rows of the step before: filter by the partitioning key to gather less (line 1, column 16)
 */
 ----
 -- inner join carries over the key
@@ -363,9 +363,9 @@ scan rel_orders AS o: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
 scan rel_orders AS p: all 16 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan rel_customers AS c: all 16 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 co-located: p, c
 when distributed: in 4 stages
   x0 scan p: at the members over p, to every member
@@ -396,7 +396,7 @@ SELECT c.name, count(o.id) FROM rel_customers c LEFT JOIN rel_orders o ON o.cust
 /*
 tree: rel_customers: all; rel_orders: (p7)
 scan rel_customers AS c: all 16 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan rel_orders AS o: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -429,9 +429,9 @@ SELECT c.name FROM rel_customers c LEFT JOIN rel_orders o ON o.customer_id = c.c
 /*
 tree: rel_customers: all; rel_orders: all
 scan rel_customers AS c: all 16 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan rel_orders AS o: all 16 partitions
-  because o.customer_id IS NULL may hold for the rows that the LEFT JOIN makes up with NULLs; o.customer_id = c.customer_id joins the key, and no side of it is compared with a value
+  because o.customer_id IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.customer_id = c.customer_id only joins the key: compare either side with a value
 co-located: c, o
 when distributed: in 2 stages
   x0 join c: at the members over c, o, to the coordinator
@@ -532,7 +532,7 @@ scan rel_orders AS o: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
 scan rel_customers AS c: all 16 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join o: at the members over c, x0, to the coordinator
@@ -548,7 +548,7 @@ scan rel_orders AS o: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
 scan rel_customers AS c: all 16 partitions
-  because customer_id is compared with o.customer_id, which is neither a constant nor a parameter
+  because customer_id is compared with o.customer_id, which is neither a constant nor a parameter: pass its value as a parameter
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join o: at the members over c, x0, to the coordinator
@@ -595,7 +595,7 @@ scan rel_orders AS o: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
 scan rel_customers AS c: all 16 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join o: at the members over c, x0, to the coordinator
@@ -610,7 +610,7 @@ scan rel_events AS e: 1 of 8 partitions [p5]
   partitioning key (device): (2)
   primary key bounds: (2)
 scan rel_customers AS c: all 16 partitions
-  because e.customer = c.customer_id joins the key, and no side of it is compared with a value
+  because e.customer = c.customer_id only joins the key: compare either side with a value
 when distributed: in 3 stages
   x0 scan e: at the members over e, to every member
   x1 join e: at the members over c, x0, to the coordinator
@@ -622,8 +622,8 @@ SELECT count(*) >= 0 FROM rel_orders TABLESAMPLE 100% WHERE customer_id = 'C1'
 /*
 tree: rel_orders: all
 scan rel_orders: all 16 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
-when distributed: gather (what SAMPLE gives depends on when and where it is evaluated)
+  because no predicate on the partition key customer_id: compare it with values
+when distributed: gather (the result of SAMPLE depends on when and where it is evaluated: filter by the partitioning key to gather less)
 */
 ----
 -- an aggregate of the group key is no filter of rows
@@ -645,7 +645,7 @@ SELECT count(*) FROM (SELECT * FROM rel_orders WHERE priority IS NULL) o JOIN re
 tree: rel_orders: all; rel_customers: (p10)
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
-  because the predicates on customer_id name a range, and customer_id is hashed: compare with = or IN
+  because the predicates on customer_id bound a range, but customer_id is hashed: compare with = or IN
   primary key bounds: ('A') <= key
 scan rel_customers AS c: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
@@ -714,7 +714,7 @@ tree: rel_orders: (p10)
 scan rel_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: gather (its parts do not bind: Referenced column "k" not found in FROM clause!
+when distributed: gather (its stages do not bind: Referenced column "k" not found in FROM clause!
 Candidate bindings: "customer_id")
 */
 ----
@@ -742,7 +742,7 @@ SELECT * FROM (SELECT sum(count(*)) OVER () AS n FROM rel_orders) x, rel_custome
 tree: rel_orders: all; rel_customers: (p10)
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan rel_customers AS c: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')

@@ -11,9 +11,9 @@ SELECT emp.name, (SELECT dept.name FROM rew_dept dept WHERE emp.dept_id = dept.i
 tree: rew_dept: all; rew_emp: all
 rewrites: scalar_subquery_to_left_join
 scan rew_dept AS dept: all 8 partitions
-  because emp.dept_id = dept.id joins the key, and no side of it is compared with a value
+  because emp.dept_id = dept.id only joins the key: compare either side with a value
 scan rew_emp AS emp: all 8 partitions
-  because no predicate on the partition key dept_id
+  because no predicate on the partition key dept_id: compare it with values
 co-located: dept, emp
 when distributed: in 2 stages
   x0 join emp: at the members over emp, dept, to the coordinator
@@ -171,7 +171,7 @@ scan rew_dept AS d: 1 of 8 partitions [p3]
   partitioning key (id): (4)
   primary key bounds: (4)
 scan rew_emp: all 8 partitions
-  because no predicate on the partition key dept_id: the statement has no WHERE clause for it
+  because no predicate on the partition key dept_id: compare it with values
 when distributed: in 3 stages
   x0 scan rew_emp: at the members over rew_emp, to every member
   x1 join d: at the members over d, x0, to the coordinator
@@ -221,7 +221,7 @@ SELECT d.name FROM rew_dept d WHERE NOT EXISTS (SELECT 1 FROM rew_emp e WHERE e.
 tree: rew_dept: all; rew_emp: (p2)
 rewrites: exists_to_semi_join
 scan rew_dept AS d: all 8 partitions
-  because no predicate on the partition key id
+  because no predicate on the partition key id: compare it with values
 scan rew_emp AS e: 1 of 8 partitions [p2]
   partitioning key (dept_id): (1)
   primary key bounds: (1)
@@ -238,7 +238,7 @@ SELECT d.name FROM rew_dept d WHERE EXISTS (SELECT count(*) FROM rew_emp e WHERE
 tree: rew_dept: all; rew_emp: (p2)
 rewrites: exists_to_semi_join
 scan rew_dept AS d: all 8 partitions
-  because no predicate on the partition key id
+  because no predicate on the partition key id: compare it with values
 scan rew_emp AS e: 1 of 8 partitions [p2]
   partitioning key (dept_id): (1)
   primary key bounds: (1)

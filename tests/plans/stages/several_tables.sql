@@ -9,9 +9,9 @@ execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
 rewrites: scalar_subquery_to_left_join
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 4 stages
   x0 scan o: at the members over o, to the coordinator
   x1 keys: at the coordinator over x0, to every member
@@ -26,9 +26,9 @@ execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
 rewrites: scalar_subquery_to_left_join
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join c: at the members over c, x0, to the coordinator
@@ -42,9 +42,9 @@ execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
 rewrites: exists_to_semi_join
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 4 stages
   x0 scan o: at the members over o, to the coordinator
   x1 keys: at the coordinator over x0, to every member
@@ -59,9 +59,9 @@ execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
 rewrites: exists_to_semi_join
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join c: at the members over c, x0, to the coordinator
@@ -75,9 +75,9 @@ execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
 rewrites: scalar_subquery_to_left_join
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join c: at the members over c, x0, to the coordinator
@@ -90,9 +90,9 @@ SELECT c.name FROM customers c WHERE name NOT IN (SELECT max(priority) FROM orde
 execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join c: at the members over c, x0, to the coordinator
@@ -106,9 +106,9 @@ execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
 rewrites: scalar_subquery_to_left_join
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join c: at the members over c, x0, to the coordinator
@@ -122,9 +122,9 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 rewrites: derived_table_to_join
 scan orders: all 271 partitions
-  because c.customer_id = x.customer_id joins the key, and no side of it is compared with a value
+  because c.customer_id = x.customer_id only joins the key: compare either side with a value
 scan customers AS c: all 271 partitions
-  because c.customer_id = x.customer_id joins the key, and no side of it is compared with a value
+  because c.customer_id = x.customer_id only joins the key: compare either side with a value
 co-located: orders, c
 when distributed: in 2 stages
   x0 join c: at the members over c, orders, to the coordinator
@@ -138,9 +138,9 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 rewrites: derived_table_to_join
 scan orders: all 271 partitions
-  because c.customer_id = x.customer_id joins the key, and no side of it is compared with a value
+  because c.customer_id = x.customer_id only joins the key: compare either side with a value
 scan customers AS c: all 271 partitions
-  because c.customer_id = x.customer_id joins the key, and no side of it is compared with a value
+  because c.customer_id = x.customer_id only joins the key: compare either side with a value
 co-located: orders, c
 when distributed: in 2 stages
   x0 join c: at the members over c, orders, to the coordinator
@@ -154,10 +154,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 rewrites: derived_table_to_join
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
-when distributed: gather (a common table expression has the name of a relation of the plan: call it otherwise than a letter and a number)
+  because no predicate on the partition key customer_id: compare it with values
+when distributed: gather (a common table expression has a name that the plan uses: choose a name other than a letter and a number)
 */
 ----
 -- names of common table expressions: the name of a stage
@@ -167,10 +167,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 rewrites: derived_table_to_join
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
-when distributed: gather (a common table expression has the name of a relation of the plan: call it otherwise than a letter and a number)
+  because no predicate on the partition key customer_id: compare it with values
+when distributed: gather (a common table expression has a name that the plan uses: choose a name other than a letter and a number)
 */
 ----
 -- stages: ASOF by the partitioning key
@@ -179,9 +179,9 @@ SELECT o.id, p.id FROM orders o ASOF JOIN orders p ON o.customer_id = p.customer
 execution: distributed on 3 of 3 members
 tree: orders: all; orders: all
 scan orders AS o: all 271 partitions
-  because o.customer_id = p.customer_id joins the key, and no side of it is compared with a value
+  because o.customer_id = p.customer_id only joins the key: compare either side with a value
 scan orders AS p: all 271 partitions
-  because o.customer_id = p.customer_id joins the key, and no side of it is compared with a value
+  because o.customer_id = p.customer_id only joins the key: compare either side with a value
 co-located: o, p
 when distributed: in 2 stages
   x0 join o: at the members over o, p, to the coordinator
@@ -194,9 +194,9 @@ SELECT o.id, p.id FROM orders o ASOF LEFT JOIN orders p ON o.priority = p.priori
 execution: distributed on 3 of 3 members
 tree: orders: all; orders: all
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan orders AS p: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan p: at the members over p, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -209,9 +209,9 @@ SELECT sum(o.amount) FROM orders o ASOF JOIN metrics m ON o.day >= m.time
 execution: distributed on 3 of 3 members
 tree: orders: all; metrics: all
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 scan metrics AS m: all 8 partitions
-  because an ASOF JOIN below the filter o.day >= m.time does not compare time
+  because the filter o.day >= m.time cannot be pushed below an ASOF JOIN that does not compare time: join on time, or filter inside the subquery
 when distributed: in 3 stages
   x0 scan m: at the members over m, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -226,11 +226,11 @@ tree: airlines: any; airlines: any; orders: all
 scan airlines AS a: replicated, every member has it
 scan airlines AS b: replicated, every member has it
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 2 stages
   x0 scan o: at the members over o, to the coordinator
   final: at the coordinator over a, b, x0
-  gathered: o, for an ASOF JOIN takes any of the rows that are as near (line 1, column 8)
+  gathered: o: an ASOF JOIN may choose another of several equally near rows on each member: filter by the partitioning key to gather less (line 1, column 8)
 */
 ----
 -- stages: a recursion, and what is joined with it
@@ -239,18 +239,18 @@ WITH RECURSIVE r AS (SELECT customer_id, name FROM customers WHERE score = 0 UNI
 execution: distributed on 3 of 3 members
 tree: customers: all; customers: all; orders: all
 scan customers: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan orders AS o: all 271 partitions
-  because o.customer_id = r.customer_id joins the key, and no side of it is compared with a value
+  because o.customer_id = r.customer_id only joins the key: compare either side with a value
 when distributed: in 5 stages
   x0 scan customers: at the members over customers, to the coordinator
   x1 scan c: at the members over c, to the coordinator
   x2 r: at the coordinator over x0, x1, to every member
   x3 join r: at the members over o, x2, to the coordinator
   final: at the coordinator over x3
-  gathered: c, for each step of the recursion r needs the rows of the step before (line 1, column 16)
+  gathered: c: each step of the recursion r reads all rows of the step before: filter by the partitioning key to gather less (line 1, column 16)
 */
 ----
 -- stages: a recursion over copies
@@ -261,7 +261,7 @@ tree: airlines: any; airlines: any; orders: all
 scan airlines: replicated, every member has it
 scan airlines AS a: replicated, every member has it
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 r: at the coordinator over airlines, a, to every member
   x1 join r: at the members over o, x0, to the coordinator
@@ -274,7 +274,7 @@ SELECT n, o.id FROM range(3) AS r(n) JOIN orders o ON o.id = n
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 2 stages
   x0 scan o: at the members over o, to the coordinator
   final: at the coordinator over x0
@@ -286,9 +286,9 @@ SELECT string_agg(DISTINCT o.priority, ',' ORDER BY o.priority) AS p FROM orders
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
@@ -303,15 +303,15 @@ tree: airlines: any; orders: all; customers: all
 rewrites: scalar_subquery_to_left_join
 scan airlines AS a: replicated, every member has it
 scan orders AS o: all 271 partitions
-  because c.customer_id = o.customer_id joins the key, and no side of it is compared with a value
+  because c.customer_id = o.customer_id only joins the key: compare either side with a value
 scan customers AS c: all 271 partitions
-  because c.customer_id = o.customer_id joins the key, and no side of it is compared with a value
+  because c.customer_id = o.customer_id only joins the key: compare either side with a value
 co-located: o, c
 when distributed: in 3 stages
   x0 scan o: at the members over o, to the coordinator
   x1 scan c: at the members over c, to the coordinator
   final: at the coordinator over a, x0, x1
-  gathered: o, c, for a subquery of groups or windows is about the rows around it (line 1, column 8)
+  gathered: o, c: a subquery over groups or windows is correlated: write it as a join (line 1, column 8)
 */
 ----
 -- stages: a named window
@@ -320,9 +320,9 @@ SELECT id, rank() OVER w FROM orders o JOIN customers USING (customer_id) WINDOW
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 scan customers: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 co-located: o, customers
 when distributed: in 2 stages
   x0 join o: at the members over o, customers, to the coordinator
@@ -336,9 +336,9 @@ execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
 rewrites: derived_table_to_join
 scan customers AS c: all 271 partitions
-  because o.customer_id = c.customer_id joins the key, and no side of it is compared with a value
+  because o.customer_id = c.customer_id only joins the key: compare either side with a value
 scan orders AS o: all 271 partitions
-  because o.customer_id = c.customer_id joins the key, and no side of it is compared with a value
+  because o.customer_id = c.customer_id only joins the key: compare either side with a value
 when distributed: in 2 stages
   x0 join c: at the members over c, o, to the coordinator
   final: at the coordinator over x0
@@ -351,9 +351,9 @@ execution: distributed on 3 of 3 members
 tree: customers: all; orders: all; airlines: any
 rewrites: derived_table_to_join
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan orders: all 271 partitions
-  because c.customer_id = q.customer_id joins the key, and no side of it is compared with a value; code = q.customer_id joins the key, and no side of it is compared with a value
+  because c.customer_id = q.customer_id only joins the key: compare either side with a value; code = q.customer_id only joins the key: compare either side with a value
 scan airlines: replicated, every member has it
 co-located: c, orders
 when distributed: in 2 stages
@@ -367,9 +367,9 @@ SELECT o.id, m.value FROM orders o FULL JOIN metrics m ON o.customer_id = m.host
 execution: distributed on 3 of 3 members
 tree: orders: all; metrics: all
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan metrics AS m: all 8 partitions
-  because no predicate on the partition key (host, metric, time): the statement has no WHERE clause for it
+  because no predicate on the partition key (host, metric, time): compare its columns with values
 when distributed: in 3 stages
   x0 scan m: at the members over m, to the owners of the keys
   x1 join o: at the members over o, x0, to the coordinator
@@ -383,11 +383,11 @@ execution: distributed on 3 of 3 members
 tree: customers: all; orders: all; orders: all
 rewrites: derived_table_to_join
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan orders AS y: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 5 stages
   x0 scan orders: at the members over orders, to the coordinator
   x1 x: at the coordinator over x0, to every member
@@ -403,11 +403,11 @@ execution: distributed on 3 of 3 members
 tree: customers: all; orders: all; orders: all
 rewrites: derived_table_to_join
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan orders AS y: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 5 stages
   x0 scan orders: at the members over orders, to the coordinator
   x1 x: at the coordinator over x0, to every member
@@ -425,15 +425,15 @@ execution: distributed on 3 of 3 members
 tree: orders: all; metrics: all
 rewrites: derived_table_to_join
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan metrics AS m: all 8 partitions
-  because no predicate on the partition key (host, metric, time): the statement has no WHERE clause for it
+  because no predicate on the partition key (host, metric, time): compare its columns with values
 when distributed: in 4 stages
   x0 scan o: at the members over o, to the coordinator
   x1 scan m: at the members over m, to the coordinator
   x2 subquery: at the coordinator over x0, x1, to the coordinator
   final: at the coordinator over x2
-  gathered: o, m, for a POSITIONAL JOIN compares more than its condition names (line 2, column 14)
+  gathered: o, m: a POSITIONAL JOIN matches rows by more than its condition: join on columns (line 2, column 14)
 */
 ----
 -- what is gathered is told with its place: an aggregate
@@ -442,14 +442,14 @@ SELECT priority, median(amount) FROM orders o JOIN customers c USING (customer_i
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
   final: at the coordinator over x0
-  gathered: o, c, for median() over groups of several members (line 1, column 8)
+  gathered: o, c: median() has no partial aggregation, and its groups span members: GROUP BY the partitioning key (line 1, column 8)
 */
 ----
 -- what is gathered is told with its place: a window
@@ -458,11 +458,11 @@ SELECT id, sum(amount) OVER (ORDER BY id) FROM orders
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
-  gathered: orders, for a window that is not partitioned by the partitioning key (line 1, column 8)
+  gathered: orders: a window is not partitioned by the partitioning key: add it to PARTITION BY (line 1, column 8)
 */
 ----
 -- what is gathered is told with its place: a recursion
@@ -471,12 +471,12 @@ WITH RECURSIVE r AS (SELECT 'a' AS k UNION SELECT c.name FROM customers c JOIN r
 execution: distributed on 3 of 3 members
 tree: customers: all
 scan customers AS c: all 271 partitions
-  because c.customer_id = r.k joins the key, and no side of it is compared with a value
+  because c.customer_id = r.k only joins the key: compare either side with a value
 when distributed: in 3 stages
   x0 scan c: at the members over c, to the coordinator
   x1 r: at the coordinator over x0, to the coordinator
   final: at the coordinator over x1
-  gathered: c, for each step of the recursion r needs the rows of the step before (line 1, column 16)
+  gathered: c: each step of the recursion r reads all rows of the step before: filter by the partitioning key to gather less (line 1, column 16)
 */
 ----
 -- what is gathered is told with its place: nothing
@@ -485,9 +485,9 @@ SELECT o.id FROM orders o JOIN customers c USING (customer_id) ORDER BY id LIMIT
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
@@ -501,15 +501,15 @@ execution: distributed on 3 of 3 members
 tree: orders: all; metrics: all
 rewrites: derived_table_to_join
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan metrics AS m: all 8 partitions
-  because no predicate on the partition key (host, metric, time): the statement has no WHERE clause for it
+  because no predicate on the partition key (host, metric, time): compare its columns with values
 when distributed: in 4 stages
   x0 scan o: at the members over o, to the coordinator
   x1 scan m: at the members over m, to the coordinator
   x2 pairs: at the coordinator over x0, x1, to the coordinator
   final: at the coordinator over x2
-  gathered: o, m, for a POSITIONAL JOIN compares more than its condition names (line 1, column 16)
+  gathered: o, m: a POSITIONAL JOIN matches rows by more than its condition: join on columns (line 1, column 16)
 */
 ----
 -- stages: co-located tables
@@ -518,9 +518,9 @@ SELECT o.id FROM orders o JOIN customers c USING (customer_id)
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
@@ -533,9 +533,9 @@ SELECT o.id FROM orders o JOIN customers c ON o.priority = c.name
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -548,9 +548,9 @@ SELECT id FROM orders UNION ALL SELECT id + 1 FROM orders
 execution: distributed on 3 of 3 members
 tree: orders: all; orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 2 stages
   x0 set operation: at the members over orders, orders, to the coordinator
   final: at the coordinator over x0
@@ -563,9 +563,9 @@ execution: distributed on 3 of 3 members
 tree: orders: all; orders: all
 rewrites: derived_table_to_join
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 4 stages
   x0 scan orders: at the members over orders, to the coordinator
   x1 q: at the coordinator over x0, to every member
@@ -580,9 +580,9 @@ execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
 rewrites: derived_table_to_join
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 4 stages
   x0 scan orders: at the members over orders, to the coordinator
   x1 q: at the coordinator over x0, to every member
@@ -597,9 +597,9 @@ execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
 rewrites: derived_table_to_join
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 scan orders: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 co-located: c, orders
 when distributed: in 2 stages
   x0 join c: at the members over c, orders, to the coordinator
@@ -613,9 +613,9 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 rewrites: exists_to_semi_join
 scan orders AS o: all 271 partitions
-  because c.customer_id = o.customer_id joins the key, and no side of it is compared with a value
+  because c.customer_id = o.customer_id only joins the key: compare either side with a value
 scan customers AS c: all 271 partitions
-  because c.customer_id = o.customer_id joins the key, and no side of it is compared with a value
+  because c.customer_id = o.customer_id only joins the key: compare either side with a value
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
@@ -629,7 +629,7 @@ execution: distributed on 3 of 3 members
 tree: airlines: any; orders: all
 scan airlines AS a: replicated, every member has it
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 2 stages
   x0 join a: at the members over a, o, to the coordinator
   final: at the coordinator over x0
@@ -641,8 +641,8 @@ SELECT o.id FROM orders o JOIN customers c ON o.priority = c.name COLLATE NOCASE
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 scan customers AS c: all 271 partitions
-  because no predicate on the partition key customer_id
-when distributed: gather (a collation decides what is equal)
+  because no predicate on the partition key customer_id: compare it with values
+when distributed: gather (a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE)
 */

@@ -16,20 +16,20 @@ SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north'
 execution: distributed on at most 3 of 3 members
 tree: clients: (?0[]); sales: (?0[])
 rewrites: join_keys_first
-scan clients AS c: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?0[])
-scan sales AS s: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?0[])
+scan clients AS c: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+scan sales AS s: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
-before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
-  keys of joins: about 10 expected, with more than 256 it runs undivided
+runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
-    because no predicate on the partition key id
+    because no predicate on the partition key id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -39,20 +39,20 @@ SELECT * FROM clients c, sales s WHERE s.client = c.id AND c.region = 'north'
 execution: distributed on at most 3 of 3 members
 tree: clients: (?0[]); sales: (?0[])
 rewrites: join_keys_first
-scan clients AS c: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?0[])
-scan sales AS s: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?0[])
+scan clients AS c: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+scan sales AS s: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
-before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
-  keys of joins: about 10 expected, with more than 256 it runs undivided
+runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
-    because no predicate on the partition key id
+    because no predicate on the partition key id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -63,19 +63,19 @@ execution: distributed on at most 3 of 3 members
 tree: clients: all; sales: (?0[])
 rewrites: join_keys_first
 scan clients AS c: all 64 partitions
-  because no predicate on the partition key id
-scan sales AS s: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?0[])
+  because no predicate on the partition key id: compare it with values
+scan sales AS s: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
-before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
-  keys of joins: about 10 expected, with more than 256 it runs undivided
+runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
-    because no predicate on the partition key id
+    because no predicate on the partition key id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -85,20 +85,20 @@ SELECT * FROM sales s RIGHT JOIN clients c ON s.client = c.id WHERE c.region = '
 execution: distributed on at most 3 of 3 members
 tree: sales: (?0[]); clients: all
 rewrites: join_keys_first
-scan sales AS s: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?0[])
+scan sales AS s: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 scan clients AS c: all 64 partitions
-  because no predicate on the partition key id
+  because no predicate on the partition key id: compare it with values
 co-located: s, c
 when distributed: in 2 stages
   x0 join s: at the members over s, c, to the coordinator
   final: at the coordinator over x0
-before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
-  keys of joins: about 10 expected, with more than 256 it runs undivided
+runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
-    because no predicate on the partition key id
+    because no predicate on the partition key id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -108,20 +108,20 @@ SELECT * FROM sales s SEMI JOIN clients c ON s.client = c.id AND c.region = 'nor
 execution: distributed on at most 3 of 3 members
 tree: sales: (?0[]); clients: (?0[])
 rewrites: join_keys_first
-scan sales AS s: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?0[])
-scan clients AS c: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?0[])
+scan sales AS s: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+scan clients AS c: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 co-located: s, c
 when distributed: in 2 stages
   x0 join s: at the members over s, c, to the coordinator
   final: at the coordinator over x0
-before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
-  keys of joins: about 10 expected, with more than 256 it runs undivided
+runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
-    because no predicate on the partition key id
+    because no predicate on the partition key id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -132,19 +132,19 @@ execution: distributed on at most 3 of 3 members
 tree: clients: all; sales: (?0[])
 rewrites: join_keys_first
 scan clients AS c: all 64 partitions
-  because no predicate on the partition key id
-scan sales AS s: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?0[])
+  because no predicate on the partition key id: compare it with values
+scan sales AS s: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
-before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
-  keys of joins: about 10 expected, with more than 256 it runs undivided
+runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
-    because no predicate on the partition key id
+    because no predicate on the partition key id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -154,20 +154,20 @@ SELECT * FROM sales s WHERE EXISTS (SELECT 1 FROM clients c WHERE c.id = s.clien
 execution: distributed on at most 3 of 3 members
 tree: sales: (?0[]); clients: (?0[])
 rewrites: join_keys_first, exists_to_semi_join
-scan sales AS s: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?0[])
-scan clients AS c: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?0[])
+scan sales AS s: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+scan clients AS c: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 co-located: s, c
 when distributed: in 2 stages
   x0 join s: at the members over s, c, to the coordinator
   final: at the coordinator over x0
-before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
-  keys of joins: about 10 expected, with more than 256 it runs undivided
+runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
-    because no predicate on the partition key id
+    because no predicate on the partition key id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -177,20 +177,20 @@ SELECT c.id, (SELECT max(day) FROM sales s WHERE s.client = c.id) FROM clients c
 execution: distributed on at most 3 of 3 members
 tree: sales: (?0[]); clients: all
 rewrites: join_keys_first, scalar_subquery_to_left_join
-scan sales AS s: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?0[])
+scan sales AS s: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 scan clients AS c: all 64 partitions
-  because no predicate on the partition key id
+  because no predicate on the partition key id: compare it with values
 co-located: s, c
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
-before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
-  keys of joins: about 10 expected, with more than 256 it runs undivided
+runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
-    because no predicate on the partition key id
+    because no predicate on the partition key id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -200,20 +200,20 @@ WITH c AS (SELECT id FROM clients WHERE region = 'north') SELECT * FROM c JOIN s
 execution: distributed on at most 3 of 3 members
 tree: clients: (?0[]); sales: (?0[])
 rewrites: join_keys_first, derived_table_to_join
-scan clients: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?0[])
-scan sales AS s: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?0[])
+scan clients: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+scan sales AS s: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 co-located: clients, s
 when distributed: in 2 stages
   x0 join s: at the members over s, clients, to the coordinator
   final: at the coordinator over x0
-before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
-  keys of joins: about 10 expected, with more than 256 it runs undivided
+runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
-    because no predicate on the partition key id
+    because no predicate on the partition key id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -223,20 +223,20 @@ SELECT * FROM (SELECT client, count(*) FROM sales GROUP BY client) s JOIN client
 execution: distributed on at most 3 of 3 members
 tree: sales: (?0[]); clients: (?0[])
 rewrites: join_keys_first, derived_table_to_join
-scan sales: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?0[])
-scan clients AS c: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?0[])
+scan sales: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+scan clients AS c: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 co-located: sales, c
 when distributed: in 2 stages
   x0 join c: at the members over c, sales, to the coordinator
   final: at the coordinator over x0
-before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
-  keys of joins: about 10 expected, with more than 256 it runs undivided
+runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
-    because no predicate on the partition key id
+    because no predicate on the partition key id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -246,20 +246,20 @@ SELECT * FROM sales s WHERE (s.client, s.place) IN (SELECT id, nation FROM clien
 execution: distributed on at most 3 of 3 members
 tree: sales: (?0[]); clients: (?0[])
 rewrites: join_keys_first, in_pull_out
-scan sales AS s: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?0[])
-scan clients: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?0[])
+scan sales AS s: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+scan clients: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 co-located: s, clients
 when distributed: in 2 stages
   x0 join s: at the members over s, clients, to the coordinator
   final: at the coordinator over x0
-before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
-  keys of joins: about 10 expected, with more than 256 it runs undivided
+runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
-    because no predicate on the partition key id
+    because no predicate on the partition key id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -269,20 +269,20 @@ SELECT * FROM visits v JOIN clients c ON v.client = c.id AND v.place = c.rank WH
 execution: distributed on at most 3 of 3 members
 tree: visits: ((?0[], ?1[])); clients: (?0[])
 rewrites: join_keys_first
-scan visits AS v: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of ((?0[], ?1[]))
-scan clients AS c: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?0[])
+scan visits AS v: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ((?0[], ?1[])) they select
+scan clients AS c: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join v: at the members over v, x0, to the coordinator
   final: at the coordinator over x1
-before that, ?0[], ?1[] from: SELECT DISTINCT "id", "rank" FROM "clients" WHERE ("region" = 'north')
-  keys of joins: about 10 expected, with more than 256 it runs undivided
+runs first, for ?0[], ?1[]: SELECT DISTINCT "id", "rank" FROM "clients" WHERE ("region" = 'north')
+  join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
-    because no predicate on the partition key id
+    because no predicate on the partition key id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -292,24 +292,24 @@ SELECT * FROM clients c JOIN sales s ON s.client = c.id JOIN log l ON l.id = s.n
 execution: distributed on at most 3 of 3 members
 tree: clients: (?0[]); sales: (?0[]); log: all
 rewrites: join_keys_first
-scan clients AS c: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?0[])
-scan sales AS s: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?0[])
+scan clients AS c: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+scan sales AS s: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 scan log AS l: all 64 partitions
-  because l.id = s.n joins the key, and no side of it is compared with a value
+  because l.id = s.n only joins the key: compare either side with a value
 co-located: c, s
 when distributed: in 4 stages
   x0 scan c: at the members over c, to every member
   x1 scan s: at the members over s, c, to every member
   x2 join c: at the members over l, x0, x1, to the coordinator
   final: at the coordinator over x2
-before that, ?0[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
-  keys of joins: about 10 expected, with more than 256 it runs undivided
+runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
-    because no predicate on the partition key id
+    because no predicate on the partition key id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -320,26 +320,26 @@ execution: distributed on at most 3 of 3 members
 tree: nations: any; clients: (?1[]); sales: (?1[])
 rewrites: join_keys_first
 scan nations AS n: replicated, every member has it
-scan clients AS c: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?1[])
-scan sales AS s: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?1[])
+scan clients AS c: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
+scan sales AS s: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
 co-located: c, s
 when distributed: in 2 stages
   x0 join n: at the members over n, c, s, to the coordinator
   final: at the coordinator over x0
-before that, ?0[] from: SELECT DISTINCT "id" FROM "nations" WHERE ("name" = 'é')
-  keys of joins: about 1 expected, with more than 256 it runs undivided
+runs first, for ?0[]: SELECT DISTINCT "id" FROM "nations" WHERE ("name" = 'é')
+  join keys: about 1 expected; with more than 256, the statement runs without them
   execution: local on 1 of 3 members
   tree: nations: any
   scan nations: replicated, every member has it
   when distributed: two-stage
-before that, ?1[] from: SELECT DISTINCT "id" FROM "clients" WHERE "nation" IN (SELECT unnest($1))
-  keys of joins: about 10 expected, with more than 256 it runs undivided
+runs first, for ?1[]: SELECT DISTINCT "id" FROM "clients" WHERE "nation" IN (SELECT unnest($1))
+  join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
-    because no predicate on the partition key id
+    because no predicate on the partition key id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -349,9 +349,9 @@ SELECT * FROM clients c JOIN sales s ON s.client = c.id
 execution: distributed on 3 of 3 members
 tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
-  because s.client = c.id joins the key, and no side of it is compared with a value
+  because s.client = c.id only joins the key: compare either side with a value
 scan sales AS s: all 64 partitions
-  because s.client = c.id joins the key, and no side of it is compared with a value
+  because s.client = c.id only joins the key: compare either side with a value
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
@@ -364,9 +364,9 @@ SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region > 'north'
 execution: distributed on 3 of 3 members
 tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
-  because s.client = c.id joins the key, and no side of it is compared with a value
+  because s.client = c.id only joins the key: compare either side with a value
 scan sales AS s: all 64 partitions
-  because s.client = c.id joins the key, and no side of it is compared with a value
+  because s.client = c.id only joins the key: compare either side with a value
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
@@ -396,9 +396,9 @@ SELECT * FROM sales s LEFT JOIN clients c ON s.client = c.id AND c.region = 'nor
 execution: distributed on 3 of 3 members
 tree: sales: all; clients: all
 scan sales AS s: all 64 partitions
-  because no predicate on the partition key client: the statement has no WHERE clause for it
+  because no predicate on the partition key client: compare it with values
 scan clients AS c: all 64 partitions
-  because s.client = c.id joins the key, and no side of it is compared with a value
+  because s.client = c.id only joins the key: compare either side with a value
 co-located: s, c
 when distributed: in 2 stages
   x0 join s: at the members over s, c, to the coordinator
@@ -411,9 +411,9 @@ SELECT * FROM clients c FULL JOIN sales s ON s.client = c.id AND c.region = 'nor
 execution: distributed on 3 of 3 members
 tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
-  because no predicate on the partition key id: the statement has no WHERE clause for it
+  because no predicate on the partition key id: compare it with values
 scan sales AS s: all 64 partitions
-  because no predicate on the partition key client: the statement has no WHERE clause for it
+  because no predicate on the partition key client: compare it with values
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
@@ -426,9 +426,9 @@ SELECT * FROM sales s ANTI JOIN clients c ON s.client = c.id AND c.region = 'nor
 execution: distributed on 3 of 3 members
 tree: sales: all; clients: all
 scan sales AS s: all 64 partitions
-  because no predicate on the partition key client: the statement has no WHERE clause for it
+  because no predicate on the partition key client: compare it with values
 scan clients AS c: all 64 partitions
-  because s.client = c.id joins the key, and no side of it is compared with a value
+  because s.client = c.id only joins the key: compare either side with a value
 co-located: s, c
 when distributed: in 2 stages
   x0 join s: at the members over s, c, to the coordinator
@@ -441,9 +441,9 @@ SELECT * FROM clients c JOIN log l ON l.client = c.id WHERE c.region = 'north'
 execution: distributed on 3 of 3 members
 tree: clients: all; log: all
 scan clients AS c: all 64 partitions
-  because l.client = c.id joins the key, and no side of it is compared with a value
+  because l.client = c.id only joins the key: compare either side with a value
 scan log AS l: all 64 partitions
-  because no predicate on the partition key id: the statement has no WHERE clause for it
+  because no predicate on the partition key id: compare it with values
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join c: at the members over l, x0, to the coordinator
@@ -456,9 +456,9 @@ SELECT * FROM clients c JOIN clients d ON c.id = d.id WHERE c.region = 'north'
 execution: distributed on 3 of 3 members
 tree: clients: all; clients: all
 scan clients AS c: all 64 partitions
-  because c.id = d.id joins the key, and no side of it is compared with a value
+  because c.id = d.id only joins the key: compare either side with a value
 scan clients AS d: all 64 partitions
-  because c.id = d.id joins the key, and no side of it is compared with a value
+  because c.id = d.id only joins the key: compare either side with a value
 co-located: c, d
 when distributed: in 2 stages
   x0 join c: at the members over c, d, to the coordinator
@@ -471,9 +471,9 @@ SELECT * FROM clients c JOIN sales s ON s.client IS NOT DISTINCT FROM c.id WHERE
 execution: distributed on 3 of 3 members
 tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
-  because s.client IS NOT DISTINCT FROM c.id joins the key, and no side of it is compared with a value
+  because s.client IS NOT DISTINCT FROM c.id only joins the key: compare either side with a value
 scan sales AS s: all 64 partitions
-  because s.client IS NOT DISTINCT FROM c.id joins the key, and no side of it is compared with a value
+  because s.client IS NOT DISTINCT FROM c.id only joins the key: compare either side with a value
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
@@ -486,9 +486,9 @@ SELECT * FROM clients c JOIN sales s ON s.client = c.id + 0 WHERE c.region = 'no
 execution: distributed on 3 of 3 members
 tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
-  because id is compared with s.client, which is neither a constant nor a parameter
+  because id is compared with s.client, which is neither a constant nor a parameter: pass its value as a parameter
 scan sales AS s: all 64 partitions
-  because client is compared with c.id + 0, which is neither a constant nor a parameter
+  because client is compared with c.id + 0, which is neither a constant nor a parameter: pass its value as a parameter
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join c: at the members over s, x0, to the coordinator
@@ -503,7 +503,7 @@ tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
   because id is cast in s.client = CAST(c.id AS DOUBLE): compare the bare column with a BIGINT
 scan sales AS s: all 64 partitions
-  because client is compared with CAST(c.id AS DOUBLE), which is neither a constant nor a parameter
+  because client is compared with CAST(c.id AS DOUBLE), which is neither a constant nor a parameter: pass its value as a parameter
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join c: at the members over s, x0, to the coordinator
@@ -516,9 +516,9 @@ SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north'
 execution: distributed on 3 of 3 members
 tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
-  because s.client = c.id joins the key, and no side of it is compared with a value
+  because s.client = c.id only joins the key: compare either side with a value
 scan sales AS s: all 64 partitions
-  because s.client = c.id joins the key, and no side of it is compared with a value
+  because s.client = c.id only joins the key: compare either side with a value
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
@@ -531,9 +531,9 @@ SELECT * FROM clients c JOIN sales s ON s.client = c.id OR c.region = 'north'
 execution: distributed on 3 of 3 members
 tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
-  because id is compared with s.client, which is neither a constant nor a parameter
+  because id is compared with s.client, which is neither a constant nor a parameter: pass its value as a parameter
 scan sales AS s: all 64 partitions
-  because client is compared with c.id, which is neither a constant nor a parameter
+  because client is compared with c.id, which is neither a constant nor a parameter: pass its value as a parameter
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join c: at the members over s, x0, to the coordinator
@@ -547,20 +547,20 @@ SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE s.day > ? AND c.re
 execution: distributed on at most 3 of 3 members
 tree: clients: (?2[]); sales: (?2[])
 rewrites: join_keys_first
-scan clients AS c: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?2[])
-scan sales AS s: of 64 partitions those of the parameters
-  because the keys of the join are known at run time: the partitions are those of (?2[])
+scan clients AS c: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?2[]) they select
+scan sales AS s: the partitions that the parameters select, of 64
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?2[]) they select
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
-before that, ?2[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = $2)
-  keys of joins: about 10 expected, with more than 256 it runs undivided
+runs first, for ?2[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = $2)
+  join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
-    because no predicate on the partition key id
+    because no predicate on the partition key id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -570,30 +570,30 @@ SELECT * FROM clients c JOIN sales s ON s.client = c.id JOIN visits v ON v.clien
 execution: distributed on at most 3 of 3 members
 tree: clients: (?1[]); sales: (?1[]); visits: ((?0[], 4))
 rewrites: materialize_subquery, join_keys_first
-scan clients AS c: of 64 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?1[])
-scan sales AS s: of 64 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?1[])
-scan visits AS v: of 64 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of ((?0[], 4))
+scan clients AS c: the partitions that the parameters select, of 64
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
+scan sales AS s: the partitions that the parameters select, of 64
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
+scan visits AS v: the partitions that the parameters select, of 64
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ((?0[], 4)) they select
 co-located: c, s
 when distributed: in 4 stages
   x0 scan c: at the members over c, to every member
   x1 scan s: at the members over s, c, to every member
   x2 join c: at the members over v, x0, x1, to the coordinator
   final: at the coordinator over x2
-before that, ?0[] from: SELECT id FROM log WHERE client = 5
+runs first, for ?0[]: SELECT id FROM log WHERE client = 5
   execution: distributed on 3 of 3 members
   tree: log: all
   scan log: all 64 partitions
-    because no predicate on the partition key id
+    because no predicate on the partition key id: compare it with values
   when distributed: two-stage
-before that, ?1[] from: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
-  keys of joins: about 10 expected, with more than 256 it runs undivided
+runs first, for ?1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+  join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
-    because no predicate on the partition key id
+    because no predicate on the partition key id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -603,19 +603,19 @@ SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north'
 execution: distributed on at most 3 of 3 members
 tree: clients: (?0[]); sales: (?0[])
 rewrites: materialize_subquery
-scan clients AS c: of 64 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0[])
-scan sales AS s: of 64 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0[])
+scan clients AS c: the partitions that the parameters select, of 64
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+scan sales AS s: the partitions that the parameters select, of 64
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
-before that, ?0[] from: SELECT client FROM log WHERE id < 5
+runs first, for ?0[]: SELECT client FROM log WHERE id < 5
   execution: distributed on 3 of 3 members
   tree: log: all
   scan log: all 64 partitions
-    because the range of (id) has more values than the limit of 512, or values that cannot be counted
+    because the range of (id) has more values than the limit of 512, or values that cannot be counted: compare with = or IN, or with a narrower range
     primary key bounds: key < (5)
   when distributed: two-stage
 */
@@ -627,9 +627,9 @@ SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north'
 execution: distributed on 3 of 3 members
 tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
-  because s.client = c.id joins the key, and no side of it is compared with a value
+  because s.client = c.id only joins the key: compare either side with a value
 scan sales AS s: all 64 partitions
-  because s.client = c.id joins the key, and no side of it is compared with a value
+  because s.client = c.id only joins the key: compare either side with a value
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator

@@ -14,13 +14,13 @@ SELECT count(*), sum(amount) FROM step_orders WHERE customer_id IN (SELECT custo
 /*
 tree: step_orders: (?0[])
 rewrites: materialize_subquery
-scan step_orders: of 16 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0[])
+scan step_orders: the partitions that the parameters select, of 16
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 when distributed: two-stage
-before that, ?0[] from: SELECT customer_id FROM step_vip WHERE region = 'north'
+runs first, for ?0[]: SELECT customer_id FROM step_vip WHERE region = 'north'
   tree: step_vip: all
   scan step_vip: all 4 partitions
-    because no predicate on the partition key id
+    because no predicate on the partition key id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -30,10 +30,10 @@ SELECT id FROM step_orders WHERE customer_id IN (SELECT customer_id FROM step_vi
 /*
 tree: step_orders: (?0[])
 rewrites: materialize_subquery
-scan step_orders: of 16 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0[])
+scan step_orders: the partitions that the parameters select, of 16
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 when distributed: two-stage
-before that, ?0[] from: SELECT customer_id FROM step_vip WHERE id = 5
+runs first, for ?0[]: SELECT customer_id FROM step_vip WHERE id = 5
   tree: step_vip: (p1)
   scan step_vip: 1 of 4 partitions [p1]
     partitioning key (id): (5)
@@ -47,10 +47,10 @@ SELECT count(*) FROM step_orders WHERE customer_id IN (SELECT customer_id FROM s
 /*
 tree: step_orders: (?0[])
 rewrites: materialize_subquery
-scan step_orders: of 16 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0[])
+scan step_orders: the partitions that the parameters select, of 16
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 when distributed: two-stage
-before that, ?0[] from: SELECT customer_id FROM step_vip WHERE id = 4
+runs first, for ?0[]: SELECT customer_id FROM step_vip WHERE id = 4
   tree: step_vip: (p3)
   scan step_vip: 1 of 4 partitions [p3]
     partitioning key (id): (4)
@@ -64,13 +64,13 @@ SELECT count(*) FROM step_orders WHERE customer_id = (SELECT max(customer_id) FR
 /*
 tree: step_orders: (?0)
 rewrites: materialize_subquery
-scan step_orders: of 16 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0)
+scan step_orders: the partitions that the parameters select, of 16
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0) they select
 when distributed: two-stage
-before that, ?0 from: SELECT max(customer_id) FROM step_vip WHERE region = 'south'
+runs first, for ?0: SELECT max(customer_id) FROM step_vip WHERE region = 'south'
   tree: step_vip: all
   scan step_vip: all 4 partitions
-    because no predicate on the partition key id
+    because no predicate on the partition key id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -80,18 +80,18 @@ SELECT n FROM step_days WHERE day BETWEEN (SELECT min(day) + 20 FROM step_days W
 /*
 tree: step_days: ([?0, ?1])
 rewrites: materialize_subquery
-scan step_days: of 4 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of ([?0, ?1])
+scan step_days: the partitions that the parameters select, of 4
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ([?0, ?1]) they select
 when distributed: two-stage
-before that, ?0 from: SELECT min(day) + 20 FROM step_days WHERE n > 1
+runs first, for ?0: SELECT min(day) + 20 FROM step_days WHERE n > 1
   tree: step_days: all
   scan step_days: all 4 partitions
-    because no predicate on the partition key day
+    because no predicate on the partition key day: compare it with values
   when distributed: two-stage
-before that, ?1 from: SELECT max(day) - 20 FROM step_days WHERE day < DATE '2024-03-01' OR n = 4
+runs first, for ?1: SELECT max(day) - 20 FROM step_days WHERE day < DATE '2024-03-01' OR n = 4
   tree: step_days: all
   scan step_days: all 4 partitions
-    because an OR branch says nothing about the key: n = 4: name values of day in every branch
+    because the OR branch n = 4 does not restrict the key: compare day with values in every branch
   when distributed: two-stage
 */
 ----
@@ -101,19 +101,19 @@ SELECT sum(amount) FROM step_orders WHERE customer_id IN (SELECT customer_id FRO
 /*
 tree: step_orders: (?0[])
 rewrites: materialize_subquery
-scan step_orders: of 16 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0[])
+scan step_orders: the partitions that the parameters select, of 16
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 when distributed: two-stage
-before that, ?0[] from: SELECT customer_id FROM step_orders WHERE customer_id IN (SELECT customer_id FROM step_vip WHERE region = 'south') AND amount > 50
+runs first, for ?0[]: SELECT customer_id FROM step_orders WHERE customer_id IN (SELECT customer_id FROM step_vip WHERE region = 'south') AND amount > 50
   tree: step_orders: (?0[])
   rewrites: materialize_subquery
-  scan step_orders: of 16 partitions those of the parameters
-    because the values of the subquery are known at run time: the partitions are those of (?0[])
+  scan step_orders: the partitions that the parameters select, of 16
+    because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
   when distributed: two-stage
-  before that, ?0[] from: SELECT customer_id FROM step_vip WHERE region = 'south'
+  runs first, for ?0[]: SELECT customer_id FROM step_vip WHERE region = 'south'
     tree: step_vip: all
     scan step_vip: all 4 partitions
-      because no predicate on the partition key id
+      because no predicate on the partition key id: compare it with values
     when distributed: two-stage
 */
 ----
@@ -123,14 +123,14 @@ WITH big AS (SELECT v.customer_id FROM step_vip v JOIN step_regions r USING (reg
 /*
 tree: step_orders: (?0[])
 rewrites: materialize_subquery
-scan step_orders: of 16 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0[])
+scan step_orders: the partitions that the parameters select, of 16
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 when distributed: two-stage
-before that, ?0[] from: SELECT customer_id FROM big
+runs first, for ?0[]: SELECT customer_id FROM big
   tree: step_vip: all; step_regions: any
   rewrites: derived_table_to_join
   scan step_vip AS v: all 4 partitions
-    because no predicate on the partition key id
+    because no predicate on the partition key id: compare it with values
   scan step_regions AS r: replicated, every member has it
     primary key bounds: key, in 2 ranges
   when distributed: in 2 stages
@@ -148,7 +148,7 @@ scan step_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
 scan step_vip: all 4 partitions
-  because no predicate on the partition key id
+  because no predicate on the partition key id: compare it with values
 when distributed: in 3 stages
   x0 scan step_vip: at the members over step_vip, to every member
   x1 join step_orders: at the members over step_orders, x0, to the coordinator

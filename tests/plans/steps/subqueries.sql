@@ -12,14 +12,14 @@ SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE reg
 execution: distributed on at most 3 of 3 members
 tree: orders: (?1[])
 rewrites: materialize_subquery
-scan orders: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?1[])
+scan orders: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
 when distributed: two-stage
-before that, ?1[] from: SELECT customer_id FROM vip WHERE region = $1
+runs first, for ?1[]: SELECT customer_id FROM vip WHERE region = $1
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -30,14 +30,14 @@ SELECT * FROM orders WHERE id > $low AND customer_id IN (SELECT customer_id FROM
 execution: distributed on at most 3 of 3 members
 tree: orders: (?3[])
 rewrites: materialize_subquery
-scan orders: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?3[])
+scan orders: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?3[]) they select
 when distributed: two-stage
-before that, ?3[] from: SELECT customer_id FROM vip WHERE region = $2
+runs first, for ?3[]: SELECT customer_id FROM vip WHERE region = $2
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -47,14 +47,14 @@ SELECT * FROM orders WHERE customer_id = ANY (SELECT customer_id FROM vip)
 execution: distributed on at most 3 of 3 members
 tree: orders: (?0[])
 rewrites: materialize_subquery
-scan orders: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0[])
+scan orders: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 when distributed: two-stage
-before that, ?0[] from: SELECT customer_id FROM vip
+runs first, for ?0[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -64,14 +64,14 @@ SELECT * FROM orders WHERE customer_id = (SELECT max(customer_id) FROM vip)
 execution: distributed on at most 3 of 3 members
 tree: orders: (?0)
 rewrites: materialize_subquery
-scan orders: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0)
+scan orders: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0) they select
 when distributed: two-stage
-before that, ?0 from: SELECT max(customer_id) FROM vip
+runs first, for ?0: SELECT max(customer_id) FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -81,20 +81,20 @@ SELECT * FROM days WHERE day BETWEEN (SELECT min(since) FROM vip) AND (SELECT ma
 execution: distributed on at most 3 of 3 members
 tree: days: ([?0, ?1])
 rewrites: materialize_subquery
-scan days: of 4 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of ([?0, ?1])
+scan days: the partitions that the parameters select, of 4
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ([?0, ?1]) they select
 when distributed: two-stage
-before that, ?0 from: SELECT min(since) FROM vip
+runs first, for ?0: SELECT min(since) FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: two-stage
-before that, ?1 from: SELECT max(since) FROM vip
+runs first, for ?1: SELECT max(since) FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -104,14 +104,14 @@ SELECT * FROM days WHERE day >= (SELECT max(since) FROM vip) - 7
 execution: distributed on at most 3 of 3 members
 tree: days: (>= CAST(?0 AS DATE) - 7)
 rewrites: materialize_subquery
-scan days: of 4 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (>= CAST(?0 AS DATE) - 7)
+scan days: the partitions that the parameters select, of 4
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (>= CAST(?0 AS DATE) - 7) they select
 when distributed: two-stage
-before that, ?0 from: SELECT max(since) FROM vip
+runs first, for ?0: SELECT max(since) FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -121,20 +121,20 @@ SELECT * FROM numbers WHERE a IN (SELECT best FROM vip) AND b IN (SELECT n FROM 
 execution: distributed on at most 3 of 3 members
 tree: numbers: ((?0[], ?1[]))
 rewrites: materialize_subquery
-scan numbers: of 21 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of ((?0[], ?1[]))
+scan numbers: the partitions that the parameters select, of 21
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ((?0[], ?1[])) they select
 when distributed: two-stage
-before that, ?0[] from: SELECT best FROM vip
+runs first, for ?0[]: SELECT best FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: two-stage
-before that, ?1[] from: SELECT n FROM days
+runs first, for ?1[]: SELECT n FROM days
   execution: distributed on 3 of 3 members
   tree: days: all
   scan days: all 4 partitions
-    because no predicate on the partition key day: the statement has no WHERE clause for it
+    because no predicate on the partition key day: compare it with values
   when distributed: two-stage
 */
 ----
@@ -144,14 +144,14 @@ SELECT * FROM numbers WHERE a IN (SELECT best FROM days)
 execution: distributed on at most 3 of 3 members
 tree: numbers: ((?0[], *))
 rewrites: materialize_subquery
-scan numbers: of 21 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of ((?0[], *))
+scan numbers: the partitions that the parameters select, of 21
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ((?0[], *)) they select
 when distributed: two-stage
-before that, ?0[] from: SELECT best FROM days
+runs first, for ?0[]: SELECT best FROM days
   execution: distributed on 3 of 3 members
   tree: days: all
   scan days: all 4 partitions
-    because no predicate on the partition key day: the statement has no WHERE clause for it
+    because no predicate on the partition key day: compare it with values
   when distributed: two-stage
 */
 ----
@@ -162,18 +162,18 @@ execution: distributed on at most 3 of 3 members
 tree: orders: all; customers: (?0[])
 rewrites: materialize_subquery
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
-scan customers AS c: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0[])
+  because no predicate on the partition key customer_id: compare it with values
+scan customers AS c: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
   final: at the coordinator over x1
-before that, ?0[] from: SELECT customer_id FROM vip
+runs first, for ?0[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -183,16 +183,16 @@ SELECT * FROM (SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FRO
 execution: distributed on at most 3 of 3 members
 tree: orders: (?0[])
 rewrites: materialize_subquery, derived_table_to_join
-scan orders: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0[])
+scan orders: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
-before that, ?0[] from: SELECT customer_id FROM vip
+runs first, for ?0[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -202,16 +202,16 @@ SELECT id FROM orders WHERE customer_id IN (SELECT customer_id FROM vip) UNION A
 execution: distributed on at most 3 of 3 members
 tree: orders: (?0[])
 rewrites: materialize_subquery
-scan orders: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0[])
+scan orders: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
-before that, ?0[] from: SELECT customer_id FROM vip
+runs first, for ?0[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -222,18 +222,18 @@ execution: distributed on at most 3 of 3 members
 tree: orders: all; vip: (?0[])
 rewrites: materialize_subquery, in_pull_out
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id
-scan vip: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0[])
+  because no predicate on the partition key customer_id: compare it with values
+scan vip: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
   final: at the coordinator over x1
-before that, ?0[] from: SELECT customer_id FROM customers
+runs first, for ?0[]: SELECT customer_id FROM customers
   execution: distributed on 3 of 3 members
   tree: customers: all
   scan customers: all 271 partitions
-    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -244,18 +244,18 @@ execution: distributed on at most 3 of 3 members
 tree: orders: all; vip: (?0[])
 rewrites: materialize_subquery, exists_to_semi_join
 scan orders AS o: all 271 partitions
-  because no predicate on the partition key customer_id
-scan vip AS v: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0[])
+  because no predicate on the partition key customer_id: compare it with values
+scan vip AS v: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 when distributed: in 3 stages
   x0 scan v: at the members over v, to every member
   x1 join o: at the members over o, x0, to the coordinator
   final: at the coordinator over x1
-before that, ?0[] from: SELECT customer_id FROM customers
+runs first, for ?0[]: SELECT customer_id FROM customers
   execution: distributed on 3 of 3 members
   tree: customers: all
   scan customers: all 271 partitions
-    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -266,14 +266,14 @@ SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip) OR custo
 execution: distributed on at most 3 of 3 members
 tree: orders: (?1[] | ?0)
 rewrites: materialize_subquery
-scan orders: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?1[] | ?0)
+scan orders: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[] | ?0) they select
 when distributed: two-stage
-before that, ?1[] from: SELECT customer_id FROM vip
+runs first, for ?1[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -284,9 +284,9 @@ execution: distributed on 3 of 3 members
 tree: orders: all; vip: all
 rewrites: in_to_exists, exists_to_semi_join
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
 scan vip AS v: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
 co-located: o, v
 when distributed: in 2 stages
   x0 join o: at the members over o, v, to the coordinator
@@ -300,7 +300,7 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 rewrites: in_pull_out
 scan orders: all 271 partitions
-  because "customer_id" = "priority" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+  because "customer_id" = "priority" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -313,11 +313,11 @@ execution: distributed on 3 of 3 members
 tree: orders: all; vip: all
 rewrites: in_pull_out
 scan orders: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
 scan vip: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
 co-located: orders, vip
-when distributed: gather (random() is evaluated elsewhere than for each row of the outermost SELECT (line 1, column 78))
+when distributed: gather (random() is not evaluated once for each row of the outermost SELECT: move it there (line 1, column 78))
 */
 ----
 -- what stays whole: clock
@@ -327,9 +327,9 @@ execution: distributed on 3 of 3 members
 tree: orders: all; vip: all
 rewrites: in_pull_out
 scan orders: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
 scan vip: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
 co-located: orders, vip
 when distributed: in 2 stages
   x0 join orders: at the members over orders, vip, to the coordinator
@@ -342,10 +342,10 @@ SELECT * FROM orders WHERE customer_id IN (SELECT customer_id COLLATE NOCASE FRO
 execution: distributed on 3 of 3 members
 tree: orders: all; vip: all
 scan orders: all 271 partitions
-  because customer_id is compared with a subquery or a list that is not constant
+  because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
 scan vip: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
-when distributed: gather (a collation decides what is equal)
+  because no predicate on the partition key customer_id: compare it with values
+when distributed: gather (a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE)
 */
 ----
 -- what stays whole: inner collation
@@ -355,10 +355,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; vip: all
 rewrites: derived_table_to_join
 scan orders: all 271 partitions
-  because customer_id is compared with SELECT k FROM (SELECT MAX(customer_id COLLATE NOCASE) AS ..., which is neither a constant nor a parameter
+  because customer_id is compared with SELECT k FROM (SELECT MAX(customer_id COLLATE NOCASE) AS ..., which is neither a constant nor a parameter: pass its value as a parameter
 scan vip: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
-when distributed: gather (a collation decides what is equal)
+  because no predicate on the partition key customer_id: compare it with values
+when distributed: gather (a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE)
 */
 ----
 -- what stays whole: bound to one key already
@@ -404,9 +404,9 @@ execution: distributed on 3 of 3 members
 tree: orders: all; vip: all
 rewrites: in_pull_out
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 scan vip: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -421,7 +421,7 @@ tree: orders: all; vip: all
 scan orders: all 271 partitions
   because customer_id is wrapped in lower(): compare the bare column
 scan vip: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -434,9 +434,9 @@ SELECT * FROM numbers WHERE a IN (SELECT score FROM vip)
 execution: distributed on 3 of 3 members
 tree: numbers: all; vip: all
 scan numbers: all 21 partitions
-  because a is compared with a subquery or a list that is not constant
+  because a is compared with a subquery or with a list that is not constant: pass the values as parameters
 scan vip: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join numbers: at the members over numbers, x0, to the coordinator
@@ -449,9 +449,9 @@ SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip) OR id = 
 execution: distributed on 3 of 3 members
 tree: orders: all; vip: all
 scan orders: all 271 partitions
-  because customer_id is compared with a subquery or a list that is not constant
+  because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
 scan vip: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -464,7 +464,7 @@ SELECT * FROM orders WHERE customer_id IN (SELECT unnest(['C1', 'C2']))
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because customer_id is compared with a subquery or a list that is not constant
+  because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -478,7 +478,7 @@ tree: airlines: any; vip: all
 rewrites: in_pull_out
 scan airlines: replicated, every member has it
 scan vip: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 2 stages
   x0 scan vip: at the members over vip, to the coordinator
   final: at the coordinator over airlines, x0
@@ -490,9 +490,9 @@ SELECT customer_id IN (SELECT customer_id FROM vip) FROM orders
 execution: distributed on 3 of 3 members
 tree: vip: all; orders: all
 scan vip: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -505,9 +505,9 @@ SELECT * FROM orders WHERE customer_id < ALL (SELECT customer_id FROM vip)
 execution: distributed on 3 of 3 members
 tree: orders: all; vip: all
 scan orders: all 271 partitions
-  because customer_id is compared with ALL (SELECT customer_id FROM vip), which is neither a constant nor a parameter
+  because customer_id is compared with ALL (SELECT customer_id FROM vip), which is neither a constant nor a parameter: pass its value as a parameter
 scan vip: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -521,9 +521,9 @@ execution: distributed on 3 of 3 members
 tree: numbers: all; days: all
 rewrites: in_pull_out
 scan numbers: all 21 partitions
-  because "a" = "n" joins the key, and no side of it is compared with a value; "b" = "n" joins the key, and no side of it is compared with a value; a is part of a row in (a, b) IN (SELECT n, n FROM days) that may be NULL, or is compared with something else than a row of values
+  because "a" = "n" only joins the key: compare either side with a value; "b" = "n" only joins the key: compare either side with a value; a is part of a row value in (a, b) IN (SELECT n, n FROM days) that may be NULL, or that is not compared with constants: compare each column by itself
 scan days: all 4 partitions
-  because no predicate on the partition key day
+  because no predicate on the partition key day: compare it with values
 when distributed: in 3 stages
   x0 scan days: at the members over days, to every member
   x1 join numbers: at the members over numbers, x0, to the coordinator
@@ -536,11 +536,11 @@ SELECT * FROM orders LEFT JOIN vip ON orders.customer_id IN (SELECT customer_id 
 execution: distributed on 3 of 3 members
 tree: orders: all; vip: all; vip: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan vip: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 scan vip: all 271 partitions
-  because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 4 stages
   x0 scan vip: at the members over vip, to every member
   x1 scan vip: at the members over vip, to every member
@@ -555,9 +555,9 @@ execution: distributed on 3 of 3 members
 tree: orders: all; vip: all; airlines: any
 rewrites: in_pull_out
 scan orders: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
 scan vip: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
 scan airlines: replicated, every member has it
 co-located: orders, vip
 when distributed: in 3 stages
@@ -573,14 +573,14 @@ SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip
 execution: distributed on at most 3 of 3 members
 tree: orders: (?0[])
 rewrites: materialize_subquery
-scan orders: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0[])
+scan orders: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 when distributed: two-stage
-before that, ?0[] from: SELECT customer_id FROM vip
+runs first, for ?0[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -591,15 +591,15 @@ SELECT * FROM orders WHERE customer_id IN (SELECT DISTINCT customer_id FROM vip
 execution: distributed on at most 3 of 3 members
 tree: orders: (?0[])
 rewrites: materialize_subquery
-scan orders: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0[])
+scan orders: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 when distributed: two-stage
-before that, ?0[] from: SELECT DISTINCT customer_id FROM vip
+runs first, for ?0[]: SELECT DISTINCT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: in 2 stages
     x0 scan vip: at the members over vip, to the coordinator
     final: at the coordinator over x0
@@ -612,15 +612,15 @@ SELECT * FROM orders WHERE customer_id IN (SELECT ALL customer_id FROM vip
 execution: distributed on at most 3 of 3 members
 tree: orders: (?0[])
 rewrites: materialize_subquery
-scan orders: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0[])
+scan orders: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 when distributed: two-stage
-before that, ?0[] from: SELECT ALL customer_id FROM vip
+runs first, for ?0[]: SELECT ALL customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: in 2 stages
     x0 scan vip: at the members over vip, to the coordinator
     final: at the coordinator over x0
@@ -633,15 +633,15 @@ SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip LIMIT 2
 execution: distributed on at most 3 of 3 members
 tree: orders: (?0[])
 rewrites: materialize_subquery
-scan orders: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0[])
+scan orders: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 when distributed: two-stage
-before that, ?0[] from: SELECT customer_id FROM vip LIMIT 2
+runs first, for ?0[]: SELECT customer_id FROM vip LIMIT 2
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: in 3 stages
     x0 scan vip: at the members over vip, to the coordinator
     x1 subquery: at the coordinator over x0, to the coordinator
@@ -655,15 +655,15 @@ SELECT * FROM orders WHERE customer_id IN (SELECT max(customer_id) FROM vip
 execution: distributed on at most 3 of 3 members
 tree: orders: (?0[])
 rewrites: materialize_subquery
-scan orders: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0[])
+scan orders: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 when distributed: two-stage
-before that, ?0[] from: SELECT max(customer_id) FROM vip
+runs first, for ?0[]: SELECT max(customer_id) FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: in 3 stages
     x0 scan vip: at the members over vip, to the coordinator
     x1 subquery: at the coordinator over x0, to the coordinator
@@ -677,14 +677,14 @@ SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip -- all
 execution: distributed on at most 3 of 3 members
 tree: orders: (?0[])
 rewrites: materialize_subquery
-scan orders: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0[])
+scan orders: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 when distributed: two-stage
-before that, ?0[] from: SELECT customer_id FROM vip
+runs first, for ?0[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -695,15 +695,15 @@ SELECT * FROM orders WHERE customer_id IN (FROM (SELECT customer_id FROM vip)
 execution: distributed on at most 3 of 3 members
 tree: orders: (?0[])
 rewrites: materialize_subquery
-scan orders: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0[])
+scan orders: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 when distributed: two-stage
-before that, ?0[] from: FROM (SELECT customer_id FROM vip)
+runs first, for ?0[]: FROM (SELECT customer_id FROM vip)
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: in 2 stages
     x0 scan vip: at the members over vip, to the coordinator
     final: at the coordinator over x0
@@ -715,15 +715,15 @@ SELECT * FROM orders WHERE customer_id = (SELECT customer_id FROM vip ORDER BY s
 execution: distributed on at most 3 of 3 members
 tree: orders: (?0)
 rewrites: materialize_subquery
-scan orders: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0)
+scan orders: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0) they select
 when distributed: two-stage
-before that, ?0 from: SELECT customer_id FROM vip ORDER BY since LIMIT 1
+runs first, for ?0: SELECT customer_id FROM vip ORDER BY since LIMIT 1
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: in 2 stages
     x0 scan vip: at the members over vip, to the coordinator
     final: at the coordinator over x0
@@ -736,21 +736,21 @@ SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE cus
 execution: distributed on at most 3 of 3 members
 tree: orders: (?1[])
 rewrites: materialize_subquery
-scan orders: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?1[])
+scan orders: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
 when distributed: two-stage
-before that, ?1[] from: SELECT customer_id FROM vip WHERE customer_id IN (SELECT customer_id FROM customers WHERE score > $1)
+runs first, for ?1[]: SELECT customer_id FROM vip WHERE customer_id IN (SELECT customer_id FROM customers WHERE score > $1)
   execution: distributed on at most 3 of 3 members
   tree: vip: (?1[])
   rewrites: materialize_subquery
-  scan vip: of 271 partitions those of the parameters
-    because the values of the subquery are known at run time: the partitions are those of (?1[])
+  scan vip: the partitions that the parameters select, of 271
+    because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
   when distributed: two-stage
-  before that, ?1[] from: SELECT customer_id FROM customers WHERE score > $1
+  runs first, for ?1[]: SELECT customer_id FROM customers WHERE score > $1
     execution: distributed on 3 of 3 members
     tree: customers: all
     scan customers: all 271 partitions
-      because no predicate on the partition key customer_id
+      because no predicate on the partition key customer_id: compare it with values
     when distributed: two-stage
 */
 ----
@@ -761,15 +761,15 @@ WITH v AS (SELECT * FROM vip WHERE region = ?) SELECT * FROM orders WHERE custom
 execution: distributed on at most 3 of 3 members
 tree: orders: (?1[])
 rewrites: materialize_subquery
-scan orders: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?1[])
+scan orders: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
 when distributed: two-stage
-before that, ?1[] from: SELECT customer_id FROM v
+runs first, for ?1[]: SELECT customer_id FROM v
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: in 2 stages
     x0 scan vip: at the members over vip, to the coordinator
     final: at the coordinator over x0
@@ -782,15 +782,15 @@ WITH vip AS (SELECT * FROM customers WHERE name = ?) SELECT * FROM orders WHERE 
 execution: distributed on at most 3 of 3 members
 tree: orders: (?1[])
 rewrites: materialize_subquery
-scan orders: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?1[])
+scan orders: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
 when distributed: two-stage
-before that, ?1[] from: SELECT customer_id FROM vip
+runs first, for ?1[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: customers: all
   rewrites: derived_table_to_join
   scan customers: all 271 partitions
-    because no predicate on the partition key customer_id
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: in 2 stages
     x0 scan customers: at the members over customers, to the coordinator
     final: at the coordinator over x0
@@ -804,19 +804,19 @@ execution: distributed on at most 3 of 3 members
 tree: orders: all; orders: (?1[])
 rewrites: materialize_subquery, derived_table_to_join, in_pull_out
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id
-scan orders: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?1[])
+  because no predicate on the partition key customer_id: compare it with values
+scan orders: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
 when distributed: in 3 stages
   x0 scan orders: at the members over orders, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
   final: at the coordinator over x1
-before that, ?1[] from: SELECT k FROM w
+runs first, for ?1[]: SELECT k FROM w
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: in 2 stages
     x0 scan vip: at the members over vip, to the coordinator
     final: at the coordinator over x0
@@ -830,19 +830,19 @@ execution: distributed on at most 3 of 3 members
 tree: vip: all; orders: (?1[])
 rewrites: materialize_subquery, derived_table_to_join
 scan vip: all 271 partitions
-  because no predicate on the partition key customer_id
-scan orders AS o: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?1[])
+  because no predicate on the partition key customer_id: compare it with values
+scan orders AS o: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join o: at the members over o, x0, to the coordinator
   final: at the coordinator over x1
-before that, ?1[] from: SELECT customer_id FROM v
+runs first, for ?1[]: SELECT customer_id FROM v
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: in 2 stages
     x0 scan vip: at the members over vip, to the coordinator
     final: at the coordinator over x0
@@ -855,9 +855,9 @@ execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
 rewrites: derived_table_to_join, in_pull_out
 scan customers: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
 scan orders: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
 co-located: customers, orders
 when distributed: in 2 stages
   x0 join orders: at the members over orders, customers, to the coordinator
@@ -871,9 +871,9 @@ execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
 rewrites: derived_table_to_join, in_pull_out
 scan customers: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
 scan orders: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value; customer_id is compared with a subquery or a list that is not constant
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
 co-located: customers, orders
 when distributed: in 2 stages
   x0 join orders: at the members over orders, customers, to the coordinator
@@ -887,14 +887,14 @@ INSERT into customers from:
 execution: distributed on at most 3 of 3 members
 tree: orders: (?0[])
 rewrites: materialize_subquery
-scan orders: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?0[])
+scan orders: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
 when distributed: two-stage
-before that, ?0[] from: SELECT customer_id FROM vip
+runs first, for ?0[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id: the statement has no WHERE clause for it
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -905,14 +905,14 @@ SELECT count(*) FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WH
 execution: distributed on at most 3 of 3 members
 tree: orders: (?1[])
 rewrites: materialize_subquery
-scan orders: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?1[])
+scan orders: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
 when distributed: two-stage
-before that, ?1[] from: SELECT customer_id FROM vip WHERE region = $1
+runs first, for ?1[]: SELECT customer_id FROM vip WHERE region = $1
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
-    because no predicate on the partition key customer_id
+    because no predicate on the partition key customer_id: compare it with values
   when distributed: two-stage
 */
 ----
@@ -941,10 +941,10 @@ SELECT * FROM orders WHERE customer_id = (SELECT customer_id FROM one WHERE k = 
 execution: distributed on at most 3 of 3 members
 tree: orders: (?1)
 rewrites: materialize_subquery
-scan orders: of 271 partitions those of the parameters
-  because the values of the subquery are known at run time: the partitions are those of (?1)
+scan orders: the partitions that the parameters select, of 271
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1) they select
 when distributed: two-stage
-before that, ?1 from: SELECT customer_id FROM one WHERE k = $1
+runs first, for ?1: SELECT customer_id FROM one WHERE k = $1
   execution: local on 1 of 3 members
   tree: one: any
   scan one: replicated, every member has it

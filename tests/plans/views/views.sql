@@ -77,7 +77,7 @@ SELECT id FROM plan_view_last WHERE customer_id = 'C2'
 tree: plan_view_orders: all
 rewrites: derived_table_to_join
 scan plan_view_orders: all 16 partitions
-  because LIMIT stands below the filter customer_id = 'C2'
+  because the filter customer_id = 'C2' cannot be pushed below LIMIT: filter inside it if you mean its input
 when distributed: in 2 stages
   x0 scan plan_view_orders: at the members over plan_view_orders, to the coordinator
   final: at the coordinator over x0

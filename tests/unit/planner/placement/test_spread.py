@@ -60,7 +60,11 @@ CASES = {
     "joins": [
         (f"SELECT o.id {BY_KEY}", "", "pieces by nothing"),
         (f"SELECT o.customer_id {BY_KEY}", "", "pieces by customer_id"),
-        (f"SELECT o.id {BY_NAME}", "", "not: the sides of a join are not partitioned by the columns that it compares"),
+        (
+            f"SELECT o.id {BY_NAME}",
+            "",
+            "not: the sides of a join are not partitioned by the columns that it compares: join on the partitioning keys",
+        ),
         (f"SELECT o.customer_id {BY_NAME}", "s1", "pieces by customer_id"),
         (f"SELECT c.customer_id {BY_NAME}", "s0", "pieces by customer_id"),
         ("SELECT o.id FROM orders o JOIN airlines a ON o.priority = a.code", "", "pieces by nothing"),
@@ -72,7 +76,7 @@ CASES = {
         (
             "SELECT o.id FROM orders o, customers c",
             "",
-            "not: the sides of a join are not partitioned by the columns that it compares",
+            "not: the sides of a join are not partitioned by the columns that it compares: join on the partitioning keys",
         ),
         ("SELECT o.customer_id FROM orders o, customers c", "s1", "pieces by customer_id"),
         (
@@ -84,17 +88,17 @@ CASES = {
         (
             "SELECT c.name FROM orders o LEFT JOIN customers c ON o.priority = c.name",
             "s0",
-            "not: a LEFT JOIN keeps rows that every member has",
+            "not: the LEFT JOIN preserves rows that are replicated: preserve the partitioned side, or use an inner join",
         ),
         (
             "SELECT a.name FROM airlines a LEFT JOIN orders o ON o.priority = a.code",
             "",
-            "not: a LEFT JOIN keeps rows that every member has",
+            "not: the LEFT JOIN preserves rows that are replicated: preserve the partitioned side, or use an inner join",
         ),
         (
             "SELECT a.name FROM orders o RIGHT JOIN airlines a ON o.priority = a.code",
             "",
-            "not: a RIGHT JOIN keeps rows that every member has",
+            "not: the RIGHT JOIN preserves rows that are replicated: preserve the partitioned side, or use an inner join",
         ),
         ("SELECT customer_id FROM orders o FULL JOIN customers c USING (customer_id)", "", "pieces by customer_id"),
         (
@@ -105,7 +109,7 @@ CASES = {
         (
             "SELECT o.id FROM orders o FULL JOIN airlines a ON o.priority = a.code",
             "",
-            "not: a FULL JOIN keeps rows that every member has",
+            "not: the FULL JOIN preserves rows that are replicated: preserve the partitioned side, or use an inner join",
         ),
         (
             "SELECT o.customer_id FROM orders o SEMI JOIN customers c ON o.customer_id = c.customer_id",
@@ -125,7 +129,7 @@ CASES = {
         (
             "SELECT o.id FROM orders o ANTI JOIN customers c ON o.priority = c.name",
             "s0",
-            "not: a ANTI JOIN keeps rows that every member has",
+            "not: the ANTI JOIN preserves rows that are replicated: preserve the partitioned side, or use an inner join",
         ),
     ],
     "groups, windows and what takes some rows": [
@@ -134,13 +138,17 @@ CASES = {
         (
             "SELECT priority, sum(amount) FROM orders GROUP BY priority",
             "",
-            "not: GROUP BY does not name the partitioning key",
+            "not: GROUP BY does not name the partitioning key: add it",
         ),
-        ("SELECT sum(amount) FROM orders", "", "not: GROUP BY does not name the partitioning key"),
+        ("SELECT sum(amount) FROM orders", "", "not: GROUP BY does not name the partitioning key: add it"),
         ("SELECT priority, sum(amount) FROM orders GROUP BY priority", "s0", "everywhere"),
         (f"SELECT c.customer_id, sum(o.amount) {BY_KEY} GROUP BY c.customer_id", "", "pieces by customer_id"),
         ("SELECT DISTINCT customer_id, priority FROM orders", "", "pieces by customer_id"),
-        ("SELECT DISTINCT priority FROM orders", "", "not: DISTINCT does not name the partitioning key"),
+        (
+            "SELECT DISTINCT priority FROM orders",
+            "",
+            "not: DISTINCT does not name the partitioning key: select it as well",
+        ),
         (
             "SELECT customer_id, rank() OVER (PARTITION BY customer_id ORDER BY day) FROM orders",
             "",
@@ -149,15 +157,19 @@ CASES = {
         (
             "SELECT customer_id, rank() OVER (PARTITION BY priority ORDER BY day) FROM orders",
             "",
-            "not: a window is not partitioned by the partitioning key",
+            "not: a window is not partitioned by the partitioning key: add it to PARTITION BY",
         ),
-        ("SELECT rank() OVER (ORDER BY day) FROM orders", "s0", "once: a window numbers equal rows in any order"),
+        (
+            "SELECT rank() OVER (ORDER BY day) FROM orders",
+            "s0",
+            "once: a window may number equal rows differently on each member: order it by a unique key",
+        ),
         ("SELECT * FROM orders ORDER BY day", "", "pieces by customer_id"),
-        ("SELECT * FROM orders ORDER BY day LIMIT 3", "", "not: LIMIT without the rows of other members"),
+        ("SELECT * FROM orders ORDER BY day LIMIT 3", "", "not: LIMIT chooses among the rows of several members"),
         (
             "SELECT * FROM airlines ORDER BY name LIMIT 3",
             "",
-            "once: LIMIT without the rows of other members may be other rows",
+            "once: LIMIT may choose other rows on each member",
         ),
     ],
     "set operations": [
@@ -167,20 +179,20 @@ CASES = {
         (
             "SELECT priority FROM orders UNION SELECT customer_id FROM customers",
             "",
-            "not: UNION compares rows of several members",
+            "not: UNION compares rows of several members: select the partitioning key in every input",
         ),
         ("SELECT customer_id FROM orders INTERSECT SELECT customer_id FROM customers", "", "pieces by customer_id"),
         ("SELECT customer_id FROM orders EXCEPT ALL SELECT customer_id FROM customers", "", "pieces by customer_id"),
         (
             "SELECT priority FROM orders UNION ALL SELECT code FROM airlines",
             "",
-            "not: UNION of rows that every member has with rows of single members",
+            "not: UNION combines replicated rows with partitioned rows: partition both tables alike",
         ),
         ("SELECT customer_id FROM orders EXCEPT SELECT code FROM airlines", "", "pieces by customer_id"),
         (
             "SELECT code FROM airlines EXCEPT SELECT customer_id FROM orders",
             "",
-            "not: EXCEPT of rows that every member has with rows of single members",
+            "not: EXCEPT combines replicated rows with partitioned rows: partition both tables alike",
         ),
         ("SELECT code FROM airlines UNION SELECT name FROM airlines", "", "everywhere"),
     ],
@@ -199,7 +211,7 @@ CASES = {
         (
             "SELECT id FROM orders WHERE priority IN (SELECT name FROM customers)",
             "",
-            "not: a subquery reads other partitions than the rows around it",
+            "not: a subquery reads other partitions than the outer query: correlate it by the partitioning key",
         ),
         (
             "SELECT customer_id FROM orders WHERE priority IN (SELECT name FROM customers)",
@@ -210,7 +222,7 @@ CASES = {
         (
             "SELECT id FROM orders WHERE amount > (SELECT max(score) FROM customers)",
             "",
-            "not: GROUP BY does not name the partitioning key",
+            "not: GROUP BY does not name the partitioning key: add it",
         ),
         (
             (
@@ -223,7 +235,7 @@ CASES = {
         (
             "SELECT code FROM airlines a WHERE EXISTS (SELECT 1 FROM orders o WHERE o.priority = a.code)",
             "",
-            "not: a subquery reads other partitions than the rows around it",
+            "not: a subquery reads other partitions than the outer query: correlate it by the partitioning key",
         ),
     ],
 }
@@ -241,7 +253,7 @@ def test_an_aggregate_of_ordered_rows_is_computed_once(relation_of: Callable[[st
     relation = relation_of("SELECT code, first(name) FROM airlines GROUP BY code")
     assert (
         said(Distributions(relation, orderless=False).under(frozenset()))
-        == "once: an aggregate depends on the order of its rows"
+        == "once: an aggregate depends on the order of its rows, which may differ between members"
     )
 
 
@@ -258,7 +270,7 @@ def test_an_aggregate_of_ordered_rows_is_computed_once(relation_of: Callable[[st
         ),
         pytest.param(
             "SELECT c.name FROM customers c LEFT JOIN orders o ON o.customer_id = c.name",
-            "not: rows that are routed have to meet the rows of the table that they are routed to",
+            "not: routed rows do not meet the table that they are routed to: join on its partitioning key",
             id="on the side that is kept",
         ),
     ],

@@ -86,10 +86,14 @@ def reaching(root: Relation, scan: Scan) -> list[str]:
         pytest.param(where(where(LEFT, "b = 2"), "a = 1"), ["b = 2", "a = 1"], id="two, the nearer first"),
         pytest.param(where(Sort(LEFT), "a = 1"), ["a = 1"], id="over ORDER BY"),
         pytest.param(where(Derived(LEFT, "t"), "a = 1"), ["a = 1"], id="over a derived table"),
-        pytest.param(where(Limit(LEFT), "a = 1"), ["<LIMIT stands below the filter a = 1>"], id="not over LIMIT"),
+        pytest.param(
+            where(Limit(LEFT), "a = 1"),
+            ["<the filter a = 1 cannot be pushed below LIMIT: filter inside it if you mean its input>"],
+            id="not over LIMIT",
+        ),
         pytest.param(
             where(Limit(LEFT, "USING SAMPLE"), "a = 1"),
-            ["<USING SAMPLE stands below the filter a = 1>"],
+            ["<the filter a = 1 cannot be pushed below USING SAMPLE: filter inside it if you mean its input>"],
             id="nor over a sample",
         ),
         pytest.param(Limit(where(LEFT, "a = 1")), ["a = 1"], id="below LIMIT"),
@@ -108,24 +112,33 @@ def reaching(root: Relation, scan: Scan) -> list[str]:
         pytest.param(where(Aggregate(LEFT, frozenset({A})), "a = 1"), ["a = 1"], id="HAVING about a key"),
         pytest.param(
             where(Aggregate(LEFT, frozenset({A})), "b = 1"),
-            ["<b = 1 is not about the columns that GROUP BY names, but about b>"],
+            [
+                "<the filter b = 1 cannot be pushed below GROUP BY, which does not name b: group by b, or filter inside the subquery>"
+            ],
             id="HAVING about something else",
         ),
         pytest.param(
             where(Aggregate(LEFT, frozenset({A})), "a = b"),
-            ["<a = b is not about the columns that GROUP BY names, but about b>", "a = b"],
+            [
+                "<the filter a = b cannot be pushed below GROUP BY, which does not name b: group by b, or filter inside the subquery>",
+                "a = b",
+            ],
             id="HAVING about both: what is no key is free",
         ),
         pytest.param(
             where(Aggregate(LEFT, frozenset({F})), "f = 0"),
-            ["<f = 0 is not about the columns that GROUP BY names, but about f>"],
+            [
+                "<the filter f = 0 cannot be pushed below GROUP BY, which does not name f: group by f, or filter inside the subquery>"
+            ],
             id="a key of which two values are equal",
         ),
         pytest.param(where(Distinct(LEFT, None), "b = 1"), ["b = 1"], id="over DISTINCT"),
         pytest.param(where(Distinct(LEFT, frozenset({A})), "a = 1"), ["a = 1"], id="over DISTINCT ON it"),
         pytest.param(
             where(Distinct(LEFT, frozenset({A})), "b = 1"),
-            ["<DISTINCT ON below the filter b = 1 does not name b>"],
+            [
+                "<the filter b = 1 cannot be pushed below DISTINCT ON, which does not name b: add b to it, or filter inside the subquery>"
+            ],
             id="not over DISTINCT ON something else",
         ),
         pytest.param(
@@ -133,7 +146,9 @@ def reaching(root: Relation, scan: Scan) -> list[str]:
         ),
         pytest.param(
             where(Window(LEFT, frozenset({A})), "b = 1"),
-            ["<a window below the filter b = 1 is not partitioned by b>"],
+            [
+                "<the filter b = 1 cannot be pushed below a window that is not partitioned by b: partition it by b, or filter inside the subquery>"
+            ],
             id="not over another window",
         ),
         pytest.param(where(Apply(LEFT, RIGHT, SubqueryForm.VALUE), "a = 1"), ["a = 1"], id="beside a subquery"),
@@ -156,7 +171,9 @@ def test_one_input(relation: Relation, left: list[str]) -> None:
             JoinType.LEFT,
             "c IS NULL",
             [],
-            ["<c IS NULL may hold for the rows that the LEFT JOIN makes up with NULLs>"],
+            [
+                "<c IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy>"
+            ],
             id="left: what NULLs pass is not said of the right side",
         ),
         pytest.param(JoinType.RIGHT, "c = 1", ["a = 1"], ["c = 1"], id="right: as left"),
@@ -166,8 +183,12 @@ def test_one_input(relation: Relation, left: list[str]) -> None:
         pytest.param(
             JoinType.FULL,
             "a = 1 OR c = 1",
-            ["<a = 1 OR c = 1 may hold for the rows that the FULL JOIN makes up with NULLs>"],
-            ["<a = 1 OR c = 1 may hold for the rows that the FULL JOIN makes up with NULLs>"],
+            [
+                "<a = 1 OR c = 1 can hold for rows that the FULL JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy>"
+            ],
+            [
+                "<a = 1 OR c = 1 can hold for rows that the FULL JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy>"
+            ],
             id="full: otherwise nothing passes",
         ),
     ],
@@ -238,7 +259,9 @@ def test_set_operations_pass_to_all_inputs(kind: SetKind) -> None:
 
 def test_a_column_that_another_input_has_with_another_type_does_not_pass() -> None:
     relation = where(SetOperation(SetKind.UNION, (LEFT, RIGHT), (CAST,), ((A,), (C,))), "x = 1", x=CAST)
-    assert reaching(relation, LEFT) == ["<a = 1 does not pass the UNION: x may have another type in another input>"]
+    assert reaching(relation, LEFT) == [
+        "<the filter a = 1 cannot be pushed below UNION, because x may have another type in another input: CAST it to one type in every input>"
+    ]
 
 
 def test_a_column_that_was_widened_is_not_what_the_user_wrote() -> None:

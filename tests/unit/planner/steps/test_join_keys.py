@@ -120,7 +120,7 @@ def test_explain_says_what_is_found_first(shop: Any) -> None:
     explained = shop.explain("SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north'")
     lines = explained.text.splitlines()
     assert "rewrites: join_keys_first" in lines
-    assert f"before that, ?0[] from: {NORTH}" in lines
-    assert "  keys of joins: about 10 expected, with more than 256 it runs undivided" in lines
+    assert f"runs first, for ?0[]: {NORTH}" in lines
+    assert "  join keys: about 10 expected; with more than 256, the statement runs without them" in lines
     (step,) = explained.json["pruning"]["steps"]
     assert (step["parameters"], step["values"], step["estimate"], step["values_max"]) == ([0], "keys", 10, 256)

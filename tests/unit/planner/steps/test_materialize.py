@@ -43,7 +43,7 @@ def test_explain_shows_the_steps(steps: Any) -> None:
     sql = "SELECT count(*) FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region = ?)"
     explained = steps.explain(sql, ["north"])
     pruning = explained.json["pruning"]
-    later = "the values of the subquery are known at run time: the partitions are those of (?1[])"
+    later = "the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select"
     assert (pruning["tree"], pruning["execution"], pruning["applicable"]) == ("orders: (?1[])", "distributed", True)
     assert pruning["required_members"] == ["m1", "m2", "m3"]
     assert [(scan["table"], scan["partitions"]) for scan in pruning["scans"]] == [("orders", None), ("vip", None)]
@@ -57,8 +57,8 @@ def test_explain_shows_the_steps(steps: Any) -> None:
     assert step["pruning"]["tree"] == "vip: all"
     lines = explained.text.splitlines()
     assert lines[2:4] == ["tree: orders: (?1[])", "rewrites: materialize_subquery"]
-    assert lines[4:6] == ["scan orders: of 271 partitions those of the parameters", f"  because {later}"]
-    position = lines.index("before that, ?1[] from: SELECT customer_id FROM vip WHERE region = $1")
+    assert lines[4:6] == ["scan orders: the partitions that the parameters select, of 271", f"  because {later}"]
+    position = lines.index("runs first, for ?1[]: SELECT customer_id FROM vip WHERE region = $1")
     assert lines[position + 2 : position + 4] == ["  tree: vip: all", "  scan vip: all 271 partitions"]
 
 
