@@ -7,9 +7,9 @@ SELECT id, random() FROM orders o JOIN customers c USING (customer_id)
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
@@ -22,9 +22,9 @@ SELECT count(*) FROM orders o JOIN customers c USING (customer_id) WHERE random(
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
@@ -37,9 +37,9 @@ SELECT id FROM orders o JOIN customers c USING (customer_id) ORDER BY random() L
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
@@ -54,11 +54,11 @@ tree: airlines: any; orders: all; customers: all
 rewrites: derived_table_to_join
 scan airlines: replicated, every member has it
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 co-located: o, c
-when distributed: gather (random() is evaluated elsewhere than for each row of the outermost SELECT (line 1, column 35))
+when distributed: gather (random() is not evaluated once for each row of the outermost SELECT: move it there (line 1, column 35))
 */
 ----
 -- random numbers: for groups
@@ -67,11 +67,11 @@ SELECT priority, random() FROM orders o JOIN customers c USING (customer_id) GRO
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 co-located: o, c
-when distributed: gather (random() is evaluated elsewhere than for each row of the outermost SELECT (line 1, column 18))
+when distributed: gather (random() is not evaluated once for each row of the outermost SELECT: move it there (line 1, column 18))
 */
 ----
 -- random numbers: in a window
@@ -80,11 +80,11 @@ SELECT id, sum(random()) OVER (ORDER BY id) FROM orders o JOIN customers c USING
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 co-located: o, c
-when distributed: gather (random() is evaluated elsewhere than for each row of the outermost SELECT (line 1, column 16))
+when distributed: gather (random() is not evaluated once for each row of the outermost SELECT: move it there (line 1, column 16))
 */
 ----
 -- random numbers: a sample
@@ -93,11 +93,11 @@ SELECT id FROM orders o JOIN customers c USING (customer_id) USING SAMPLE 3
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 co-located: o, c
-when distributed: gather (what SAMPLE gives depends on when and where it is evaluated)
+when distributed: gather (the result of SAMPLE depends on when and where it is evaluated: filter by the partitioning key to gather less)
 */
 ----
 -- random numbers: a clock without a date
@@ -106,11 +106,11 @@ SELECT id, current_time FROM orders o JOIN customers c USING (customer_id)
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 co-located: o, c
-when distributed: gather (what current_time gives depends on when and where it is evaluated)
+when distributed: gather (the result of current_time depends on when and where it is evaluated: filter by the partitioning key to gather less)
 */
 ----
 -- a clock: one table
@@ -119,7 +119,7 @@ SELECT count(*) FROM orders WHERE day < now()
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: two-stage
 */
 ----
@@ -129,9 +129,9 @@ SELECT id, current_timestamp FROM orders o JOIN customers c USING (customer_id)
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
@@ -144,9 +144,9 @@ SELECT id FROM orders o JOIN customers c USING (customer_id) WHERE day = CURRENT
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
@@ -159,9 +159,9 @@ SELECT max(localtimestamp) FROM orders o JOIN customers c USING (customer_id)
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 scan customers AS c: all 271 partitions
-  because "customer_id" = "customer_id" joins the key, and no side of it is compared with a value
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
@@ -175,9 +175,9 @@ execution: distributed on 3 of 3 members
 tree: orders: all; orders: all
 rewrites: in_pull_out
 scan orders: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 scan orders AS p: all 271 partitions
-  because no predicate on the partition key customer_id
+  because no predicate on the partition key customer_id: compare it with values
 when distributed: in 3 stages
   x0 scan p: at the members over p, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
