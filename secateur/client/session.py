@@ -20,6 +20,7 @@ from secateur.client.dbapi.parameters import parameter_types
 from secateur.client.execution.filter_backoff import FilterBackoff
 from secateur.client.execution.pruning import Pruning
 from secateur.client.execution.result_stream import GRANT_BYTES, ResultStream
+from secateur.client.execution.retry_policy import RETRY_S
 from secateur.client.execution.statement import InsertRows, Prepared, read_prepared
 from secateur.client.execution.statement_cache import Cached, StatementCache, StatementKey
 from secateur.client.execution.statement_timeout import NO_TIMEOUT
@@ -85,6 +86,7 @@ class Session:
         self.statements = StatementCache(_STATEMENTS_MAX)
         self.filter_backoff = FilterBackoff()
         self.closed = False
+        self.retry_s = RETRY_S
         self._token = token
         self._timeout_s = timeout_s
         self._controller = Channel(host, port, token=token, timeout_s=timeout_s)
@@ -174,6 +176,12 @@ class Session:
     def control(self) -> CallControl | None:
         """What ends the calls of the statement that this thread works on; None while it works on none."""
         return getattr(self._local, "control", None)
+
+    def check_control(self) -> None:
+        """Raise when the statement that this thread works on has been ended, or has run out of time."""
+        control = self.control
+        if control is not None:
+            control.check()
 
     def begin_statement(self) -> CallControl:
         """This thread begins a statement, whose calls end with :attr:`statement_timeout`, or with :meth:`interrupt`.
@@ -350,18 +358,21 @@ class Session:
 
     def note(self, header: dict[str, Any]) -> None:
         """Hear of newer versions of the catalog, the statistics or the topology from an answer."""
-        version = header.get("catalog_version", 0)
-        if version > self._catalog_version:
-            self._catalog_version = version
-            self.statements.clear()
-            self.forget_tables()
-        version = header.get("statistics_version", 0)
-        if version > self._statistics_version:
-            self._statistics_version = version
-            self.statements.forget_estimated()
-        version = header.get("topology_version", 0)
-        if version > self._newest_topology:
-            self._newest_topology = version
+        # Looked at without the lock first: nearly every answer tells nothing new.
+        if (version := header.get("catalog_version", 0)) > self._catalog_version:
+            with self._lock:
+                if version > self._catalog_version:
+                    self._catalog_version = version
+                    self.statements.clear()
+                    self.forget_tables()
+        if (version := header.get("statistics_version", 0)) > self._statistics_version:
+            with self._lock:
+                if version > self._statistics_version:
+                    self._statistics_version = version
+                    self.statements.forget_estimated()
+        if (version := header.get("topology_version", 0)) > self._newest_topology:
+            with self._lock:
+                self._newest_topology = max(version, self._newest_topology)
 
     def turn(self) -> int:
         """A number that grows with every call, to take turns by."""
@@ -391,10 +402,12 @@ class Session:
         """
         prepared = self._prepare({"sql": sql, "params": params, "settings": self.settings()})
         kept = prepared.template if isinstance(prepared, InsertRows) else prepared
-        if isinstance(kept, Cached) and kept.catalog_version >= self._catalog_version:
-            self.statements.put(self._key(sql, params), kept)
-        else:
-            self.statements.forget(self._key(sql, params))
+        key = self._key(sql, params)
+        with self._lock:  # a plan of the catalog before must not be kept once another thread has heard of a newer one
+            if isinstance(kept, Cached) and kept.catalog_version >= self._catalog_version:
+                self.statements.put(key, kept)
+            else:
+                self.statements.forget(key)
         return prepared
 
     def settings(self) -> dict[str, Any]:

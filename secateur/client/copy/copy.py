@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
@@ -14,6 +13,7 @@ from secateur.client.dbapi.rows import as_table
 from secateur.client.dbapi.streamed_rows import StreamedRows
 from secateur.client.execution.select import RunOptions, run_select
 from secateur.client.execution.statement import CopyFrom, CopyTo
+from secateur.client.execution.statement_call import StatementCall
 from secateur.client.loads.load import LoadMode, load_rows
 from secateur.client.session import Session
 from secateur.partitioning.tables.conform import conform
@@ -47,16 +47,15 @@ def copy_from(session: Session, copy: CopyFrom) -> int:
     return load_rows(session, copy.table, pa.Table.from_batches(held, schema=schema), LoadMode.APPEND).rows
 
 
-def copy_to(session: Session, sql: str, params: list[Any] | dict[str, Any], copy: CopyTo) -> int:
+def copy_to(call: StatementCall[CopyTo]) -> int:
     """Write the rows of a query into a file, as they come. Returns their number.
 
     Raises:
         ProgrammingError: The file cannot be written.
         Error: As :func:`~secateur.client.execution.select.run_select`.
     """
-    selected = run_select(
-        session, sql, params, copy.source, cached=False, started_s=time.perf_counter(), wanted=RunOptions.ROWS_IN_PARTS
-    )
+    copy = call.statement
+    selected = run_select(call.of(copy.source), RunOptions.ROWS_IN_PARTS)
     first = as_table(selected.result, selected.columns)
     if selected.rest is None:
         return write_file(copy.options, [first], selected.columns)

@@ -20,7 +20,7 @@ from secateur.client.dbapi.streamed_rows import StreamedRows
 from secateur.client.execution.analyze import analyze
 from secateur.client.execution.change import run_change
 from secateur.client.execution.create_table_as import create_table_as
-from secateur.client.execution.insert import Insertion, Params, insert_many, insert_select, insert_values
+from secateur.client.execution.insert import Insertion, insert_many, insert_select, insert_values
 from secateur.client.execution.insert_template import InsertTemplate
 from secateur.client.execution.result_stream import ResultStream
 from secateur.client.execution.select import RunOptions, run_select
@@ -42,6 +42,7 @@ from secateur.client.execution.statement import (
     ShowSettings,
     WholeChange,
 )
+from secateur.client.execution.statement_call import Params, StatementCall
 from secateur.client.execution.whole_change import run_whole_change
 from secateur.client.execution.whole_changes import run_whole_changes
 from secateur.client.session import Session
@@ -122,7 +123,7 @@ class Cursor:
         control = self._control = self._session.begin_statement()
         try:
             prepared, cached = self._session.prepare(operation, params)
-            self._carry_out(prepared, operation, params, cached=cached, started_s=started_s)
+            self._carry_out(StatementCall(self._session, operation, params, prepared, cached, started_s))
         finally:
             self._session.end_statement(control)
         return self
@@ -155,12 +156,11 @@ class Cursor:
                 case InsertRows() | InsertTemplate():
                     pending.append(Insertion(prepared, params))
                 case InsertSelect():
-                    total = max(total, 0) + insert_select(self._session, operation, params, prepared).rows
+                    call = StatementCall(self._session, operation, params, prepared, cached, time.perf_counter())
+                    total = max(total, 0) + insert_select(call).rows
                 case ChangeStatement():
-                    changed = run_change(
-                        self._session, operation, params, prepared, cached=cached, started_s=time.perf_counter()
-                    )
-                    total = max(total, 0) + changed.rows
+                    change = StatementCall(self._session, operation, params, prepared, cached, time.perf_counter())
+                    total = max(total, 0) + run_change(change).rows
                 case WholeChange():
                     changes.append((prepared, params))
                 case Done():
@@ -342,7 +342,8 @@ class Cursor:
         self._check_open()
         if not isinstance(operation, str):
             raise InterfaceError(f"a statement is text, not a {type(operation).__name__}")
-        self._drop_rows()
+        if self._rows is not None:
+            self._drop_rows()
         self._rowcount = -1
         self.stats = None
 
@@ -351,31 +352,22 @@ class Cursor:
         if rows is not None:
             rows.close()
 
-    def _carry_out(
-        self, prepared: Prepared, sql: str, params: list[Any] | dict[str, Any], *, cached: bool, started_s: float
-    ) -> None:
+    def _carry_out(self, call: StatementCall[Prepared]) -> None:
+        prepared = call.statement
         match prepared:
             case SelectStatement():
-                selected = run_select(
-                    self._session,
-                    sql,
-                    params,
-                    prepared,
-                    cached=cached,
-                    started_s=started_s,
-                    wanted=RunOptions.ROWS_IN_PARTS,
-                )
+                selected = run_select(call.of(prepared), RunOptions.ROWS_IN_PARTS)
                 self.stats = selected.stats
                 self._take(selected.result, selected.columns, selected.rest)
             case InsertRows() | InsertTemplate():
-                self._rowcount = insert_values(self._session, sql, params, prepared).rows
+                self._rowcount = insert_values(call.of(prepared)).rows
             case InsertSelect():
-                self._rowcount = insert_select(self._session, sql, params, prepared).rows
+                self._rowcount = insert_select(call.of(prepared)).rows
             case ChangeStatement():
-                changed = run_change(self._session, sql, params, prepared, cached=cached, started_s=started_s)
+                changed = run_change(call.of(prepared))
                 self._rowcount, self.stats = changed.rows, changed.stats
             case WholeChange():
-                changed = run_whole_change(self._session, sql, params, prepared, cached=cached, started_s=started_s)
+                changed = run_whole_change(call.of(prepared))
                 self.stats = changed.stats
                 if prepared.returning is not None and changed.returned is not None:
                     self._take(changed.returned, prepared.returning.columns)
@@ -383,7 +375,7 @@ class Cursor:
             case PlanText():
                 lines = prepared.table
                 if prepared.analyzed is not None:
-                    lines, self.stats = analyze(self._session, prepared, prepared.analyzed, params)
+                    lines, self.stats = analyze(self._session, prepared, prepared.analyzed, call.params)
                 self._take(lines, prepared.columns)
             case SetPruning():
                 self._session.pruning = prepared.value
@@ -396,9 +388,9 @@ class Cursor:
             case CopyFrom():
                 self._rowcount = copy_from(self._session, prepared)
             case CopyTo():
-                self._rowcount = copy_to(self._session, sql, params, prepared)
+                self._rowcount = copy_to(call.of(prepared))
             case CreateTableAs():
-                self._rowcount = create_table_as(self._session, sql, params, prepared)
+                self._rowcount = create_table_as(call.of(prepared))
             case Done():
                 pass
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.change import ChangeResult, run_change
-from secateur.client.execution.insert import Params, insert_select, insert_values
+from secateur.client.execution.insert import insert_select, insert_values
 from secateur.client.execution.insert_template import InsertTemplate
 from secateur.client.execution.outcome import NarrowedScans
 from secateur.client.execution.routing import ExecutionMode
@@ -29,6 +29,7 @@ from secateur.client.execution.statement import (
     SelectStatement,
     WholeChange,
 )
+from secateur.client.execution.statement_call import Params, StatementCall
 from secateur.client.execution.whole_change import run_whole_change
 from secateur.client.loads.load import LoadResult
 from secateur.client.session import Session
@@ -76,41 +77,21 @@ def analyze(session: Session, plan: PlanText, sql: str, params: Params) -> tuple
 
 def _run(session: Session, sql: str, params: Params) -> _Run:
     prepared, cached = session.prepare(sql, params)
-    started_s = time.perf_counter()
+    call = StatementCall(session, sql, params, prepared, cached, time.perf_counter())
     work: list[StageWork] = []
     match prepared:
         case SelectStatement():
-            selected = run_select(
-                session, sql, params, prepared, cached=cached, started_s=started_s, wanted=RunOptions.PROFILE
-            )
+            selected = run_select(call.of(prepared), RunOptions.PROFILE)
             rows = selected.result.num_rows if selected.profile is None else selected.profile.rows
             return _Run(rows, selected.stats, selected.profile, selected.narrowed)
         case ChangeStatement():
-            return _of_change(
-                run_change(session, sql, params, prepared, cached=cached, started_s=started_s, profiled=True)
-            )
+            return _of_change(run_change(call.of(prepared), profiled=True))
         case WholeChange():
-            return _of_change(
-                run_whole_change(session, sql, params, prepared, cached=cached, started_s=started_s, profiled=True)
-            )
+            return _of_change(run_whole_change(call.of(prepared), profiled=True))
         case InsertRows() | InsertTemplate():
-            return _of_load(
-                session,
-                prepared.table,
-                insert_values(session, sql, params, prepared, work),
-                work,
-                cached=cached,
-                started_s=started_s,
-            )
+            return _of_load(call, prepared.table, insert_values(call.of(prepared), work), work)
         case InsertSelect():
-            return _of_load(
-                session,
-                prepared.table,
-                insert_select(session, sql, params, prepared, work),
-                work,
-                cached=cached,
-                started_s=started_s,
-            )
+            return _of_load(call, prepared.table, insert_select(call.of(prepared), work), work)
         case _:
             raise InterfaceError(f"{sql!r} was a query or a change and is none any more")
 
@@ -119,26 +100,16 @@ def _of_change(changed: ChangeResult) -> _Run:
     return _Run(changed.rows, changed.stats, changed.profile)
 
 
-def _of_load(
-    session: Session, table: TableDef, loaded: LoadResult, work: list[StageWork], *, cached: bool, started_s: float
-) -> _Run:
-    members = {entry.member for entry in work}
-    stats = QueryStats(
+def _of_load(call: StatementCall[Any], table: TableDef, loaded: LoadResult, work: list[StageWork]) -> _Run:
+    members, topology = {entry.member for entry in work}, call.session.topology
+    whole = ExecutionMode.LOCAL if len(members) == 1 else ExecutionMode.DISTRIBUTED
+    stats = call.stats(
+        execution=whole if members else ExecutionMode.NONE,
         members_touched=len(members),
-        members_total=len(session.topology.members),
         partitions_read=loaded.partitions,
         partitions_total=table.scheme.live_partition_count,
-        execution=(
-            ExecutionMode.NONE
-            if not members
-            else ExecutionMode.LOCAL
-            if len(members) == 1
-            else ExecutionMode.DISTRIBUTED
-        ),
-        pruning=session.pruning,
-        topology_version=session.topology.version,
-        plan_cached=cached,
-        elapsed_ms=(time.perf_counter() - started_s) * 1000,
+        topology_version=topology.version,
+        members_total=len(topology.members),
     )
     return _Run(loaded.rows, stats, RunProfile(loaded.rows, 0, tuple(work)))
 

@@ -7,7 +7,6 @@ leaves everything as it is. If the rows do not arrive, the new table goes again.
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 
 import pyarrow as pa
@@ -15,8 +14,8 @@ import pyarrow as pa
 from secateur.client.dbapi.rows import as_table
 from secateur.client.execution.select import run_select
 from secateur.client.execution.statement import CreateTableAs
+from secateur.client.execution.statement_call import StatementCall
 from secateur.client.loads.load import LoadMode, load_rows
-from secateur.client.session import Session
 from secateur.errors import DuplicateKeyError, Error
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.distinct_keys import first_positions
@@ -26,9 +25,7 @@ from secateur.partitioning.tables.table import TableDef
 __all__ = ["create_table_as"]
 
 
-def create_table_as(
-    session: Session, sql: str, params: list[object] | dict[str, object], statement: CreateTableAs
-) -> int:
+def create_table_as(call: StatementCall[CreateTableAs]) -> int:
     """Make the table with the rows of the query; returns their number.
 
     Raises:
@@ -37,11 +34,12 @@ def create_table_as(
         Error: As :func:`~secateur.client.execution.select.run_select` and
             :func:`~secateur.client.loads.load.load_rows`; after an error of the load there is no table.
     """
+    session, statement = call.session, call.statement
     table = statement.table
     if statement.source is None:
         session.prepare_anew(statement.create, [])
         return 0
-    selected = run_select(session, sql, params, statement.source, cached=False, started_s=time.perf_counter())
+    selected = run_select(call.of(statement.source))
     rows = as_table(selected.result, selected.columns).rename_columns([column.name for column in table.columns])
     _check(rows, table)
     session.prepare_anew(statement.create, [])

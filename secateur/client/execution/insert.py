@@ -4,10 +4,9 @@ their owners.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -17,6 +16,7 @@ from secateur.client.execution.insert_template import InsertTemplate
 from secateur.client.execution.run_profile import StageWork
 from secateur.client.execution.select import RunOptions, run_select
 from secateur.client.execution.statement import InsertRows, InsertSelect
+from secateur.client.execution.statement_call import Params, StatementCall
 from secateur.client.loads.load import LoadMode, LoadResult, load_rows
 from secateur.client.session import Session
 from secateur.errors import InterfaceError, TopologyChangedError
@@ -24,8 +24,6 @@ from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.distinct_keys import first_of_each_key
 
 __all__ = ["Insertion", "insert_many", "insert_select", "insert_values"]
-
-Params: TypeAlias = list[Any] | dict[str, Any]
 
 
 class Insertion(NamedTuple):
@@ -35,26 +33,17 @@ class Insertion(NamedTuple):
     params: Params
 
 
-def insert_values(
-    session: Session,
-    sql: str,
-    params: Params,
-    prepared: InsertRows | InsertTemplate,
-    work: list[StageWork] | None = None,
-) -> LoadResult:
+def insert_values(call: StatementCall[InsertRows | InsertTemplate], work: list[StageWork] | None = None) -> LoadResult:
     """Load the rows of an ``INSERT ... VALUES``.
 
     Args:
-        session: Where.
-        sql: The text.
-        params: Plain parameters as the user gave them.
-        prepared: The plan.
+        call: The call.
         work: As for :func:`~secateur.client.loads.load.load_rows`.
 
     Raises:
         Error: What the statement gives for these parameters, or as :func:`~secateur.client.loads.load.load_rows`.
     """
-    return _insert(session, sql, [Insertion(prepared, params)], work)
+    return _insert(call.session, call.sql, [Insertion(call.statement, call.params)], work)
 
 
 def insert_many(session: Session, sql: str, insertions: Sequence[Insertion]) -> int:
@@ -66,32 +55,25 @@ def insert_many(session: Session, sql: str, insertions: Sequence[Insertion]) -> 
     return _insert(session, sql, insertions, None).rows
 
 
-def insert_select(
-    session: Session, sql: str, params: Params, insert: InsertSelect, work: list[StageWork] | None = None
-) -> LoadResult:
+def insert_select(call: StatementCall[InsertSelect], work: list[StageWork] | None = None) -> LoadResult:
     """Run the query of an ``INSERT ... SELECT`` and load its rows. The rows pass through this process.
 
     Args:
-        session: Where.
-        sql: The text.
-        params: Plain parameters as the user gave them.
-        insert: The plan.
+        call: The call.
         work: As for :func:`~secateur.client.loads.load.load_rows`; it gets what the query took as well.
 
     Raises:
         Error: As :func:`~secateur.client.execution.select.run_select` and
             :func:`~secateur.client.loads.load.load_rows`.
     """
-    wanted = RunOptions.ROWS if work is None else RunOptions.ROWS_AND_PROFILE
-    selected = run_select(
-        session, sql, params, insert.source, cached=False, started_s=time.perf_counter(), wanted=wanted
-    )
+    insert = call.statement
+    selected = run_select(call.of(insert.source), RunOptions.ROWS if work is None else RunOptions.ROWS_AND_PROFILE)
     rows = as_table(selected.result, selected.columns).rename_columns(list(insert.columns))
     mode = LoadMode.of(insert.mode)
     if mode is LoadMode.UPSERT:
         rows = first_of_each_key(conform(rows, insert.table), insert.table)
     loading: list[StageWork] | None = None if work is None else []
-    loaded = load_rows(session, insert.table, rows, mode, work=loading)
+    loaded = load_rows(call.session, insert.table, rows, mode, work=loading)
     if work is not None:
         work += [*(selected.profile.work if selected.profile is not None else ()), *(loading or ())]
     return loaded

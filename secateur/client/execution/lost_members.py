@@ -8,41 +8,14 @@ After the second it is not.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from secateur.errors import MemberLostError
 
-__all__ = ["LOST_MEMBERS_MAX", "LostMembers", "cost_too_many"]
+__all__ = ["LOST_MEMBERS_MAX", "cost_too_many"]
 
 LOST_MEMBERS_MAX: Final = 2
 """Members that one statement or job may cost."""
-
-
-class LostMembers:
-    """Counts the members that ended while they worked on a statement or a job.
-
-    Args:
-        what: What they worked on, for the message.
-        is_gone: Whether a member has ended, rather than broken one connection.
-    """
-
-    def __init__(self, what: str, is_gone: Callable[[str], bool]) -> None:
-        self._what = what
-        self._is_gone = is_gone
-        self._members: list[str] = []
-
-    def note(self, member: str, error: MemberLostError) -> None:
-        """A member did not answer any more.
-
-        Raises:
-            MemberLostError: Too many have ended so. Names them; to repeat the statement may cost more.
-        """
-        if member in self._members or not self._is_gone(member):
-            return
-        self._members.append(member)
-        if len(self._members) >= LOST_MEMBERS_MAX:
-            raise cost_too_many(self._what, self._members) from error
 
 
 def cost_too_many(what: str, members: list[str]) -> MemberLostError:

@@ -1,85 +1,138 @@
-"""What a client does between two tries of a statement, while the cluster changes: it learns the owners, has the plan
-made again, and waits a little longer.
+"""When a statement or a load is tried again while the cluster changes, and what the client finds out before.
+
+The policy decides and does nothing itself: a failure and what the client sees of the cluster go in, and what is to be
+done next comes out. :mod:`~secateur.client.execution.execute` does it.
 """
 
 from __future__ import annotations
 
-import time
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
-from secateur.client.execution.lost_members import LostMembers
-from secateur.client.execution.statement import Prepared
-from secateur.client.session import Session, Sign
-from secateur.errors import DeadlineError, Error, MemberLostError, PartitionLostError, UnreachableError
+from secateur.client.execution.lost_members import LOST_MEMBERS_MAX, cost_too_many
+from secateur.errors import Error, MemberLostError, PartitionLostError, UnreachableError
 
-__all__ = ["RetryPolicy", "is_final", "planned_again", "wait_while_silent"]
+__all__ = ["RETRY_S", "Action", "GiveUp", "ProbeMember", "RefreshOwners", "RetryPolicy", "TryAgain", "is_final"]
 
-_RETRY_S: Final = 10.0
-"""How long a statement follows a cluster in change: a lost member is noticed within seconds."""
+RETRY_S: Final = 10.0
+"""How long a statement follows a cluster in change: the cluster notices within seconds that a member is lost."""
 _PAUSE_MIN_S: Final = 0.02
 _PAUSE_MAX_S: Final = 0.5
 
 
-class RetryPolicy:
-    """The tries of one statement, from now on for at most 10 s.
+@dataclass(frozen=True, slots=True)
+class ProbeMember:
+    """Find out whether a member has ended, and call :meth:`RetryPolicy.probed`."""
 
-    Args:
-        session: Whose view of the cluster may be out of date.
+    member: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshOwners:
+    """Learn the owners of partitions anew, and call :meth:`RetryPolicy.refreshed`.
+
+    Attributes:
+        unless_silent: A member that did not answer. While it stays silent, ask for the owners again: to ask that member
+            once more would take as long as the first time, and meanwhile the cluster replaces it. None for none.
     """
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._deadline_s = time.monotonic() + _RETRY_S
+    unless_silent: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TryAgain:
+    """Try again.
+
+    Attributes:
+        prepare: Whether the plan may be stale too, and is to be made again first.
+        pause_s: How long to wait before.
+    """
+
+    prepare: bool
+    pause_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """Raise this error."""
+
+    error: Error
+
+
+Action: TypeAlias = ProbeMember | RefreshOwners | TryAgain | GiveUp
+
+
+class RetryPolicy:
+    """The tries of one statement or load, from its first failure for a limited time.
+
+    Args:
+        work: What is tried, ``"statement"`` or ``"write"``, for messages.
+        deadline_s: Until when to try, on the clock of the ``now_s`` that the events have.
+    """
+
+    def __init__(self, work: str, deadline_s: float) -> None:
+        self.deadline_s = deadline_s
+        self._work = work
+        self._lost_in_version: int | None = None
         self._pause_s = _PAUSE_MIN_S
-        self._moved = False
-        self._lost = LostMembers("statement", session.is_gone)
+        self._ended: list[str] = []
+        self._error: Error | None = None
+        self._member: str | None = None
 
-    def learn(self, error: Error) -> bool:
-        """Refresh the owners after a try that failed.
-
-        A member that is silent is not asked again before it answers or others have taken its place.
+    def failed(self, error: Error, member: str | None, now_s: float) -> Action:
+        """A try has failed.
 
         Args:
-            error: How it failed: a copy that is lost, or what a view of the cluster that is out of date leads to.
-
-        Returns:
-            Whether the plan may be stale too: make it again, then :meth:`pause`. If not, the statement may be tried
-            again at once.
-
-        Raises:
-            Error: That error: the time is over, another try cannot help, or the lost copy is lost in the newest
-                topology as well.
-            MemberLostError: The statement has cost too many members; see
-                :mod:`~secateur.client.execution.lost_members`.
+            error: How: a copy of a partition is lost, or the client's view of the cluster is out of date.
+            member: The member that did not answer; None where the error is about none.
+            now_s: The time.
         """
+        self._error, self._member = error, member
         if is_final(error):
-            raise error
-        session = self._session
-        member = session.member_named_by(error) if isinstance(error, (MemberLostError, UnreachableError)) else None
-        if member is not None and isinstance(error, MemberLostError):
-            self._lost.note(member, error)
-        stale_plan = not isinstance(error, PartitionLostError)
-        if stale_plan and time.monotonic() >= self._deadline_s:
-            raise error
-        known = session.topology.version
-        session.refresh_topology()
-        if member is not None:
-            wait_while_silent(session, member, self._deadline_s)
-        self._moved = session.topology.version != known
-        if error.details.get(
-            "lease_ended"
-        ):  # the member will hear from its cluster again, or others take its place; the plan is as good as it was
-            self.pause()
-            return False
-        if not stale_plan and not self._moved:
-            raise error
-        return stale_plan
+            return GiveUp(error)
+        if isinstance(error, MemberLostError) and member is not None and member not in self._ended:
+            return ProbeMember(member)
+        return self._go_on(error, now_s)
 
-    def pause(self) -> None:
-        """Wait, each time longer, unless the owners have changed."""
-        if not self._moved:
-            time.sleep(self._pause_s)
-            self._pause_s = min(self._pause_s * 2, _PAUSE_MAX_S)
+    def probed(self, *, has_ended: bool, now_s: float) -> Action:
+        """The client has looked at the member that did not answer.
+
+        A statement that has cost too many members is given up; see :mod:`~secateur.client.execution.lost_members`.
+        """
+        assert self._error is not None
+        assert self._member is not None
+        if has_ended:
+            self._ended.append(self._member)
+            if len(self._ended) >= LOST_MEMBERS_MAX:
+                return GiveUp(cost_too_many(self._work, self._ended))
+        return self._go_on(self._error, now_s)
+
+    def refreshed(self, *, known: int, topology_version: int) -> Action:
+        """The client has learned the owners.
+
+        Args:
+            known: The version of the topology that it knew.
+            topology_version: The version that it knows now.
+        """
+        assert self._error is not None
+        if isinstance(self._error, PartitionLostError):
+            if topology_version == self._lost_in_version:
+                return GiveUp(self._error)  # no backup has taken over in the newest topology either
+            self._lost_in_version = topology_version
+            return TryAgain(prepare=False, pause_s=0.0)
+        # A member whose lease has ended hears from its cluster again, or others take its place. The plan is still good.
+        is_stale = not self._error.details.get("lease_ended")
+        return TryAgain(prepare=is_stale, pause_s=0.0 if topology_version != known else self._next_pause_s())
+
+    def _go_on(self, error: Error, now_s: float) -> Action:
+        if now_s >= self.deadline_s and not isinstance(error, PartitionLostError):
+            return GiveUp(error)
+        return RefreshOwners(self._member)
+
+    def _next_pause_s(self) -> float:
+        pause_s = self._pause_s
+        self._pause_s = min(pause_s * 2, _PAUSE_MAX_S)
+        return pause_s
 
 
 def is_final(error: Error) -> bool:
@@ -87,35 +140,3 @@ def is_final(error: Error) -> bool:
     starts again.
     """
     return isinstance(error, UnreachableError) and not error.retry_safe
-
-
-def wait_while_silent(session: Session, member_id: str, deadline_s: float) -> None:
-    """Return when a member answers or has ended, when the owners are known to be others, or at the deadline.
-
-    To ask a member that is silent once more would take as long as the first time. The cluster gives it up meanwhile,
-    which the controller and the other members know, so they are asked in turn with a short look at the member itself.
-
-    Args:
-        session: Whose view of the cluster is refreshed.
-        member_id: The member.
-        deadline_s: On the clock of :func:`time.monotonic`.
-    """
-    while time.monotonic() < deadline_s and session.sign_of(member_id) is Sign.SILENT:
-        session.refresh_topology()
-        if session.control is not None:
-            session.control.check()
-
-
-def planned_again(session: Session, sql: str, params: list[Any] | dict[str, Any]) -> Prepared | None:
-    """The plan of a statement, made anew; None while the controller is out of reach: then the old one is all there is,
-    and may be as good as it was.
-
-    Raises:
-        Error: What the planner says of the statement by now.
-    """
-    try:
-        return session.prepare_anew(sql, params)
-    except (UnreachableError, MemberLostError, DeadlineError):
-        if session.control is not None:
-            session.control.check()
-        return None

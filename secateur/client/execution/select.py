@@ -4,7 +4,6 @@ moved.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
@@ -14,12 +13,13 @@ import pyarrow as pa
 
 from secateur.client.dbapi.rows import ResultColumn, as_table
 from secateur.client.dbapi.stats import QueryStats
+from secateur.client.execution.execute import StatementExecution, execute
 from secateur.client.execution.materialize import run_in_steps
 from secateur.client.execution.outcome import NarrowedScans, ReadRequirements, RunOutcome
 from secateur.client.execution.pruning import Pruning
 from secateur.client.execution.ranges_known import check_ranges
 from secateur.client.execution.result_stream import ResultStream
-from secateur.client.execution.retry_policy import RetryPolicy, is_final, planned_again
+from secateur.client.execution.retry_policy import is_final
 from secateur.client.execution.routing import ExecutionMode, choose_route
 from secateur.client.execution.run_profile import RunProfile
 from secateur.client.execution.statement import (
@@ -27,9 +27,11 @@ from secateur.client.execution.statement import (
     CopyTo,
     CreateTableAs,
     InsertSelect,
+    Prepared,
     SelectStatement,
     WholeChange,
 )
+from secateur.client.execution.statement_call import StatementCall
 from secateur.client.execution.verify import same_rows
 from secateur.client.session import Session
 from secateur.errors import (
@@ -90,28 +92,14 @@ class RunOptions(Enum):
     """Both, as for the steps of a query that is profiled."""
 
 
-def run_select(
-    session: Session,
-    sql: str,
-    params: list[Any] | dict[str, Any],
-    statement: SelectStatement,
-    *,
-    cached: bool,
-    started_s: float,
-    wanted: RunOptions = RunOptions.ROWS,
-) -> SelectResult:
+def run_select(call: StatementCall[SelectStatement], wanted: RunOptions = RunOptions.ROWS) -> SelectResult:
     """Run a planned SELECT under the session's pruning setting.
 
     Reads do nothing twice that matters, so while the cluster changes they are tried again with fresh owners and, if
     need be, a fresh plan, for at most 10 s.
 
     Args:
-        session: Where.
-        sql: The text, to plan again if the plan has become stale.
-        params: Plain parameters as the user gave them.
-        statement: The plan.
-        cached: Whether the plan was known before.
-        started_s: ``time.perf_counter()`` when the user called.
+        call: The call.
         wanted: What is wanted of the run; two runs that are compared give their rows at once, whatever is.
 
     Raises:
@@ -119,91 +107,86 @@ def run_select(
         PruningMismatchError: With ``SET pruning = verify``, the unpruned run gave other rows.
         OperationalError: The members could not be reached for longer than that.
     """
-    pruning = session.pruning
+    pruning = call.session.pruning
     if pruning is Pruning.VERIFY:
-        statement, outcome = _verified(session, sql, params, statement)
+        execution, outcome = _verified(call)
     else:
-        statement, outcome = _following(session, sql, params, statement, pruning=bool(pruning), wanted=wanted)
-    stats = QueryStats(
+        execution = _SelectExecution(call, pruning=pruning is not Pruning.OFF, wanted=wanted)
+        outcome = execute(execution)
+    stats = call.stats(
+        execution=outcome.execution,
         members_touched=len(outcome.members),
-        members_total=outcome.members_total,
         partitions_read=outcome.partitions_read,
         partitions_total=outcome.partitions_total,
-        execution=outcome.execution,
-        pruning=pruning,
         topology_version=outcome.topology_version,
-        plan_cached=cached,
-        elapsed_ms=(time.perf_counter() - started_s) * 1000,
+        members_total=outcome.members_total,
         steps=outcome.steps,
     )
-    return SelectResult(outcome.result, statement.columns, stats, outcome.rest, outcome.profile, outcome.narrowed)
+    columns = execution.call.statement.columns
+    return SelectResult(outcome.result, columns, stats, outcome.rest, outcome.profile, outcome.narrowed)
 
 
-def _verified(
-    session: Session, sql: str, params: list[Any] | dict[str, Any], statement: SelectStatement
-) -> tuple[SelectStatement, RunOutcome]:
+class _SelectExecution(StatementExecution[SelectStatement, RunOutcome]):
+    """A SELECT: it changes nothing, so it may be repeated until rows of it have been seen."""
+
+    def __init__(self, call: StatementCall[SelectStatement], *, pruning: bool, wanted: RunOptions) -> None:
+        self.session = call.session  # not through the base class: a look-up of one key pays for every call
+        self.call = call
+        self._pruning = pruning
+        self._wanted = wanted
+
+    def attempt(self) -> RunOutcome:
+        statement = self.call.statement
+        params = statement.values(self.call.params)
+        if statement.materialized is None or not self._pruning:
+            return _run_whole(self.session, statement, params, pruning=self._pruning, wanted=self._wanted)
+        return _run(self.session, statement, params, wanted=self._wanted)
+
+    def may_repeat(self, error: Error) -> bool:
+        return isinstance(error, (PartitionLostError, *_MOVED))
+
+    def of_this_kind(self, prepared: Prepared, because: Error) -> SelectStatement:
+        match prepared:
+            case SelectStatement():
+                return prepared
+            case (
+                InsertSelect() | ChangeStatement() | WholeChange() | CopyTo() | CreateTableAs(source=SelectStatement())
+            ):
+                assert prepared.source is not None
+                return prepared.source
+            case _:
+                raise InterfaceError(f"{self.call.sql!r} was a query and is none any more") from because
+
+    def given_up(self, error: Error) -> Error:
+        if isinstance(error, (MemberLostError, UnreachableError)) and not is_final(error):
+            error.safe_to_retry()  # a read changes nothing, and others take over
+        return error
+
+
+def _verified(call: StatementCall[SelectStatement]) -> tuple[_SelectExecution, RunOutcome]:
     """Run pruned, and the user's own text over all rows, and compare.
 
     A difference that comes from rows written in between does not last, so it has to show three times.
     """
     for _ in range(_VERIFY_ROUNDS):
-        statement, pruned = _following(session, sql, params, statement, pruning=True)
-        statement, unpruned = _following(session, sql, params, statement, pruning=False)
-        if not statement.deterministic or same_rows(
-            as_table(pruned.result, statement.columns), as_table(unpruned.result, statement.columns)
+        with_pruning = _SelectExecution(call, pruning=True, wanted=RunOptions.ROWS)
+        pruned = execute(with_pruning)
+        without = _SelectExecution(with_pruning.call, pruning=False, wanted=RunOptions.ROWS)
+        unpruned = execute(without)
+        call = without.call
+        columns = call.statement.columns
+        if not call.statement.deterministic or same_rows(
+            as_table(pruned.result, columns), as_table(unpruned.result, columns)
         ):
-            return statement, pruned
+            return without, pruned
     raise PruningMismatchError(
         f"pruned and unpruned runs differ: {pruned.result.num_rows} rows from {pruned.partitions_read} partitions"
-        f" against {unpruned.result.num_rows} rows from {unpruned.partitions_read}, for {sql!r} with parameters"
-        f" {params!r}; please report it, and use SET pruning = off until it is mended",
-        sql=sql,
+        f" against {unpruned.result.num_rows} rows from {unpruned.partitions_read}, for {call.sql!r} with parameters"
+        f" {call.params!r}; please report it, and use SET pruning = off until it is mended",
+        sql=call.sql,
         rows_pruned=pruned.result.num_rows,
         rows_unpruned=unpruned.result.num_rows,
     )
-
-
-def _following(
-    session: Session,
-    sql: str,
-    params: list[Any] | dict[str, Any],
-    statement: SelectStatement,
-    *,
-    pruning: bool,
-    wanted: RunOptions = RunOptions.ROWS,
-) -> tuple[SelectStatement, RunOutcome]:
-    """Run, and when the cluster has changed, learn and run again."""
-    retry_policy: RetryPolicy | None = None
-    while True:
-        try:
-            return statement, _run(session, statement, statement.values(params), pruning=pruning, wanted=wanted)
-        except (PartitionLostError, *_MOVED) as error:
-            retry_policy = retry_policy or RetryPolicy(session)
-            try:
-                is_stale = retry_policy.learn(error)
-            except (MemberLostError, UnreachableError) as last:
-                if last is error and not is_final(error):
-                    last.safe_to_retry()  # a read changes nothing, and others take over
-                raise
-            if is_stale:
-                statement = _planned_again(session, sql, params, statement, error)
-                retry_policy.pause()
-
-
-def _planned_again(
-    session: Session, sql: str, params: list[Any] | dict[str, Any], before: SelectStatement, because: Error
-) -> SelectStatement:
-    prepared = planned_again(session, sql, params)
-    match prepared:
-        case None:
-            return before
-        case SelectStatement():
-            return prepared
-        case InsertSelect() | ChangeStatement() | WholeChange() | CopyTo() | CreateTableAs(source=SelectStatement()):
-            assert prepared.source is not None
-            return prepared.source
-        case _:
-            raise InterfaceError(f"{sql!r} was a query and is none any more") from because
 
 
 def _run(
@@ -211,17 +194,17 @@ def _run(
     statement: SelectStatement,
     params: Sequence[Any],
     *,
-    pruning: bool,
     wanted: RunOptions,
     state: Mapping[str, Any] = _ANY_STATE,
 ) -> RunOutcome:
+    """Run a query with pruning, in steps if it has some and they are due."""
     is_profiled = wanted in (RunOptions.PROFILE, RunOptions.ROWS_AND_PROFILE)
-    if statement.materialized is None or not pruning or not (is_profiled or _is_due(session, statement)):
-        return _run_whole(session, statement, params, pruning=pruning, wanted=wanted, state=state)
+    if statement.materialized is None or not (is_profiled or _is_due(session, statement)):
+        return _run_whole(session, statement, params, pruning=True, wanted=wanted, state=state)
     of_steps = RunOptions.ROWS_AND_PROFILE if is_profiled else RunOptions.ROWS
 
     def run_outer(outer: SelectStatement, values: Sequence[Any], state: Mapping[str, Any]) -> RunOutcome:
-        outcome = _run(session, outer, values, pruning=True, wanted=wanted, state=state)
+        outcome = _run(session, outer, values, wanted=wanted, state=state)
         if not is_profiled:
             return outcome
         after = _needs(session, outer, values) if outcome.narrowed is None else outcome.narrowed.after
@@ -230,7 +213,7 @@ def _run(
     outcome = run_in_steps(
         statement.materialized,
         params,
-        run_step=lambda step, values, state: _run(session, step, values, pruning=True, wanted=of_steps, state=state),
+        run_step=lambda step, values, state: _run(session, step, values, wanted=of_steps, state=state),
         run_outer=run_outer,
         run_whole=lambda: _run_whole(session, statement, params, pruning=True, wanted=wanted),
     )
@@ -316,5 +299,5 @@ def _run_whole(
         topology_version=header["topology_version"],
         rest=rest,
         profile=None if profile is None else RunProfile.from_wire(profile),
-        published=tuple((table_id, number) for table_id, number in header.get("published", ())),
+        published=tuple(map(tuple, header.get("published", ()))),
     )

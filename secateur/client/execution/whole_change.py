@@ -8,129 +8,69 @@ Where the keys that the statement names are all in one partition, its primary do
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from secateur.client.dbapi.stats import QueryStats
-from secateur.client.execution.change import NOTHING_DONE, ChangeResult, unknown_outcome
-from secateur.client.execution.pruning import Pruning
-from secateur.client.execution.retry_policy import RetryPolicy, planned_again
+from secateur.client.execution.change import (
+    NOTHING_DONE,
+    ChangeExecution,
+    ChangeOutcome,
+    ChangeResult,
+    carry_out,
+    unknown_outcome,
+)
 from secateur.client.execution.routing import ExecutionMode
-from secateur.client.execution.run_profile import RunProfile, profile_of_change
-from secateur.client.execution.select import run_select
-from secateur.client.execution.statement import WholeChange
+from secateur.client.execution.run_profile import profile_of_change
+from secateur.client.execution.statement import Prepared, WholeChange
+from secateur.client.execution.statement_call import StatementCall
 from secateur.client.session import Session
-from secateur.errors import DeadlineError, Error, InterfaceError, MemberLostError, OperationalError, PartitionLostError
+from secateur.errors import DeadlineError, Error, InterfaceError, MemberLostError, OperationalError
 from secateur.wire import decode_table
 
 __all__ = ["run_whole_change"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    rows: int
-    execution: ExecutionMode
-    members_touched: int
-    partitions: int
-    topology_version: int
-    returned: pa.Table | None = None
-    profile: RunProfile | None = None
-
-
-def run_whole_change(
-    session: Session,
-    sql: str,
-    params: list[Any] | dict[str, Any],
-    change: WholeChange,
-    *,
-    cached: bool,
-    started_s: float,
-    profiled: bool = False,
-) -> ChangeResult:
-    """Carry out a change: all of it, or nothing.
-
-    While the cluster changes it is tried again with fresh owners, for at most 10 s. What is visible is safe on all
-    copies when this returns.
+def run_whole_change(call: StatementCall[WholeChange], *, profiled: bool = False) -> ChangeResult:
+    """Carry out a change that one member works out; see :func:`~secateur.client.execution.change.carry_out`.
 
     Args:
-        session: Where.
-        sql: The text, to plan again if the plan has become stale.
-        params: Plain parameters as the user gave them.
-        change: The plan.
-        cached: Whether the plan was known before.
-        started_s: ``time.perf_counter()`` when the user called.
+        call: The call.
         profiled: Whether to say what the members did.
-
-    Raises:
-        ProgrammingError: MERGE would change a row twice.
-        DuplicateKeyError, DataError, NullKeyError: A row that the table cannot take; nothing was changed.
-        PruningMismatchError: With ``SET pruning = verify``, the unpruned run finds other rows; nothing was changed.
-        OperationalError: The members could not be reached for longer than 10 s; or an answer was lost, so that it is
-            unknown whether the change was made, and the message says so.
     """
-    pruning = session.pruning
-    if pruning is Pruning.VERIFY:
-        run_select(session, sql, params, change.source, cached=cached, started_s=started_s)
-    outcome = _following(session, sql, params, change, pruning=bool(pruning), profiled=profiled)
-    stats = QueryStats(
-        members_touched=outcome.members_touched,
-        members_total=len(session.topology.members),
-        partitions_read=outcome.partitions,
-        partitions_total=change.source.partitions_total,
-        execution=outcome.execution,
-        pruning=pruning,
-        topology_version=outcome.topology_version,
-        plan_cached=cached,
-        elapsed_ms=(time.perf_counter() - started_s) * 1000,
-    )
-    return ChangeResult(outcome.rows, stats, outcome.returned, outcome.profile)
+    return carry_out(_CoordinatedChange(call, profiled=profiled))
 
 
-def _following(
-    session: Session,
-    sql: str,
-    params: list[Any] | dict[str, Any],
-    change: WholeChange,
-    *,
-    pruning: bool,
-    profiled: bool,
-) -> _Outcome:
-    """Run, and when the cluster has changed, learn and run again: at the primary of a partition under the same id, so
-    that it is made once.
+class _CoordinatedChange(ChangeExecution[WholeChange]):
+    """At the primary of the only partition concerned it has the same id in every try, so that it is made once.
+
+    The controller publishes it as a load of its own in every try: once a primary may have made it, that is over.
     """
-    change_id = uuid.uuid4().hex
-    retry_policy = RetryPolicy(session)
-    uncertain: MemberLostError | None = None
-    while True:
+
+    _lost_answer: MemberLostError | None = None
+
+    def attempt(self) -> ChangeOutcome:
+        session, change = self.session, self.call.statement
+        values = change.source.values(self.call.params)
+        partition = _only_partition(change, values, pruning=self.pruning)
+        if partition is None:
+            if self._lost_answer is not None:
+                raise unknown_outcome(change.table, self._lost_answer)
+            return _run_whole(session, change, values, pruning=self.pruning, profiled=self.profiled)
         try:
-            values = change.source.values(params)
-            partition = _only_partition(change, values, pruning=pruning)
-            if partition is not None:
-                return _run_narrow(session, change, values, partition, change_id, pruning=pruning, profiled=profiled)
-            if uncertain is not None:
-                raise unknown_outcome(change.table, uncertain)
-            return _run_whole(session, change, values, pruning=pruning, profiled=profiled)
-        except (PartitionLostError, *NOTHING_DONE, MemberLostError) as error:
-            uncertain = error if isinstance(error, MemberLostError) else uncertain
-            if retry_policy.learn(error):
-                change = _planned_again(session, sql, params, change, error)
-                retry_policy.pause()
+            return _run_narrow(
+                session, change, values, partition, self.change_id, pruning=self.pruning, profiled=self.profiled
+            )
+        except MemberLostError as error:
+            self._lost_answer = error
+            raise
 
-
-def _planned_again(
-    session: Session, sql: str, params: list[Any] | dict[str, Any], before: WholeChange, because: Error
-) -> WholeChange:
-    prepared = planned_again(session, sql, params)
-    if prepared is None:
-        return before
-    if not isinstance(prepared, WholeChange):
-        raise InterfaceError(f"{sql!r} was another kind of statement before") from because
-    return prepared
+    def of_this_kind(self, prepared: Prepared, because: Error) -> WholeChange:
+        if not isinstance(prepared, WholeChange):
+            raise InterfaceError(f"{self.call.sql!r} was another kind of statement before") from because
+        return prepared
 
 
 def _only_partition(change: WholeChange, values: Sequence[Any], *, pruning: bool) -> int | None:
@@ -150,7 +90,7 @@ def _run_narrow(
     *,
     pruning: bool,
     profiled: bool,
-) -> _Outcome:
+) -> ChangeOutcome:
     topology, scan = session.topology, change.source.scans[0]
     member = topology.ownership(scan.group).primary(partition)
     topology.check_live([member])
@@ -166,7 +106,7 @@ def _run_narrow(
         header = session.ask_member(member, "change", args).header
     except DeadlineError as error:
         raise unknown_outcome(change.table, error) from error
-    return _Outcome(
+    return ChangeOutcome(
         header["rows"],
         ExecutionMode.LOCAL,
         header["members_touched"],
@@ -178,7 +118,7 @@ def _run_narrow(
 
 def _run_whole(
     session: Session, change: WholeChange, values: Sequence[Any], *, pruning: bool, profiled: bool
-) -> _Outcome:
+) -> ChangeOutcome:
     table, returning = change.table, change.returning
     # An id of its own for each try: members remember how a load has ended, also one that was given up.
     load_id = uuid.uuid4().hex
@@ -203,7 +143,7 @@ def _run_whole(
         len(scan.tree.bind(values).ids if pruning else scan.tree.live_ids()) for scan in change.source.scans
     )
     returned = None if returning is None else _fetch(session, change, header["coordinator"], load_id)
-    return _Outcome(
+    return ChangeOutcome(
         header["rows"],
         ExecutionMode.DISTRIBUTED,
         header["members_touched"],

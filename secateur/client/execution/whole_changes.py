@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from secateur.client.dbapi.parameters import ordered_values
 from secateur.client.execution.insert_template import as_they_stand
 from secateur.client.execution.statement import ManyRows, WholeChange
+from secateur.client.execution.statement_call import Params, StatementCall
 from secateur.client.execution.whole_change import run_whole_change
 from secateur.client.session import Session
 from secateur.errors import InterfaceError
 
 __all__ = ["run_whole_changes"]
-
-Params: TypeAlias = list[Any] | dict[str, Any]
 
 _ROWS_MAX: Final = 10_000
 _ROWS_MIN: Final = 8
@@ -56,7 +55,7 @@ def run_whole_changes(session: Session, sql: str, changes: Sequence[tuple[WholeC
 
 
 def _run(session: Session, sql: str, params: Params, change: WholeChange) -> int:
-    return run_whole_change(session, sql, params, change, cached=True, started_s=time.perf_counter()).rows
+    return run_whole_change(StatementCall(session, sql, params, change, True, time.perf_counter())).rows
 
 
 def _cells(change: WholeChange, many: ManyRows, params: Sequence[Params]) -> list[list[Any]] | None:

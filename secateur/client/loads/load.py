@@ -18,8 +18,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from secateur.client.execution.lost_members import LostMembers
-from secateur.client.execution.retry_policy import wait_while_silent
+from secateur.client.execution.execute import Retryable, execute
 from secateur.client.execution.run_profile import StageWork
 from secateur.client.loads.arrow_data import as_chunks
 from secateur.client.loads.ranges_on_demand import with_ranges_for
@@ -47,8 +46,6 @@ Progress = Callable[[int], None]
 """Called with the rows staged so far."""
 
 _ATTEMPT: Final = 0
-_RETRY_S: Final = 10.0
-_PAUSE_S: Final = 0.1
 _WRITE_BYTES_MAX: Final = 16 << 20
 _WRITE_ROWS_MAX: Final = 1 << 20
 _SENDERS_MAX: Final = 8
@@ -133,122 +130,178 @@ def load_rows(
         OperationalError: The answer to the publication itself was lost: whether the rows are visible is unknown, and
             the message says so.
     """
-    deadline_s, is_first = time.monotonic() + _RETRY_S, True
-    seen = -1
-    change_id = uuid.uuid4().hex
-    lost: MemberLostError | None = None
-    lost_members = LostMembers("write", session.is_gone)
-    while True:
-        if work is not None:
-            work.clear()
-        try:
-            written = _write_directly(session, table, data, mode, change_id, work)
-            return _stage_and_publish(session, table, data, mode, progress, work) if written is None else written
-        except NoRangeError:
-            # The range may have been added after the caller's definition of the table was fetched.
-            newer = session.table(table.name)
-            if not isinstance(data, pa.Table) or (newer.table_id, newer.version) == (table.table_id, table.version):
-                raise
-            table = newer
-        except _WriteLostError as error:
-            # Asking again is safe: under one id a write is made once, and who has it as a backup knows the id as well.
-            if is_first:  # to notice that a member is silent may have taken most of the time
-                is_first, deadline_s = False, time.monotonic() + _RETRY_S
-            if isinstance(error.cause, MemberLostError):
-                lost = error.cause
-                lost_members.note(error.member, lost)
-            if time.monotonic() >= deadline_s:
-                raise lost or error.failure from error.cause
-            _wait_for_owners(session)
-            wait_while_silent(session, error.member, deadline_s)
-        except PartitionLostError:
-            # Unless the newest topology says so too, a backup has taken over; nothing was loaded so far.
-            if seen == (seen := session.refresh_topology().version) or not isinstance(data, pa.Table):
-                raise
-        except TopologyChangedError as error:
-            if not isinstance(data, pa.Table) or time.monotonic() >= deadline_s:
-                raise
-            _wait_for_owners(session)
-            if error.details.get("lease_ended"):  # says nothing of the table, and the controller may be out of reach
-                continue
-            try:
-                newer = session.table(table.name)
-            except UnreachableError:  # then nobody changes tables; the owners are those that members name
-                continue
-            if same_table and newer.table_id != table.table_id:
-                raise
-            table = newer
+    return execute(_LoadExecution(session, table, data, mode, progress, same_table, work))
 
 
-class _WriteLostError(Exception):
-    """A direct write was not answered; never leaves this module.
+class _LoadExecution(Retryable[LoadResult]):
+    """A load: nothing of it is visible until all of it is.
 
-    Attributes:
-        cause: The connection broke, or could not be made.
-        member: The member that it was to.
-        failure: What to say when it never was answered, and certainly never made.
+    A direct write may be repeated even when its answer was lost: it has the same id in every try, and who has it as a
+    backup knows the id as well. A load that was staged is given up before its error comes here.
     """
 
-    def __init__(self, cause: MemberLostError | UnreachableError, member: str, failure: LoadFailedError) -> None:
-        super().__init__(cause.message)
-        self.cause = cause
-        self.member = member
-        self.failure = failure
+    work = "write"
 
+    def __init__(
+        self,
+        session: Session,
+        table: TableDef,
+        data: pa.Table | pa.RecordBatchReader,
+        mode: LoadMode,
+        progress: Progress | None,
+        same_table: bool,
+        stages: list[StageWork] | None,
+    ) -> None:
+        self.session = session
+        self._table = table
+        self._data = data
+        self._mode = mode
+        self._progress = progress
+        self._same_table = same_table
+        self._stages = stages
+        self._change_id = uuid.uuid4().hex
+        self._written_to: str | None = None
+        self._lost_answer: MemberLostError | None = None
 
-def _wait_for_owners(session: Session) -> None:
-    """Ask for the owners again; when nothing has changed yet, give the cluster a moment."""
-    known = session.topology.version
-    if session.refresh_topology().version == known:
-        time.sleep(_PAUSE_S)
+    def attempt(self) -> LoadResult:
+        self._written_to = None
+        if self._stages is not None:
+            self._stages.clear()
+        try:
+            written = self._write_directly()
+            return self._stage_and_publish() if written is None else written
+        except NoRangeError:
+            # The range may have been added after the caller's definition of the table was fetched.
+            known, newer = self._table, self.session.table(self._table.name)
+            is_newer = (newer.table_id, newer.version) != (known.table_id, known.version)
+            if not is_newer or not isinstance(self._data, pa.Table):
+                raise
+            self._table = newer
+            return self.attempt()
 
+    def may_repeat(self, error: Error) -> bool:
+        match error:
+            case MemberLostError() | UnreachableError():
+                return self._written_to is not None
+            case PartitionLostError() | TopologyChangedError():
+                return isinstance(self._data, pa.Table)
+            case _:
+                return False
 
-def _write_directly(
-    session: Session,
-    table: TableDef,
-    data: pa.Table | pa.RecordBatchReader,
-    mode: LoadMode,
-    change_id: str,
-    work: list[StageWork] | None,
-) -> LoadResult | None:
-    """Write rows of a single partition with one frame to its primary; None when they are not such rows."""
-    if (
-        mode is LoadMode.OVERWRITE
-        or table.replicated
-        or not isinstance(data, pa.Table)
-        or data.nbytes > _WRITE_BYTES_MAX
-        or data.num_rows > _WRITE_ROWS_MAX
-    ):
-        return None
-    if data.num_rows == 0:
-        conform(data, table)
-        return LoadResult(0, 0, 0)
-    if table.scheme.makes_ranges:
-        data = conform(data, table)
-        table = with_ranges_for(session, table, data)
-    placed = _in_one_partition(data, table)
-    if placed is None:
-        return None
-    partition, rows = placed
-    topology = session.topology
-    member = topology.ownership(table.scheme.affinity_group()).primary(partition)
-    topology.check_live([member])
-    args = {
-        "table_id": table.table_id,
-        "partition": partition,
-        "mode": mode.value,
-        "topology_version": topology.version,
-        "change_id": change_id,
-    }
-    started_s = time.perf_counter()
-    try:
-        answer = session.ask_member(member, "write", args, encode_table(rows))
-    except (MemberLostError, UnreachableError) as error:
-        message = f"{table.name}: member {member} is out of reach, nothing was loaded: {error.message}"
-        raise _WriteLostError(error, member, LoadFailedError(message, table=table.name, member=member)) from error
-    if work is not None:
-        work.append(_sent(table, member, 1, rows, started_s))
-    return LoadResult(answer.header.get("rows", rows.num_rows), 1, 1)
+    def prepare_again(self, because: Error) -> None:
+        if not isinstance(because, TopologyChangedError):
+            return
+        try:
+            newer = self.session.table(self._table.name)
+        except (UnreachableError, MemberLostError, DeadlineError):
+            # Then nobody changes tables; the owners are those that members name.
+            self.session.check_control()
+            return
+        if self._same_table and newer.table_id != self._table.table_id:
+            raise because
+        self._table = newer
+
+    def given_up(self, error: Error) -> Error:
+        if isinstance(error, PartitionLostError):
+            return error
+        if self._lost_answer is not None:
+            return self._lost_answer  # that write may have been made
+        if self._written_to is None or not isinstance(error, UnreachableError):
+            return error
+        name, member = self._table.name, self._written_to
+        return LoadFailedError(
+            f"{name}: member {member} is out of reach, nothing was loaded: {error.message}", table=name, member=member
+        )
+
+    def _write_directly(self) -> LoadResult | None:
+        """Write rows of a single partition with one frame to its primary; None when they are not such rows."""
+        table, data, mode = self._table, self._data, self._mode
+        if (
+            mode is LoadMode.OVERWRITE
+            or table.replicated
+            or not isinstance(data, pa.Table)
+            or data.nbytes > _WRITE_BYTES_MAX
+            or data.num_rows > _WRITE_ROWS_MAX
+        ):
+            return None
+        if data.num_rows == 0:
+            conform(data, table)
+            return LoadResult(0, 0, 0)
+        if table.scheme.makes_ranges:
+            data = conform(data, table)
+            table = with_ranges_for(self.session, table, data)
+        placed = _in_one_partition(data, table)
+        if placed is None:
+            return None
+        partition, rows = placed
+        topology = self.session.topology
+        member = topology.ownership(table.scheme.affinity_group()).primary(partition)
+        topology.check_live([member])
+        args = {
+            "table_id": table.table_id,
+            "partition": partition,
+            "mode": mode.value,
+            "topology_version": topology.version,
+            "change_id": self._change_id,
+        }
+        started_s, self._written_to = time.perf_counter(), member
+        try:
+            answer = self.session.ask_member(member, "write", args, encode_table(rows))
+        except MemberLostError as error:
+            self._lost_answer = error
+            raise
+        if self._stages is not None:
+            self._stages.append(_sent(table, member, 1, rows, started_s))
+        return LoadResult(answer.header.get("rows", rows.num_rows), 1, 1)
+
+    def _stage_and_publish(self) -> LoadResult:
+        """Bring the rows aside at their owners, and have the controller make all of them visible at once."""
+        session, table, mode, work = self.session, self._table, self._mode, self._stages
+        load_id = uuid.uuid4().hex
+        partitions: set[int] = set()
+        members: set[str] = set()
+        try:
+            _stage(session, table, self._data, load_id, partitions, members, self._progress, work)
+        except _OUT_OF_REACH as error:
+            _abort(session, load_id)
+            if session.control is not None and session.control.error is error:
+                raise
+            raise LoadFailedError(
+                f"the load into {table.name} was given up, the table is as it was: {error.message}", table=table.name
+            ) from error
+        except BaseException:
+            _abort(session, load_id)
+            raise
+        if not partitions and mode is not LoadMode.OVERWRITE:
+            return LoadResult(0, 0, 0)
+        parts = {partition: [_ATTEMPT] for partition in sorted(partitions)}
+        try:
+            answer = session.ask(
+                "load_publish",
+                {
+                    "load_id": load_id,
+                    "table": table.name,
+                    "table_id": table.table_id,
+                    "mode": mode.value,
+                    "parts": parts,
+                },
+            )
+        except UnreachableError as error:  # so it was not sent
+            raise LoadFailedError(
+                f"the load into {table.name} could not be published, the table is as it was: {error.message}",
+                table=table.name,
+            ) from error
+        except _OUT_OF_REACH as error:
+            raise type(error)(
+                f"the load into {table.name} was staged, but the answer to its publication was lost: look whether the"
+                f" rows are there. {error.message}"
+            ) from error
+        except Error:
+            _abort(session, load_id)
+            raise
+        if work is not None:
+            work.extend(map(StageWork.from_wire, answer.header["work"]))
+        return LoadResult(answer.header["rows"], len(members), len(partitions))
 
 
 def _sent(table: TableDef, member: str, partitions: int, rows: pa.Table, started_s: float) -> StageWork:
@@ -280,55 +333,6 @@ def _in_one_partition(data: pa.Table, table: TableDef) -> tuple[int, pa.Table] |
     ends = conform(pa.concat_tables([data.slice(0, 1), data.slice(data.num_rows - 1)]), table)
     parts = {} if len(split(ends, table)) > 1 else split(conform(data, table), table)
     return next(iter(parts.items())) if len(parts) == 1 else None
-
-
-def _stage_and_publish(
-    session: Session,
-    table: TableDef,
-    data: pa.Table | pa.RecordBatchReader,
-    mode: LoadMode,
-    progress: Progress | None,
-    work: list[StageWork] | None,
-) -> LoadResult:
-    load_id = uuid.uuid4().hex
-    partitions: set[int] = set()
-    members: set[str] = set()
-    try:
-        _stage(session, table, data, load_id, partitions, members, progress, work)
-    except _OUT_OF_REACH as error:
-        _abort(session, load_id)
-        if session.control is not None and session.control.error is error:
-            raise
-        raise LoadFailedError(
-            f"the load into {table.name} was given up, the table is as it was: {error.message}", table=table.name
-        ) from error
-    except BaseException:
-        _abort(session, load_id)
-        raise
-    if not partitions and mode is not LoadMode.OVERWRITE:
-        return LoadResult(0, 0, 0)
-    parts = {partition: [_ATTEMPT] for partition in sorted(partitions)}
-    try:
-        answer = session.ask(
-            "load_publish",
-            {"load_id": load_id, "table": table.name, "table_id": table.table_id, "mode": mode.value, "parts": parts},
-        )
-    except UnreachableError as error:  # so it was not sent
-        raise LoadFailedError(
-            f"the load into {table.name} could not be published, the table is as it was: {error.message}",
-            table=table.name,
-        ) from error
-    except _OUT_OF_REACH as error:
-        raise type(error)(
-            f"the load into {table.name} was staged, but the answer to its publication was lost: look whether the rows"
-            f" are there. {error.message}"
-        ) from error
-    except Error:
-        _abort(session, load_id)
-        raise
-    if work is not None:
-        work.extend(map(StageWork.from_wire, answer.header["work"]))
-    return LoadResult(answer.header["rows"], len(members), len(partitions))
 
 
 def _stage(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import pickle
 import socket
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -114,3 +115,29 @@ def test_a_notebook_shows_the_address_also_where_nobody_answers(cluster: Any, co
     )  # this cluster has no system tables
     conn.close()
     assert conn._repr_html_() == f"<pre>&lt;Connection {cluster.address} closed&gt;</pre>"
+
+
+def test_a_version_that_is_heard_late_does_not_undo_a_newer_one(cluster: Any, conn: Connection) -> None:
+    """Two threads hear of two catalogs: whoever hears of the older one last must not bring it back."""
+    session = conn._session
+
+    class HeardLate(int):
+        """A version, between whose comparison and use another thread hears of the next."""
+
+        first = True
+
+        def __gt__(self, other: int) -> bool:
+            is_newer = int(self) > other
+            if self.first:
+                self.first = False
+                session.note({kind: int(self) + 1})
+            return is_newer
+
+    for kind in ("catalog_version", "statistics_version", "topology_version"):
+        session.note({kind: HeardLate(8)})
+    plans = len(session.statements)
+    cluster.catalog_version = 8
+    cluster.topology = replace(cluster.topology, version=9)
+    conn.execute("one", ["C2"])
+    assert len(session.statements) == plans == 0, "a plan of catalog 8 is stale: the connection has heard of 9"
+    assert session.topology.version == 9

@@ -212,10 +212,8 @@ def test_a_write_to_a_partition_that_moved_is_followed(cluster: Any, conn: Conne
     assert table.owner_of(partition) == after
 
 
-def test_a_write_to_a_dead_member_says_that_nothing_was_loaded(
-    cluster: Any, conn: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("secateur.client.loads.load._RETRY_S", 0.1)
+def test_a_write_to_a_dead_member_says_that_nothing_was_loaded(cluster: Any, conn: Connection) -> None:
+    conn._session.retry_s = 0.1
     table = conn.table("orders")
     cluster.kill(table.owner_of(table.partition_of({"customer_id": "C2"})))
     with pytest.raises(LoadFailedError, match="is out of reach, nothing was loaded"):
@@ -230,8 +228,8 @@ def test_a_reader_cannot_be_read_twice(cluster: Any, conn: Connection) -> None:
     assert cluster.staged == {}
 
 
-def test_what_does_not_stop_moving_is_given_up(cluster: Any, conn: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("secateur.client.loads.load._RETRY_S", 0.1)
+def test_what_does_not_stop_moving_is_given_up(cluster: Any, conn: Connection) -> None:
+    conn._session.retry_s = 0.1
     cluster.failures["m1", "stage"] = [TopologyChangedError("moved, always") for _ in range(100)]
     with pytest.raises(TopologyChangedError, match="moved, always"):
         conn.table("orders").load(rows_of(100))

@@ -178,8 +178,8 @@ def test_a_lost_member_is_followed_by_its_backup(cluster: Any, conn: Connection)
     assert cluster.log[-1] == (heir, "execute")
 
 
-def test_what_does_not_mend_is_given_up(cluster: Any, conn: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("secateur.client.execution.retry_policy._RETRY_S", 0.1)
+def test_what_does_not_mend_is_given_up(cluster: Any, conn: Connection) -> None:
+    conn._session.retry_s = 0.1
     cluster.failures[owner_of(cluster, "C2"), "execute"] = [TopologyChangedError("moved, always") for _ in range(1000)]
     with pytest.raises(TopologyChangedError, match="moved, always"):
         conn.execute("one", ["C2"])

@@ -1,0 +1,149 @@
+"""The loop that executes every kind of statement, and every load: try, and when the cluster has changed, learn and try
+again.
+
+A kind of statement is a :class:`Retryable`: it makes the request, reads the reply, and says which errors another try
+may mend. What has to be the same in every try, such as the id under which a change is made once, it keeps.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from typing import Generic, TypeVar, assert_never
+
+from secateur.client.execution.retry_policy import (
+    Action,
+    GiveUp,
+    ProbeMember,
+    RefreshOwners,
+    RetryPolicy,
+    TryAgain,
+)
+from secateur.client.execution.statement import Prepared
+from secateur.client.execution.statement_call import StatementCall
+from secateur.client.session import Session, Sign
+from secateur.errors import DeadlineError, Error, MemberLostError, UnreachableError
+
+__all__ = ["Retryable", "StatementExecution", "execute"]
+
+S = TypeVar("S")
+R = TypeVar("R")
+
+
+class Retryable(ABC, Generic[R]):
+    """What the loop has to know of a kind of statement, or of a load.
+
+    Attributes:
+        session: Where.
+        work: What it is in messages: ``"statement"`` or ``"write"``.
+    """
+
+    session: Session
+    work = "statement"
+
+    @abstractmethod
+    def attempt(self) -> R:
+        """Make the request and read the reply."""
+
+    @abstractmethod
+    def may_repeat(self, error: Error) -> bool:
+        """Whether an attempt that failed so may be repeated: it has done nothing, or what it did is done once however
+        often it is asked for.
+        """
+
+    @abstractmethod
+    def prepare_again(self, because: Error) -> None:
+        """Learn anew what was known of the statement before, since it may be stale.
+
+        Without a controller it stays as it is: then it is all there is, and may be as good as it was.
+
+        Raises:
+            Error: What there is to say of the statement by now.
+        """
+
+    def given_up(self, error: Error) -> Error:
+        """The error to raise when no further attempt is made after this one."""
+        return error
+
+
+def execute(execution: Retryable[R]) -> R:
+    """Attempt until it succeeds, or the policy gives up.
+
+    Raises:
+        Error: Of an attempt that may not be repeated; of the last one, as :meth:`Retryable.given_up` has it; or what
+            came up between two attempts.
+    """
+    policy: RetryPolicy | None = None
+    while True:
+        try:
+            return execution.attempt()
+        except Error as error:
+            if not execution.may_repeat(error):
+                raise
+            session = execution.session
+            if policy is None:
+                policy = RetryPolicy(execution.work, time.monotonic() + session.retry_s)
+            decided = _decide(session, policy, error)
+            if isinstance(decided, GiveUp):
+                last = execution.given_up(error) if decided.error is error else decided.error
+                if last is error:
+                    raise
+                raise last from error
+            if decided.prepare:
+                execution.prepare_again(error)
+            if decided.pause_s:
+                time.sleep(decided.pause_s)
+
+
+def _decide(session: Session, policy: RetryPolicy, error: Error) -> TryAgain | GiveUp:
+    """Find out what the policy wants to know, until it has decided."""
+    member = session.member_named_by(error) if isinstance(error, (MemberLostError, UnreachableError)) else None
+    action: Action = policy.failed(error, member, time.monotonic())
+    while True:
+        match action:
+            case TryAgain() | GiveUp():
+                return action
+            case ProbeMember(member):
+                action = policy.probed(has_ended=session.is_gone(member), now_s=time.monotonic())
+            case RefreshOwners(silent):
+                known = session.topology.version
+                session.refresh_topology()
+                while (
+                    silent is not None
+                    and time.monotonic() < policy.deadline_s
+                    and session.sign_of(silent) is Sign.SILENT
+                ):
+                    session.refresh_topology()
+                    session.check_control()
+                action = policy.refreshed(known=known, topology_version=session.topology.version)
+            case _:
+                assert_never(action)
+
+
+class StatementExecution(Retryable[R], Generic[S, R]):
+    """A statement that the planner has prepared.
+
+    Attributes:
+        call: The call, with the plan of the next attempt.
+    """
+
+    def __init__(self, call: StatementCall[S]) -> None:
+        self.session = call.session
+        self.call = call
+
+    @abstractmethod
+    def of_this_kind(self, prepared: Prepared, because: Error) -> S:
+        """The statement in what was prepared anew.
+
+        Raises:
+            InterfaceError: The text is another kind of statement by now.
+        """
+
+    def prepare_again(self, because: Error) -> None:
+        session, call = self.session, self.call
+        try:
+            prepared = session.prepare_anew(call.sql, call.params)
+        except (UnreachableError, MemberLostError, DeadlineError):
+            session.check_control()
+            return
+        self.call = call.of(self.of_this_kind(prepared, because))
