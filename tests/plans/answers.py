@@ -11,7 +11,7 @@ from itertools import dropwhile
 import secateur
 from described_tables import DescribedTables
 from plan_files import Case, PlanFile
-from secateur.engine.sql import SelectPlan
+from secateur.engine.sql import ScanPlan
 from secateur.errors import Error
 from secateur.planner import Materialized, SelectStatement
 from secateur.planner.relations import Relation, relation_text
@@ -48,29 +48,38 @@ def texts_of(statement: Statement) -> str:
     """
     match statement:
         case SelectStatement(materialized=Materialized(steps=steps)):
-            return "\n".join(["steps:", *(line for step in steps for line in _plan_texts(step.query.plan))])
-        case SelectStatement(plan=plan):
-            return "\n".join(_plan_texts(plan))
+            return "\n".join(["steps:", *(line for step in steps for line in _select_texts(step.query))])
+        case SelectStatement():
+            return "\n".join(_select_texts(statement))
         case _:
-            returning = getattr(statement, "returning", None)
-            behind = [] if returning is None else ["returning:", *_plan_texts(returning.plan)]
-            said = [
+            details = [
                 str(getattr(statement, name).name) for name in ("kind", "duplicate_match") if hasattr(statement, name)
             ]
-            return "\n".join(
-                [
-                    f"{type(statement).__name__} {' '.join(said)}".rstrip() + ":",
-                    *_plan_texts(statement.select.plan),
-                    *behind,
-                ]
-            )
+            lines = [f"{' '.join([type(statement).__name__, *details])}:", *_select_texts(statement.select)]
+            returning = getattr(statement, "returning", None)
+            return "\n".join([*lines, *(["returning:", *_select_texts(returning)] if returning is not None else [])])
 
 
-def _plan_texts(plan: SelectPlan) -> list[str]:
-    relations = [f"  {scan.relation} is {scan.table}({', '.join(scan.columns)})" for scan in plan.scans]
+def _select_texts(select: SelectStatement) -> list[str]:
+    plan = select.plan
+    scans = [
+        f"  {scan.relation} is {scan.table}({', '.join(scan.columns)}){_search(scan, select)}" for scan in plan.scans
+    ]
+    scans.append(f"  answers ({', '.join(f'{name} {kind}' for name, kind in plan.columns)})")
+    kernel = "DuckDB" if plan.local.arrow is None else "Arrow"
     stages = [f"  {stage.name}: {stage.fragment.sql}" for stage in plan.stages] if len(plan.stages) > 1 else []
-    relations.append(f"  answers ({', '.join(f'{name} {kind}' for name, kind in plan.columns)})")
-    return ["on one member:", *relations, f"  {plan.local.sql}", *(["on several members:", *stages] if stages else [])]
+    return [
+        f"on one member, by {kernel}:",
+        *scans,
+        f"  {plan.local.sql}",
+        *(["on several members:", *stages] if stages else []),
+    ]
+
+
+def _search(scan: ScanPlan, select: SelectStatement) -> str:
+    """Whether a search by key finds the rows of a scan and leaves nothing for WHERE."""
+    is_decided = select.plan.searched is not None and scan.keys.decides_for(select.params or ())
+    return ", found by its key alone" if is_decided else ""
 
 
 def answer(conn: secateur.Connection, case: Case) -> str:

@@ -1,5 +1,6 @@
 -- Which forms of a statement name keys, and what EXPLAIN says where one names none.
 -- tables: shop
+CREATE TABLE few (n INTEGER PRIMARY KEY) PARTITION BY HASH (n) PARTITIONS 2;
 ----
 -- keys are named, 1
 SELECT * FROM orders WHERE customer_id = 'C2'
@@ -801,4 +802,16 @@ scan orders: all 271 partitions
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
+*/
+----
+-- more keys than a setting allows
+-- set: combinations_per_partition = 1
+SELECT * FROM few WHERE n IN (1, 2, 3)
+/*
+execution: distributed on 2 of 3 members
+tree: few: all
+scan few: all 2 partitions
+  because 3 combinations of (n) exceed the limit of 2: ask for fewer keys, or SET combinations_per_partition
+  primary key bounds: (1) <= key <= (3), in 3 ranges
+when distributed: two-stage
 */

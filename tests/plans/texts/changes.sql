@@ -6,8 +6,8 @@
 UPDATE customers SET score = score + 1 WHERE customer_id = 'C1'
 /*
 ChangeStatement UPDATE:
-on one member:
-  s0 is customers(customer_id, name, score)
+on one member, by Arrow:
+  s0 is customers(customer_id, name, score), found by its key alone
   answers (score DOUBLE, customer_id VARCHAR, name VARCHAR)
   FROM s0 AS "customers" SELECT CAST((score + 1) AS DOUBLE) AS "score", "customers"."customer_id", "customers"."name" WHERE customer_id = 'C1'
 on several members:
@@ -21,8 +21,8 @@ on several members:
 UPDATE customers AS c SET name = ?, score=c.score*? WHERE c.customer_id = ?
 /*
 ChangeStatement UPDATE:
-on one member:
-  s0 is customers(customer_id, name, score)
+on one member, by Arrow:
+  s0 is customers(customer_id, name, score), found by its key alone
   answers (name VARCHAR, score DOUBLE, customer_id VARCHAR)
   FROM s0 AS "c" SELECT CAST(($1) AS VARCHAR) AS "name", CAST((c.score*$2) AS DOUBLE) AS "score", "c"."customer_id" WHERE c.customer_id = $3
 on several members:
@@ -35,7 +35,7 @@ on several members:
 UPDATE airlines SET NAME = DEFAULT
 /*
 ChangeStatement UPDATE:
-on one member:
+on one member, by DuckDB:
   s0 is airlines(code, name)
   answers (name VARCHAR, code VARCHAR)
   FROM s0 AS "airlines" SELECT CAST((NULL) AS VARCHAR) AS "name", "airlines"."code"
@@ -49,7 +49,7 @@ on several members:
 UPDATE airlines SET name = concat(name, ',', code) WHERE name IS DISTINCT FROM code
 /*
 ChangeStatement UPDATE:
-on one member:
+on one member, by DuckDB:
   s0 is airlines(code, name)
   answers (name VARCHAR, code VARCHAR)
   FROM s0 AS "airlines" SELECT CAST((concat(name, ',', code)) AS VARCHAR) AS "name", "airlines"."code" WHERE name IS DISTINCT FROM code
@@ -63,7 +63,7 @@ on several members:
 UPDATE airlines SET name = code IS DISTINCT FROM 'x' /* , */
 /*
 ChangeStatement UPDATE:
-on one member:
+on one member, by DuckDB:
   s0 is airlines(code, name)
   answers (name VARCHAR, code VARCHAR)
   FROM s0 AS "airlines" SELECT CAST((code IS DISTINCT FROM 'x') AS VARCHAR) AS "name", "airlines"."code"
@@ -77,7 +77,7 @@ on several members:
 UPDATE airlines SET name=(SELECT max(name) FROM airlines b WHERE b.code > airlines.code)
 /*
 ChangeStatement UPDATE:
-on one member:
+on one member, by DuckDB:
   s0 is airlines(code, name)
   s1 is airlines(code, name)
   answers (name VARCHAR, code VARCHAR)
@@ -89,7 +89,7 @@ on one member:
 UPDATE airlines AS a SET name = c.name FROM customers c WHERE c.customer_id = a.code
 /*
 WholeChange FIRST:
-on one member:
+on one member, by DuckDB:
   s0 is customers(customer_id, name)
   s1 is airlines(code, name)
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
@@ -104,7 +104,7 @@ on several members:
 UPDATE airlines SET (code, name) = (lower(code), DEFAULT)
 /*
 WholeChange FIRST:
-on one member:
+on one member, by DuckDB:
   s0 is airlines(code, name)
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
   SELECT CAST('UPDATE' AS VARCHAR) AS "action", "airlines"."code" AS "old 0", CAST((lower(code)) AS VARCHAR) AS "code", CAST((NULL) AS VARCHAR) AS "name" FROM s0 AS "airlines"
@@ -118,7 +118,7 @@ on several members:
 DELETE FROM airlines
 /*
 ChangeStatement DELETE:
-on one member:
+on one member, by Arrow:
   s0 is airlines(code)
   answers (code VARCHAR)
   FROM s0 AS "airlines" SELECT "airlines"."code"
@@ -132,7 +132,7 @@ on several members:
 delete from Airlines where name = 'x'
 /*
 ChangeStatement DELETE:
-on one member:
+on one member, by Arrow:
   s0 is airlines(code, name)
   answers (code VARCHAR)
   FROM s0 AS "Airlines" SELECT "Airlines"."code" where name = 'x'
@@ -147,7 +147,7 @@ on several members:
 DELETE FROM airlines a WHERE a.name = ?
 /*
 ChangeStatement DELETE:
-on one member:
+on one member, by Arrow:
   s0 is airlines(code, name)
   answers (code VARCHAR)
   FROM s0 AS "a" SELECT "a"."code" WHERE a.name = $1
@@ -161,7 +161,7 @@ on several members:
 DELETE FROM airlines AS "where" WHERE true
 /*
 ChangeStatement DELETE:
-on one member:
+on one member, by DuckDB:
   s0 is airlines(code)
   answers (code VARCHAR)
   FROM s0 AS "where" SELECT "where"."code" WHERE true
@@ -176,7 +176,7 @@ DELETE FROM airlines -- all
 ;
 /*
 ChangeStatement DELETE:
-on one member:
+on one member, by Arrow:
   s0 is airlines(code)
   answers (code VARCHAR)
   FROM s0 AS "airlines" SELECT "airlines"."code"
@@ -190,7 +190,7 @@ on several members:
 TRUNCATE airlines
 /*
 ChangeStatement DELETE:
-on one member:
+on one member, by Arrow:
   s0 is airlines(code)
   answers (code VARCHAR)
   FROM s0 AS "airlines" SELECT "airlines"."code"
@@ -204,7 +204,7 @@ on several members:
 TRUNCATE TABLE airlines;
 /*
 ChangeStatement DELETE:
-on one member:
+on one member, by Arrow:
   s0 is airlines(code)
   answers (code VARCHAR)
   FROM s0 AS "airlines" SELECT "airlines"."code"
@@ -218,7 +218,7 @@ on several members:
 DELETE FROM airlines USING customers AS c WHERE c.name = airlines.code
 /*
 WholeChange FIRST:
-on one member:
+on one member, by DuckDB:
   s0 is customers(name)
   s1 is airlines(code, name)
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
@@ -233,12 +233,12 @@ on several members:
 WITH x AS (SELECT 'a' AS k) DELETE FROM airlines WHERE code IN (SELECT k FROM x) RETURNING name
 /*
 WholeChange FIRST:
-on one member:
+on one member, by DuckDB:
   s0 is airlines(code, name)
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
   WITH x AS (SELECT 'a' AS k) SELECT CAST('DELETE' AS VARCHAR) AS "action", "airlines"."code" AS "old 0", CAST(("airlines"."code") AS VARCHAR) AS "code", CAST(("airlines"."name") AS VARCHAR) AS "name" FROM s0 AS "airlines" WHERE code IN (SELECT k FROM x)
 returning:
-on one member:
+on one member, by Arrow:
   s0 is airlines(name)
   answers (name VARCHAR)
   SELECT name FROM s0 AS "airlines"
@@ -253,7 +253,7 @@ on several members:
 DELETE FROM orders o WHERE id = ? RETURNING o.id + ? AS more
 /*
 WholeChange FIRST:
-on one member:
+on one member, by Arrow:
   s0 is orders(customer_id, id, priority, amount, day)
   answers (action VARCHAR, old 0 VARCHAR, old 1 BIGINT, customer_id VARCHAR, id BIGINT, priority VARCHAR, amount DECIMAL(10,2), day DATE)
   SELECT CAST('DELETE' AS VARCHAR) AS "action", "o"."customer_id" AS "old 0", "o"."id" AS "old 1", CAST(("o"."customer_id") AS VARCHAR) AS "customer_id", CAST(("o"."id") AS BIGINT) AS "id", CAST(("o"."priority") AS VARCHAR) AS "priority", CAST(("o"."amount") AS DECIMAL(10,2)) AS "amount", CAST(("o"."day") AS DATE) AS "day" FROM s0 AS "o" WHERE id = $1
@@ -261,7 +261,7 @@ on several members:
   scan:o: SELECT CAST('DELETE' AS TEXT) AS c0, "customer_id" AS c1, "id" AS c2, CAST(("customer_id") AS TEXT) AS c3, CAST(("id") AS BIGINT) AS c4, CAST(("priority") AS TEXT) AS c5, CAST(("amount") AS DECIMAL(10, 2)) AS c6, CAST(("day") AS DATE) AS c7 FROM s0 WHERE "id" = $1
   final: SELECT c0, c1, c2, c3, c4, c5, c6, c7 FROM x0
 returning:
-on one member:
+on one member, by DuckDB:
   s0 is orders(id)
   answers (more BIGINT)
   SELECT o.id + $2 AS more FROM s0 AS "o"
@@ -275,7 +275,7 @@ on several members:
 MERGE INTO airlines a USING customers AS c ON a.code = c.customer_id WHEN MATCHED THEN UPDATE SET name = c.name WHEN NOT MATCHED THEN INSERT (code) VALUES (c.customer_id) WHEN NOT MATCHED BY SOURCE THEN DELETE
 /*
 WholeChange REFUSED:
-on one member:
+on one member, by DuckDB:
   s0 is customers(customer_id, name, score)
   s1 is airlines(code, name)
   s2 is airlines(code, name)
@@ -293,7 +293,7 @@ on several members:
 MERGE INTO airlines a USING customers AS c ON a.code = c.customer_id WHEN MATCHED AND score > ? THEN DELETE WHEN MATCHED AND score > ? THEN DO NOTHING WHEN MATCHED THEN UPDATE SET name = 'x'
 /*
 WholeChange REFUSED:
-on one member:
+on one member, by DuckDB:
   s0 is customers(customer_id, name, score)
   s1 is airlines(code, name)
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
@@ -308,7 +308,7 @@ on several members:
 MERGE INTO airlines USING customers ON code = customer_id WHEN MATCHED THEN DELETE
 /*
 WholeChange REFUSED:
-on one member:
+on one member, by DuckDB:
   s0 is customers(customer_id, name, score)
   s1 is airlines(code, name)
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
@@ -323,7 +323,7 @@ on several members:
 MERGE INTO airlines USING customers x ON code = customer_id WHEN MATCHED THEN DELETE
 /*
 WholeChange REFUSED:
-on one member:
+on one member, by DuckDB:
   s0 is customers(customer_id, name, score)
   s1 is airlines(code, name)
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
@@ -338,7 +338,7 @@ on several members:
 MERGE INTO airlines USING (SELECT * FROM customers) x ON code = customer_id WHEN MATCHED THEN DELETE
 /*
 WholeChange REFUSED:
-on one member:
+on one member, by DuckDB:
   s0 is customers(customer_id, name, score)
   s1 is airlines(code, name)
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
@@ -353,7 +353,7 @@ on several members:
 MERGE INTO airlines USING (VALUES ('a', 'b')) AS x(customer_id, name) ON code = customer_id WHEN MATCHED THEN DELETE
 /*
 WholeChange REFUSED:
-on one member:
+on one member, by DuckDB:
   s0 is airlines(code, name)
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
   WITH "source rows" AS MATERIALIZED (SELECT * FROM (VALUES ('a', 'b')) AS x(customer_id, name)) SELECT CAST('DELETE' AS VARCHAR) AS "action", "airlines"."code" AS "old 0", CAST(("airlines"."code") AS VARCHAR) AS "code", CAST(("airlines"."name") AS VARCHAR) AS "name" FROM s0 AS "airlines" JOIN "source rows" AS "x" ON (code = customer_id)
@@ -365,7 +365,7 @@ on one member:
 INSERT INTO airlines AS a VALUES (?, 'x') ON CONFLICT DO UPDATE SET name = a.name || excluded.name WHERE name <> ?
 /*
 WholeChange FIRST:
-on one member:
+on one member, by DuckDB:
   s0 is airlines(code, name)
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
   SELECT CAST(CASE WHEN "a"."code" IS NULL THEN 'INSERT' ELSE 'UPDATE' END AS VARCHAR) AS "action", "a"."code" AS "old 0", CAST((CASE WHEN "a"."code" IS NULL THEN excluded."code" ELSE "a"."code" END) AS VARCHAR) AS "code", CAST((CASE WHEN "a"."code" IS NULL THEN excluded."name" ELSE CAST((a.name || excluded.name) AS VARCHAR) END) AS VARCHAR) AS "name" FROM (SELECT {'code': "code", 'name': "name"} AS excluded FROM (VALUES (CAST($1 AS VARCHAR), CAST('x' AS VARCHAR))) AS v("code", "name")) AS "source row" LEFT JOIN (SELECT * FROM s0 AS "airlines" WHERE ("code" = CAST($1 AS VARCHAR))) AS "a" ON "a"."code" = excluded."code" WHERE "a"."code" IS NULL OR (name <> $2)
@@ -376,11 +376,11 @@ on one member:
 INSERT INTO airlines (code) VALUES ('AA') RETURNING code
 /*
 WholeChange REFUSED:
-on one member:
+on one member, by DuckDB:
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
   SELECT CAST('INSERT' AS VARCHAR) AS "action", CAST(NULL AS VARCHAR) AS "old 0", CAST(("code") AS VARCHAR) AS "code", CAST((NULL) AS VARCHAR) AS "name" FROM (VALUES (CAST('AA' AS VARCHAR))) AS v("code")
 returning:
-on one member:
+on one member, by Arrow:
   s0 is airlines(code)
   answers (code VARCHAR)
   SELECT code FROM s0 AS "airlines"

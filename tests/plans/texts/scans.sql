@@ -8,7 +8,7 @@ CREATE VIEW both_ AS SELECT b.id, k.who AS customer FROM big b JOIN known k ON b
 -- show: texts
 SELECT amount FROM orders
 /*
-on one member:
+on one member, by Arrow:
   s0 is orders(amount)
   answers (amount DECIMAL(10,2))
   SELECT amount FROM s0 AS "orders"
@@ -21,7 +21,7 @@ on several members:
 -- show: texts
 SELECT "AMOUNT" FROM orders WHERE "Id" > 3
 /*
-on one member:
+on one member, by Arrow:
   s0 is orders(id, amount)
   answers (amount DECIMAL(10,2))
   SELECT "AMOUNT" FROM s0 AS "orders" WHERE "Id" > 3
@@ -34,7 +34,7 @@ on several members:
 -- show: texts
 SELECT count(*) FROM orders
 /*
-on one member:
+on one member, by Arrow:
   s0 is orders(customer_id)
   answers (count_star() BIGINT)
   SELECT count(*) FROM s0 AS "orders"
@@ -47,7 +47,7 @@ on several members:
 -- show: texts
 SELECT 1 FROM orders
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id)
   answers (1 INTEGER)
   SELECT 1 FROM s0 AS "orders"
@@ -60,7 +60,7 @@ on several members:
 -- show: texts
 SELECT * FROM orders
 /*
-on one member:
+on one member, by Arrow:
   s0 is orders(customer_id, id, priority, amount, day)
   answers (customer_id VARCHAR, id BIGINT, priority VARCHAR, amount DECIMAL(10,2), day DATE)
   SELECT * FROM s0 AS "orders"
@@ -73,7 +73,7 @@ on several members:
 -- show: texts
 SELECT o.* FROM orders o
 /*
-on one member:
+on one member, by Arrow:
   s0 is orders(customer_id, id, priority, amount, day)
   answers (customer_id VARCHAR, id BIGINT, priority VARCHAR, amount DECIMAL(10,2), day DATE)
   SELECT o.* FROM s0 o
@@ -86,7 +86,7 @@ on several members:
 -- show: texts
 FROM orders
 /*
-on one member:
+on one member, by Arrow:
   s0 is orders(customer_id, id, priority, amount, day)
   answers (customer_id VARCHAR, id BIGINT, priority VARCHAR, amount DECIMAL(10,2), day DATE)
   FROM s0 AS "orders"
@@ -99,7 +99,7 @@ on several members:
 -- show: texts
 SELECT COLUMNS('a') FROM orders
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, id, priority, amount, day)
   answers (amount DECIMAL(10,2), day DATE)
   SELECT COLUMNS('a') FROM s0 AS "orders"
@@ -112,7 +112,7 @@ on several members:
 -- show: texts
 SELECT orders FROM orders
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, id, priority, amount, day)
   answers (orders STRUCT(customer_id VARCHAR, id BIGINT, priority VARCHAR, amount DECIMAL(10,2), "day" DATE))
   SELECT orders FROM s0 AS "orders"
@@ -125,7 +125,7 @@ on several members:
 -- show: texts
 SELECT b FROM orders AS o(a, b)
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, id, priority, amount, day)
   answers (b BIGINT)
   SELECT b FROM s0 AS o(a, b)
@@ -138,7 +138,7 @@ on several members:
 -- show: texts
 SELECT b FROM (orders) AS o(a, b)
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, id, priority, amount, day)
   answers (b BIGINT)
   SELECT b FROM (s0 AS "orders") AS o(a, b)
@@ -151,7 +151,7 @@ on several members:
 -- show: texts
 SELECT b FROM ((orders)) AS o(a, b)
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, id, priority, amount, day)
   answers (b BIGINT)
   SELECT b FROM ((s0 AS "orders")) AS o(a, b)
@@ -164,7 +164,7 @@ on several members:
 -- show: texts
 SELECT priority FROM orders ORDER BY day, sum(amount) OVER (PARTITION BY id)
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(id, priority, amount, day)
   answers (priority VARCHAR)
   SELECT priority FROM s0 AS "orders" ORDER BY day, sum(amount) OVER (PARTITION BY id)
@@ -177,7 +177,7 @@ on several members:
 -- show: texts
 SELECT 'amount' AS x FROM orders WHERE priority = 'day'
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(priority)
   answers (x VARCHAR)
   SELECT 'amount' AS x FROM s0 AS "orders" WHERE priority = 'day'
@@ -190,7 +190,7 @@ on several members:
 -- show: texts
 SELECT * FROM orders, metrics m
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, id, priority, amount, day)
   s1 is metrics(host, metric, time, value)
   answers (customer_id VARCHAR, id BIGINT, priority VARCHAR, amount DECIMAL(10,2), day DATE, host VARCHAR, metric VARCHAR, time TIMESTAMP, value DOUBLE)
@@ -205,7 +205,7 @@ on several members:
 -- show: texts
 SELECT * FROM (orders JOIN metrics m ON host = priority)
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, id, priority, amount, day)
   s1 is metrics(host, metric, time, value)
   answers (customer_id VARCHAR, id BIGINT, priority VARCHAR, amount DECIMAL(10,2), day DATE, host VARCHAR, metric VARCHAR, time TIMESTAMP, value DOUBLE)
@@ -220,7 +220,7 @@ on several members:
 -- show: texts
 SELECT * FROM (SELECT id FROM orders), metrics m
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(id)
   s1 is metrics(host, metric, time, value)
   answers (id BIGINT, host VARCHAR, metric VARCHAR, time TIMESTAMP, value DOUBLE)
@@ -235,7 +235,7 @@ on several members:
 -- show: texts
 WITH c AS (FROM orders) SELECT id FROM c, metrics
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, id, priority, amount, day)
   s1 is metrics(host)
   answers (id BIGINT)
@@ -250,7 +250,7 @@ on several members:
 -- show: texts
 SELECT * FROM orders UNION ALL BY NAME SELECT value FROM metrics m
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, id, priority, amount, day)
   s1 is metrics(value)
   answers (customer_id VARCHAR, id BIGINT, priority VARCHAR, amount DECIMAL(10,2), day DATE, value DOUBLE)
@@ -264,7 +264,7 @@ on several members:
 -- show: texts
 SELECT id FROM orders WHERE EXISTS (SELECT * FROM metrics m WHERE host = priority)
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(id, priority)
   s1 is metrics(host)
   answers (id BIGINT)
@@ -280,7 +280,7 @@ on several members:
 -- show: texts
 SELECT id FROM orders WHERE EXISTS (SELECT DISTINCT * FROM metrics m OFFSET 1)
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(id)
   s1 is metrics(host, metric, time, value)
   answers (id BIGINT)
@@ -296,7 +296,7 @@ on several members:
 -- show: texts
 SELECT id FROM orders WHERE EXISTS (SELECT * FROM metrics m GROUP BY ALL HAVING count(*) > 1)
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(id)
   s1 is metrics(host, metric, time, value)
   answers (id BIGINT)
@@ -312,7 +312,7 @@ on several members:
 -- show: texts
 SELECT id FROM orders WHERE EXISTS (FROM metrics m UNION FROM metrics m)
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(id)
   s1 is metrics(host, metric, time, value)
   s2 is metrics(host, metric, time, value)
@@ -328,7 +328,7 @@ on several members:
 -- show: texts
 SELECT id FROM orders WHERE (priority, priority) IN (SELECT * FROM airlines)
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(id, priority)
   s1 is airlines(code, name)
   answers (id BIGINT)
@@ -342,7 +342,7 @@ on several members:
 -- show: texts
 SELECT id FROM orders WHERE EXISTS (SELECT * FROM customers NATURAL JOIN orders)
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, id, priority, amount, day)
   s1 is customers(customer_id, name, score)
   s2 is orders(customer_id, id, priority, amount, day)
@@ -358,7 +358,7 @@ on several members:
 -- show: texts
 SELECT hash(*COLUMNS(*)) FROM orders, metrics m
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, id, priority, amount, day)
   s1 is metrics(host, metric, time, value)
   answers (hash(orders.customer_id, orders.id, orders.priority, orders.amount, orders."day", m.host, m.metric, m."time", m."value") UBIGINT)
@@ -373,7 +373,7 @@ on several members:
 -- show: texts
 SELECT b FROM (orders JOIN metrics m ON host = priority) AS x(a, b)
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, id, priority, amount, day)
   s1 is metrics(host, metric, time, value)
   answers (b BIGINT)
@@ -388,7 +388,7 @@ on several members:
 -- show: texts
 SELECT q FROM ((orders JOIN metrics m ON host = priority) AS x(a, b) JOIN airlines ON code = a) AS y(p, q)
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, id, priority, amount, day)
   s1 is metrics(host, metric, time, value)
   s2 is airlines(code, name)
@@ -404,7 +404,7 @@ on several members:
 -- show: texts
 SELECT c FROM ((SELECT code FROM airlines) AS y JOIN metrics m ON host = code) AS x(a, b, c)
 /*
-on one member:
+on one member, by DuckDB:
   s0 is airlines(code)
   s1 is metrics(host, metric, time, value)
   answers (c VARCHAR)
@@ -419,7 +419,7 @@ on several members:
 -- show: texts
 SELECT b FROM ((VALUES ('x')) AS v(y) JOIN airlines ON code = y) AS x(a, b)
 /*
-on one member:
+on one member, by DuckDB:
   s0 is airlines(code, name)
   answers (b VARCHAR)
   SELECT b FROM ((VALUES ('x')) AS v(y) JOIN s0 AS "airlines" ON code = y) AS x(a, b)
@@ -429,7 +429,7 @@ on one member:
 -- show: texts
 SELECT x.* FROM (orders JOIN metrics m ON host = priority) AS x
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, id, priority, amount, day)
   s1 is metrics(host, metric, time, value)
   answers (customer_id VARCHAR, id BIGINT, priority VARCHAR, amount DECIMAL(10,2), day DATE, host VARCHAR, metric VARCHAR, time TIMESTAMP, value DOUBLE)
@@ -444,7 +444,7 @@ on several members:
 -- show: texts
 SELECT id FROM (orders JOIN metrics m ON host = priority) AS x
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, id, priority, amount, day)
   s1 is metrics(host, metric, time, value)
   answers (id BIGINT)
@@ -459,7 +459,7 @@ on several members:
 -- show: texts
 SELECT id FROM (orders JOIN metrics m ON host = priority)
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(id, priority)
   s1 is metrics(host)
   answers (id BIGINT)
@@ -474,7 +474,7 @@ on several members:
 -- show: texts
 SELECT id FROM orders
 /*
-on one member:
+on one member, by Arrow:
   s0 is orders(id)
   answers (id BIGINT)
   SELECT id FROM s0 AS "orders"
@@ -487,7 +487,7 @@ on several members:
 -- show: texts
 select O.Id from Orders as O -- done
 /*
-on one member:
+on one member, by Arrow:
   s0 is orders(id)
   answers (id BIGINT)
   select O.Id from s0 as O
@@ -501,7 +501,7 @@ on several members:
 -- show: texts
 SELECT id FROM "orders" WHERE id = ? AND amount < ?
 /*
-on one member:
+on one member, by Arrow:
   s0 is orders(id, amount)
   answers (id BIGINT)
   SELECT id FROM s0 AS "orders" WHERE id = $1 AND amount < $2
@@ -515,7 +515,7 @@ on several members:
 SELECT id FROM orders
   WHERE priority = 'from orders ?'
 /*
-on one member:
+on one member, by Arrow:
   s0 is orders(id, priority)
   answers (id BIGINT)
   SELECT id FROM s0 AS "orders"
@@ -529,7 +529,7 @@ on several members:
 -- show: texts
 SELECT 1 FROM orders, orders b
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id)
   s1 is orders(customer_id)
   answers (1 INTEGER)
@@ -544,7 +544,7 @@ on several members:
 -- show: texts
 WITH orders AS (SELECT 1 AS id) SELECT id FROM orders
 /*
-on one member:
+on one member, by DuckDB:
   answers (id INTEGER)
   WITH orders AS (SELECT 1 AS id) SELECT id FROM orders
 */
@@ -553,7 +553,7 @@ on one member:
 -- show: texts
 WITH orders AS (SELECT id FROM orders) SELECT id FROM orders
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(id)
   answers (id BIGINT)
   WITH orders AS (SELECT id FROM s0 AS "orders") SELECT id FROM orders
@@ -566,7 +566,7 @@ on several members:
 -- show: texts
 SELECT (SELECT max(score) FROM customers), id FROM orders WHERE id IN (SELECT 1 FROM airlines) UNION ALL SELECT 1, 2 FROM metrics
 /*
-on one member:
+on one member, by DuckDB:
   s0 is customers(score)
   s1 is orders(id)
   s2 is airlines(code)
@@ -584,7 +584,7 @@ on several members:
 -- show: texts
 SELECT EXISTS (SELECT 1 FROM orders WHERE id = 1)
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(id)
   answers (EXISTS(SELECT 1 FROM orders WHERE (id = 1)) BOOLEAN)
   SELECT EXISTS (SELECT 1 FROM s0 AS "orders" WHERE id = 1)
@@ -597,7 +597,7 @@ on several members:
 -- show: texts
 SELECT (SELECT max(score) FROM customers c), 1 AS s0
 /*
-on one member:
+on one member, by DuckDB:
   s0 is customers(score)
   answers ((SELECT max(score) FROM customers AS c) DOUBLE, s0 INTEGER)
   SELECT (SELECT max(score) FROM s0 c), 1 AS s0
@@ -612,7 +612,7 @@ on several members:
 -- show: texts
 SELECT $who, $what
 /*
-on one member:
+on one member, by DuckDB:
   answers ($who INTEGER, $what INTEGER)
   SELECT $1, $2
 */
@@ -621,7 +621,7 @@ on one member:
 -- show: texts
 SELECT count(*), sum(amount) + 1 FROM orders
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(amount)
   answers (count_star() BIGINT, (sum(amount) + 1) DECIMAL(38,2))
   SELECT count(*), sum(amount) + 1 FROM s0 AS "orders"
@@ -634,7 +634,7 @@ on several members:
 -- show: texts
 SELECT id FROM big
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, id, amount)
   answers (id BIGINT)
   SELECT id FROM (SELECT customer_id, id, amount FROM s0 AS "orders" WHERE amount > 100) AS "big"
@@ -647,7 +647,7 @@ on several members:
 -- show: texts
 SELECT x.id FROM big x
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, id, amount)
   answers (id BIGINT)
   SELECT x.id FROM (SELECT customer_id, id, amount FROM s0 AS "orders" WHERE amount > 100) x
@@ -660,7 +660,7 @@ on several members:
 -- show: texts
 SELECT who FROM known
 /*
-on one member:
+on one member, by DuckDB:
   s0 is customers(customer_id, name)
   answers (who VARCHAR)
   SELECT who FROM (SELECT customer_id, name FROM s0 AS "customers") AS "known"("who", "name")
@@ -673,7 +673,7 @@ on several members:
 -- show: texts
 SELECT a FROM main.known AS x(a)
 /*
-on one member:
+on one member, by DuckDB:
   s0 is customers(customer_id, name)
   answers (a VARCHAR)
   SELECT a FROM (SELECT * FROM (SELECT customer_id, name FROM s0 AS "customers") AS "known"("who", "name")) AS x(a)
@@ -686,7 +686,7 @@ on several members:
 -- show: texts
 WITH big AS (SELECT 1 AS id) SELECT id FROM big
 /*
-on one member:
+on one member, by DuckDB:
   answers (id INTEGER)
   WITH big AS (SELECT 1 AS id) SELECT id FROM big
 */
@@ -695,7 +695,7 @@ on one member:
 -- show: texts
 WITH s0 AS (SELECT 1 AS id) SELECT s0.id FROM orders, s0
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(id)
   answers (id INTEGER)
   WITH s0 AS (SELECT 1 AS id) SELECT s0.id FROM temp.s0 AS "orders", s0
@@ -708,7 +708,7 @@ on several members:
 -- show: texts
 SELECT main.orders.id FROM main.orders
 /*
-on one member:
+on one member, by Arrow:
   s0 is orders(id)
   answers (id BIGINT)
   SELECT orders.id FROM s0 AS "orders"
@@ -721,7 +721,7 @@ on several members:
 -- show: texts
 SELECT * FROM both_
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, id, amount)
   s1 is customers(customer_id, name)
   answers (id BIGINT, customer VARCHAR)

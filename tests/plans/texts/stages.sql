@@ -5,7 +5,7 @@
 -- show: texts
 SELECT c.name, o.amount FROM orders o JOIN customers c ON o.customer_id = c.customer_id WHERE o.amount > 1
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, amount)
   s1 is customers(customer_id, name)
   answers (name VARCHAR, amount DECIMAL(10,2))
@@ -19,7 +19,7 @@ on several members:
 -- show: texts
 SELECT o.priority, sum(o.amount), count(*) FROM orders o JOIN customers c ON o.customer_id = c.customer_id GROUP BY o.priority
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, priority, amount)
   s1 is customers(customer_id)
   answers (priority VARCHAR, sum(o.amount) DECIMAL(38,2), count_star() BIGINT)
@@ -33,7 +33,7 @@ on several members:
 -- show: texts
 SELECT o.customer_id, sum(o.amount) FROM orders o JOIN customers c ON o.customer_id = c.customer_id GROUP BY o.customer_id
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, amount)
   s1 is customers(customer_id)
   answers (customer_id VARCHAR, sum(o.amount) DECIMAL(38,2))
@@ -47,7 +47,7 @@ on several members:
 -- show: texts
 SELECT median(o.amount) FROM orders o JOIN customers c ON o.customer_id = c.customer_id
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, amount)
   s1 is customers(customer_id)
   answers (median(o.amount) DECIMAL(10,2))
@@ -61,7 +61,7 @@ on several members:
 -- show: texts
 SELECT o.id FROM orders o JOIN customers c ON o.customer_id = c.customer_id ORDER BY o.id LIMIT 3
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, id)
   s1 is customers(customer_id)
   answers (id BIGINT)
@@ -75,7 +75,7 @@ on several members:
 -- show: texts
 SELECT DISTINCT o.priority FROM orders o JOIN customers c ON o.customer_id = c.customer_id
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, priority)
   s1 is customers(customer_id)
   answers (priority VARCHAR)
@@ -89,7 +89,7 @@ on several members:
 -- show: texts
 SELECT rank() OVER (ORDER BY o.day) FROM orders o JOIN customers c ON o.customer_id = c.customer_id
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, day)
   s1 is customers(customer_id)
   answers (rank() OVER (ORDER BY o."day") BIGINT)
@@ -103,7 +103,7 @@ on several members:
 -- show: texts
 SELECT rank() OVER (PARTITION BY c.customer_id ORDER BY o.day) FROM orders o JOIN customers c ON o.customer_id = c.customer_id
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, day)
   s1 is customers(customer_id)
   answers (rank() OVER (PARTITION BY c.customer_id ORDER BY o."day") BIGINT)
@@ -117,7 +117,7 @@ on several members:
 -- show: texts
 SELECT o.id FROM orders o LEFT JOIN customers AS c(a, b) ON o.priority = c.b
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(id, priority)
   s1 is customers(customer_id, name, score)
   answers (id BIGINT)
@@ -132,7 +132,7 @@ on several members:
 -- show: texts
 SELECT c.name, x.m, y.id FROM customers c JOIN ((SELECT max(amount) AS m, priority FROM orders GROUP BY 2) x FULL JOIN orders y ON x.priority = y.priority) ON c.name = x.priority
 /*
-on one member:
+on one member, by DuckDB:
   s0 is customers(name)
   s1 is orders(id, priority, amount)
   s2 is orders(id, priority, amount)
@@ -150,7 +150,7 @@ on several members:
 -- show: texts
 SELECT c.name, x.m, y.id FROM customers c JOIN (orders y FULL JOIN (SELECT max(amount) AS m, priority FROM orders GROUP BY 2) x ON x.priority = y.priority) ON c.name = x.priority
 /*
-on one member:
+on one member, by DuckDB:
   s0 is customers(name)
   s1 is orders(id, priority, amount)
   s2 is orders(id, priority, amount)
@@ -168,7 +168,7 @@ on several members:
 -- show: texts
 SELECT priority, random() FROM orders o JOIN customers c USING (customer_id) WHERE id > 3 AND day < now() AND amount > random() GROUP BY 1
 /*
-on one member:
+on one member, by DuckDB:
   s0 is orders(customer_id, id, priority, amount, day)
   s1 is customers(customer_id)
   answers (priority VARCHAR, random() DOUBLE)

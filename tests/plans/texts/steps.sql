@@ -10,7 +10,7 @@ SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip
 )
 /*
 steps:
-on one member:
+on one member, by Arrow:
   s0 is vip(customer_id)
   answers (customer_id VARCHAR)
   SELECT DISTINCT customer_id FROM s0 AS "vip"
@@ -26,7 +26,7 @@ SELECT * FROM orders WHERE customer_id IN (SELECT DISTINCT customer_id FROM vip
 )
 /*
 steps:
-on one member:
+on one member, by DuckDB:
   s0 is vip(customer_id)
   answers (customer_id VARCHAR)
   SELECT DISTINCT * FROM (
@@ -43,7 +43,7 @@ SELECT * FROM orders WHERE customer_id IN (SELECT ALL customer_id FROM vip
 )
 /*
 steps:
-on one member:
+on one member, by DuckDB:
   s0 is vip(customer_id)
   answers (customer_id VARCHAR)
   SELECT DISTINCT * FROM (
@@ -60,7 +60,7 @@ SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip LIMIT 2
 )
 /*
 steps:
-on one member:
+on one member, by DuckDB:
   s0 is vip(customer_id)
   answers (customer_id VARCHAR)
   SELECT DISTINCT * FROM (
@@ -78,7 +78,7 @@ SELECT * FROM orders WHERE customer_id IN (SELECT max(customer_id) FROM vip
 )
 /*
 steps:
-on one member:
+on one member, by DuckDB:
   s0 is vip(customer_id)
   answers (max(customer_id) VARCHAR)
   SELECT DISTINCT * FROM (
@@ -96,7 +96,7 @@ SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip -- all
 )
 /*
 steps:
-on one member:
+on one member, by Arrow:
   s0 is vip(customer_id)
   answers (customer_id VARCHAR)
   SELECT DISTINCT customer_id FROM s0 AS "vip"
@@ -112,7 +112,7 @@ SELECT * FROM orders WHERE customer_id IN (FROM (SELECT customer_id FROM vip)
 )
 /*
 steps:
-on one member:
+on one member, by DuckDB:
   s0 is vip(customer_id)
   answers (customer_id VARCHAR)
   SELECT DISTINCT * FROM (
@@ -128,7 +128,7 @@ on several members:
 SELECT * FROM orders WHERE customer_id = (SELECT customer_id FROM vip ORDER BY since LIMIT 1)
 /*
 steps:
-on one member:
+on one member, by DuckDB:
   s0 is vip(customer_id, since)
   answers (customer_id VARCHAR)
   SELECT * FROM (

@@ -39,27 +39,15 @@ def test_the_form_in_steps_is_remembered_with_its_plan(steps: Any) -> None:
     assert second.params == ("b",)
 
 
-def test_explain_shows_the_steps(steps: Any) -> None:
+def test_explain_names_the_steps_for_programs(steps: Any) -> None:
     sql = "SELECT count(*) FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region = ?)"
-    explained = steps.explain(sql, ["north"])
-    pruning = explained.json["pruning"]
-    later = "the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select"
+    pruning = steps.explain(sql, ["north"]).json["pruning"]
     assert (pruning["tree"], pruning["execution"], pruning["applicable"]) == ("orders: (?1[])", "distributed", True)
     assert pruning["required_members"] == ["m1", "m2", "m3"]
     assert [(scan["table"], scan["partitions"]) for scan in pruning["scans"]] == [("orders", None), ("vip", None)]
-    assert pruning["scans"][0]["reason"] == later
     (step,) = pruning["steps"]
-    assert (step["parameter"], step["values"], step["sql"]) == (
-        1,
-        "list",
-        "SELECT customer_id FROM vip WHERE region = $1",
-    )
-    assert step["pruning"]["tree"] == "vip: all"
-    lines = explained.text.splitlines()
-    assert lines[2:4] == ["tree: orders: (?1[])", "rewrites: materialize_subquery"]
-    assert lines[4:6] == ["scan orders: the partitions that the parameters select, of 271", f"  because {later}"]
-    position = lines.index("runs first, for ?1[]: SELECT customer_id FROM vip WHERE region = $1")
-    assert lines[position + 2 : position + 4] == ["  tree: vip: all", "  scan vip: all 271 partitions"]
+    text = "SELECT customer_id FROM vip WHERE region = $1"
+    assert (step["parameter"], step["values"], step["sql"], step["pruning"]["tree"]) == (1, "list", text, "vip: all")
 
 
 def test_subqueries_in_subqueries_do_not_explode(steps: Any, monkeypatch: pytest.MonkeyPatch) -> None:

