@@ -12,12 +12,10 @@ import pyarrow as pa
 import pytest
 
 from secateur.dag import EdgeConfig, Processor
-from secateur.engine.exchange.edge_writer import EdgeWriter, LaneGroup
-from secateur.engine.exchange.inbox import Inbox
-from secateur.engine.exchange.outbox import DirectOutbox, WaitingOutbox
+from secateur.engine import Scheduler
+from secateur.engine.exchange import DirectOutbox, EdgeWriter, Inbox, LaneGroup, WaitingOutbox
 from secateur.engine.runtime.processor_thread import ProcessorThread
 from secateur.engine.runtime.tasklet import Tasklet, TaskletInput, TaskletState
-from secateur.engine.scheduler import Scheduler
 from secateur.errors import Error
 
 S = TaskletState
