@@ -811,7 +811,7 @@ SELECT * FROM few WHERE n IN (1, 2, 3)
 execution: distributed on 2 of 3 members
 tree: few: all
 scan few: all 2 partitions
-  because 3 combinations of (n) exceed the limit of 2: ask for fewer keys, or SET combinations_per_partition
+  because 3 combinations of (n) exceed the limit of 2: ask for fewer keys, or raise it with SET combinations_per_partition
   primary key bounds: (1) <= key <= (3), in 3 ranges
 when distributed: two-stage
 */
