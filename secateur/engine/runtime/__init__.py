@@ -9,9 +9,11 @@ _FILES = {
     "elastic_threads": ["ElasticThreads"],
     "job_state": ["AwaitCancelled", "CancelMember", "Effect", "FinishJob", "JobStateMachine"],
     "metrics": ["InputMetrics", "OutputMetrics", "TaskletMetrics", "VertexMetrics"],
+    "processor_thread": ["ProcessorThread"],
     "result": ["JobResult", "ResultCollector"],
     "result_queue": ["ResultQueue"],
     "services": ["MemberServices"],
+    "tasklet": ["Tasklet", "TaskletInput", "TaskletState"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

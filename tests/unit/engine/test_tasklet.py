@@ -14,8 +14,7 @@ import pytest
 from secateur.dag import EdgeConfig, Processor
 from secateur.engine import Scheduler
 from secateur.engine.exchange import DirectOutbox, EdgeWriter, Inbox, LaneGroup, WaitingOutbox
-from secateur.engine.runtime.processor_thread import ProcessorThread
-from secateur.engine.runtime.tasklet import Tasklet, TaskletInput, TaskletState
+from secateur.engine.runtime import ProcessorThread, Tasklet, TaskletInput, TaskletState
 from secateur.errors import Error
 
 S = TaskletState
