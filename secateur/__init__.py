@@ -1,9 +1,8 @@
-"""Tables in memory, partitioned over members; SQL and DAG jobs run only on the members that own the partitions they
-need.
+"""In-memory tables, partitioned over members; SQL and jobs run only on the members whose partitions they need.
 
-:func:`start` brings up a cluster, :func:`connect` opens a connection (PEP 249). What a thin client does not need (the
-cluster, the DAG classes, Spark) is imported at its first use, so that ``import secateur`` stays cheap in processes that
-only ask questions.
+:func:`start` starts a cluster, :func:`connect` opens a connection (PEP 249). Parts that a thin client does not need
+(the cluster, the DAG classes, Spark) are imported at their first use, so that ``import secateur`` stays cheap in
+processes that are only clients.
 """
 
 from __future__ import annotations

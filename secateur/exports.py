@@ -1,7 +1,8 @@
-"""The names that a room exports, each loaded from its file when somebody asks for it.
+"""The names that a room exports, each loaded from its file at its first use.
 
-A room of many files lists here what its users need, and importing one of its files still loads no other. Inner rooms of a room may
-use each other in both directions, as their files do not form a circle; an ``__init__`` that imported all of its files would make one.
+A room of many files lists here what its users need, and importing one of its files still loads no other. Inner rooms of
+a room may use each other in both directions, as their files do not form a circle; an ``__init__`` that imported all of
+its files would make one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""The processors that ship, as a user names them: each makes the supplier of a vertex for
-``DAG.new_vertex(name, supplier)``.
-"""
+"""The built-in processors: each function makes a supplier for ``DAG.new_vertex(name, supplier)``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Runs jobs on members: plans, queues, exchange, tasklets and kernels.
+"""The engine: runs jobs on members, with execution plans, queues, exchange, tasklets and kernels.
 
-Import from the modules; nothing is loaded here, so that reading a plan stays cheap.
+Import from its modules; nothing is loaded here, so that reading a plan stays cheap.
 """
 
 from __future__ import annotations

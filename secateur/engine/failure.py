@@ -1,4 +1,4 @@
-"""How an exception inside a vertex becomes the error of the job."""
+"""Turns an exception inside a vertex into the error of the job."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ __all__ = ["located", "lost_member"]
 
 
 def located(error: Exception, vertex: str, member: str, doing: str) -> Error:
-    """The error with the place where it happened.
+    """Return the error with the place where it happened.
 
-    An error of our tree keeps its class, so that the client can act on it (retry after ``TopologyChangedError``).
-    Anything else was raised by user code and becomes :class:`JobFailedError` with the user's traceback.
+    An error of our tree keeps its class, so that the client can act on it (retry after ``TopologyChangedError``). Any
+    other exception was raised by user code and becomes :class:`JobFailedError` with the user's traceback.
 
     Args:
-        error: What was raised.
+        error: The exception.
         vertex: Name of the vertex.
         member: Id of the member.
-        doing: What the engine had asked for, such as ``process(ordinal 0, 4096 rows)``.
+        doing: The call that the engine made, such as ``process(ordinal 0, 4096 rows)``.
     """
     place = {"vertex": vertex, "member": member}
     if isinstance(error, Error):
@@ -45,10 +45,9 @@ _OURS: Final = str(Path(secateur.__file__).parent)
 
 
 def _users_traceback(error: BaseException) -> str:
-    """The traceback of an exception and of those that led to it, without the frames of this package where there are
-    others.
+    """Return the traceback of an exception and of its causes, without frames of this package if there are others.
 
-    Calls of this package lead from the member to the function, and say nothing of what is wrong with it.
+    Frames of this package lead from the member to the function, and do not help to find the error in it.
     """
     whole = traceback.TracebackException.from_exception(error)
     pending: list[traceback.TracebackException | None] = [whole]

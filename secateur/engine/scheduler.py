@@ -1,5 +1,4 @@
-"""Turns on the event loop for everything that has something to do, in slices short enough for the network to be served
-in between.
+"""Schedules everything that is ready on the event loop, in slices that leave time for the network.
 
 Source: Hazelcast Jet's cooperative multithreading (``TaskletExecutionService``), with wake-ups instead of polling.
 """
@@ -32,10 +31,10 @@ class Runnable(Protocol):
 
 
 class TimedRunnable(Runnable, Protocol):
-    """A unit of work of which it is known how long it has taken.
+    """A unit of work whose time is measured.
 
     Attributes:
-        turns_s: Added up by the scheduler: seconds that its turns have taken. The clock is read once a turn, which the
+        turns_s: Seconds that its turns have taken, added up by the scheduler. The clock is read once a turn, which the
             end of the slice needs anyway.
     """
 
@@ -43,12 +42,12 @@ class TimedRunnable(Runnable, Protocol):
 
 
 class Scheduler:
-    """The ready queues of one member, shared by all its jobs so that they take turns.
+    """The ready queues of one member; all its jobs share them and take turns.
 
     Args:
         loop: The event loop.
         slice_s: Seconds of turns after which the network is served.
-        on_long_turn: Told of each turn that took longer than :data:`LONG_TURN_S`, and how long it took.
+        on_long_turn: Called for each turn that took longer than :data:`LONG_TURN_S`, with its duration.
     """
 
     def __init__(
@@ -65,7 +64,7 @@ class Scheduler:
         self._is_armed = False
 
     def ready(self, runnable: TimedRunnable) -> None:
-        """Give it a turn soon. Once, however often it is said before that turn."""
+        """Give it a turn soon. Repeated calls before that turn have no further effect."""
         if not runnable.is_scheduled:
             runnable.is_scheduled = True
             self._ready.append(runnable)
@@ -74,7 +73,7 @@ class Scheduler:
     def at_end_of_slice(self, runnable: Runnable) -> None:
         """Give it a turn when nothing else is ready or the slice is over.
 
-        What is sent then carries all that was made in between, the end of an edge included.
+        One message then carries everything that was made in between, including the end of an edge.
         """
         if not runnable.is_scheduled:
             runnable.is_scheduled = True
@@ -111,7 +110,7 @@ class Scheduler:
                 sender.is_scheduled = False
                 sender.run()
         finally:
-            # Also after a bug in one runnable: the others still get their turns.
+            # Even after a bug in one runnable, the others still get their turns.
             self._is_armed = bool(ready or at_end)
             if self._is_armed:
                 self._loop.call_soon(self._run_slice)

@@ -1,4 +1,4 @@
-"""planner."""
+"""The planner: from SQL texts to plans that members and clients execute."""
 
 from __future__ import annotations
 

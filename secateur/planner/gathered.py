@@ -1,15 +1,14 @@
-"""A statement gathered: the rows that its scans need go to the coordinator, which runs the whole statement over them as
-the user wrote it.
+"""Gathered statements: the coordinator gets the rows of all scans and runs the user's own text over them.
 
-It is the form of every statement that is not taken apart, and the better one where there are few rows and many joins or
-queries; which form is cheaper is estimated (:mod:`~secateur.planner.gathered_cost`).
+It is the form of every statement that cannot be divided, and the better one for few rows and many joins or queries; a
+cost model decides (:mod:`~secateur.planner.gathered_cost`).
 
-A table that the statement mentions several times moves once. Rows of a small table are not filtered before they move:
-DuckDB would see a table of few rows behind a filter, take it for a fraction of these, and order joins accordingly.
+A table that the statement names several times moves once. Rows of a small table are not filtered before they move:
+DuckDB would see a table of few rows behind a filter, assume a fraction of these, and order joins accordingly.
 Replicated tables are read where they are.
 
 Source: Presto's and Trino's choice of a single node for small inputs; the text stays one fragment, as in Apache
-Ignite's reduce queries.
+    Ignite's reduce queries.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ FragmentOf = Callable[[str, Mapping[str, Schema], Columns], Fragment]
 
 @dataclass(frozen=True, slots=True)
 class GatheredScan:
-    """The rows of a partitioned table that the coordinator gets, for one or several references of it.
+    """The rows of a partitioned table that the coordinator gets, for one or several references to it.
 
     Attributes:
         references: The scans whose rows these are: they read the same columns of the same partitions and key ranges.
-        where: What the rows have to meet, over column names; empty for all.
-        nbytes: About how many bytes they are.
+        where: The filter of the rows, over column names; empty for all.
+        nbytes: The estimated bytes.
     """
 
     references: tuple[ScanReading, ...]
@@ -62,15 +61,15 @@ def gathered_scans(
     *,
     filters_all: bool,
 ) -> tuple[GatheredScan, ...]:
-    """What a statement gathers.
+    """Return the scans that a statement gathers.
 
     Args:
         scans: Its scans.
-        rows_of: For each what restricts the rows that the statement may need.
-        estimates: What is thought of the rows of each.
-        filters_all: Whether each reference gets the rows that its own conditions leave, whatever their number. The
-            statement then evaluates nothing else on rows that these leave out, so that it raises no error for them.
-            Otherwise rows are filtered, and sent once for each filter, where it pays.
+        rows_of: For each the predicates on the rows that the statement may need.
+        estimates: The estimated rows of each.
+        filters_all: Whether each reference gets only the rows that pass its own conditions, however many they are. The
+            statement then evaluates nothing on the other rows, so it raises no error for them. Otherwise rows are
+            filtered, and sent once for each filter, where it pays.
     """
     together: dict[object, list[ScanReading]] = {}
     for index, read in enumerate(scans):
@@ -93,15 +92,15 @@ def why_gathered(
     estimates: Mapping[str, Estimate],
     sent_in_stages: Callable[[], float | None],
 ) -> str | None:
-    """Why a statement that could be taken apart had better be gathered; None if that is not so.
+    """Return why a statement that could be divided should be gathered; None if it should not.
 
     Args:
         query: The statement.
         scans: As :func:`gathered_scans`.
         rows_of: As there.
         estimates: As there.
-        sent_in_stages: Places the statement and says about how many bytes its stages would send, None if it is not
-            taken apart. It is called only where what is gathered costs more than stages that send nothing.
+        sent_in_stages: Places the statement and estimates the bytes that its stages would send, None if it cannot be
+            divided. It is called only if gathering costs more than stages that send nothing.
     """
     queries = sum(1 for _ in query.tree.find_all(exp.Select))
     parts = len(scans) + queries
@@ -129,12 +128,12 @@ def gathered_stages(
     columns: Columns,
     fragment_of: FragmentOf,
 ) -> tuple[QueryStage, ...]:
-    """The stages that gather a statement.
+    """Return the stages that gather a statement.
 
     Args:
         query: The statement.
         reads: Its scans.
-        scans: What is gathered of them.
+        scans: The gathered rows of them.
         schemas: The columns of each scan that the statement may need.
         columns: Name and type of each column of its result.
         fragment_of: Makes the fragment of a text.

@@ -13,12 +13,12 @@ __all__ = ["PlanSettings", "split_rules"]
 
 @dataclass(frozen=True, slots=True)
 class PlanSettings:
-    """What a session wants of plans; equal settings give equal plans.
+    """The session settings of a plan; equal settings give equal plans.
 
     Attributes:
         disabled_rules: Names of rewrites to leave out, sorted.
-        combinations_per_partition: How many combinations of values are hashed before a hash component counts as not
-            bounded, as a multiple of the table's partitions.
+        combinations_per_partition: How many combinations of values are hashed before a hash component counts as
+            unbounded, as a multiple of the table's partitions.
         is_verified: Whether statements are compared with the user's own text, for which their plans then have stages.
     """
 

@@ -1,4 +1,4 @@
-"""The planner: a SQL text becomes a statement."""
+"""The planner: turns a SQL text into a statement."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})
 
 @dataclass(frozen=True, slots=True)
 class _CacheKey:
-    """What a plan depends on."""
+    """Everything that a plan depends on."""
 
     text: str | HoistedText
     types: tuple[str, ...]
@@ -88,7 +88,7 @@ class _CacheKey:
 
 
 _Planned: TypeAlias = SelectStatement | InsertSelect | InsertValues | ChangeStatement | WholeChange
-"""What is worth remembering; evaluated and given its values at each call."""
+"""A cached plan; it is evaluated and given its values at each call."""
 
 
 _READ_HERE: Final = (
@@ -110,7 +110,7 @@ class _Remembered:
 
 
 class Planner:
-    """Turns texts into statements; remembers what it has planned.
+    """Turns texts into statements, and caches their plans.
 
     Thread-safe: several statements may be planned at once.
 
@@ -137,15 +137,15 @@ class Planner:
             settings: Those of the session; a plan depends on :class:`~secateur.planner.plan_settings.PlanSettings`.
 
         Returns:
-            What the text is; INSERT ... VALUES comes evaluated.
+            The statement; INSERT ... VALUES comes evaluated.
             Cost: a few milliseconds for a new text, some 10 microseconds for one with a plan in the cache.
 
         Raises:
             SqlSyntaxError: The text does not parse; message and details have the position.
-            UnknownTableError, UnknownColumnError: A name that is none, with what may have been meant.
+            UnknownTableError, UnknownColumnError: An unknown name, with suggestions.
             ParameterError: The parameters are not those of the statement.
-            SchemeError: A CREATE TABLE whose scheme cannot be.
-            NotSupportedError: A valid statement that we do not have.
+            SchemeError: A CREATE TABLE with an invalid scheme.
+            NotSupportedError: A valid statement that is not supported.
             LimitExceededError: The text is too long.
         """
         catalog = PlanningCatalog(view, PlanSettings.of(settings))
@@ -166,7 +166,7 @@ class Planner:
                 try:
                     return self._prepare_hoisted(text, reading, params, catalog)
                 except Error:
-                    # Read otherwise, or planned as it is written, it is right, or has its error where the user sees it.
+                    # With another reading, or as written, it is valid, or has its error at a place in the user's text.
                     continue
         return self._prepare_new(sql, sql, {}, params, catalog)
 
@@ -514,8 +514,9 @@ def _is_estimated(planned: _Planned) -> bool:
 
 
 def _arrange(parameters: Parameters, params: Params) -> tuple[Any, ...] | None:
-    """The values in order; None when a query has parameters and none are given: it is planned to be explained, or bound
-    later.
+    """Return the values in order; None when a query has parameters and none are given.
+
+    Such a query is planned to be explained, or bound later.
     """
     return None if parameters.count and not params else parameters.arrange(params)
 

@@ -1,8 +1,8 @@
 """From the text of a query to its plan.
 
-The order of the steps: bind the tables, let DuckDB bind the rest (names and types of the result, and every error that
-is DuckDB's to find), read the statement a second time, bound each scan by the conjuncts that both readings have, and
-split the statement in two where that is exact.
+The order of the steps: bind the tables; let DuckDB bind the rest (names and types of the result, and every error that
+DuckDB has to find); cross-check the two parse trees; bound each scan by the conjuncts on which both agree; and split
+the statement in two where that is exact.
 """
 
 from __future__ import annotations
@@ -57,27 +57,28 @@ _EMPTY_BYTES_MAX: Final = 65_536
 
 
 class BoundSelect:
-    """A query that is bound, and is read and planned as far as it is asked: most of the cost is in the stages, which
-    many a query that is tried never needs.
+    """A bound query, which is analysed and planned lazily.
+
+    Most of the cost is in the stages, which many trial queries never need.
 
     Args:
         text: The user's whole text.
         tokens: Those of the query, with numbered parameters.
         parameters: As read from the same tokens.
-        params: Values in order of index; their types decide types of results, their values decide nothing.
+        params: Values in order of index; the plan depends on their types, not on their values.
         find: The catalog's lookup of a table or view by name.
         catalog_version: The catalog's version.
         parameter_types: The types of the values, part of the plan's identity.
-        settings: What the session wants of the plan.
+        settings: The session's settings for the plan.
         statistics_snapshot: The statistics of the tables, for estimates.
-        plan_step: Plans what would run before it; None when it is not to run in steps.
+        plan_step: Plans the queries that run before it; None when it must not run in steps.
 
     Attributes:
         columns: Name and SQL type text of each result column.
 
     Raises:
         ProgrammingError, DataError: The statement is wrong; positions are those in ``text``.
-        NotSupportedError: A hidden list stands where only the literals mean what they mean.
+        NotSupportedError: A hoisted list stands where it does not mean the same as its literals.
     """
 
     def __init__(
@@ -124,8 +125,9 @@ class BoundSelect:
 
     @property
     def skips_steps(self) -> bool:
-        """Whether it is known to read so few rows, in so many parts, that it is gathered at once: steps before it would
-        cost more than they spare.
+        """Whether it is gathered at once, because it is known to read few rows in many parts.
+
+        Steps before it would cost more than they save.
         """
         return self._why_whole is not None and all(
             scan.system is not None or self._statistics_snapshot.of(scan.table.table_id) for scan in self._query.scans
@@ -156,8 +158,8 @@ class BoundSelect:
         if found.strategy is Strategy.TWO_STAGE:
             local = replace(local, is_pipelineable=found.stages[0].fragment.is_pipelineable)
         trees = [(scan.bounds_in_steps or scan.bounds).tree for scan in read.scans]
-        # Who reads a view has to ask a member, which knows whether the view is still that.
-        # Unless it is small, a statement that reads no table is answered by a member, where what it computes has bounds
+        # A statement on a view has to ask a member, which knows whether the view is still the same.
+        # Unless it is small, a statement that reads no table is answered by a member, where its computation has bounds
         # and can be cancelled.
         may_be_empty = (
             repeatable
@@ -206,8 +208,9 @@ class BoundSelect:
         self.columns = _described(self._query, self._schemas, self._params)
 
     def _left_columns_out(self, reading: DuckDBParse | None) -> bool:
-        """Whether scans left out columns at which DuckDB sees the statement look; then they have all columns now, and
-        the statement is gathered.
+        """Whether scans left out columns that DuckDB's parse tree reads.
+
+        Then they now have all columns, and the statement is gathered.
         """
         if reading is None or not self._query.leaves_out_of(read_by_position(reading)):
             return False
@@ -231,8 +234,9 @@ class BoundSelect:
         )
 
     def _sent_if_placed(self) -> float | None:
-        """About how many bytes its stages would send, None if it is not taken apart: of a copy, whose tree is changed
-        on the way.
+        """Estimate the bytes that its stages would send, None if it cannot be divided.
+
+        It works on a copy, because placement changes the tree.
         """
         query = self._bind()
         read = read_query(query, self._settings, _spelled(query))
@@ -240,11 +244,11 @@ class BoundSelect:
 
     @property
     def _is_sized(self) -> bool:
-        """Whether rows are ordered and not limited: how depends on how many they are."""
+        """Whether rows are ordered and not limited: the way to order them depends on their number."""
         return bool(self._query.tree.args.get("order")) and not self._query.tree.args.get("limit")
 
     def _origin(self) -> str:
-        """A digest of what the plan is made of; the id of the plan covers what came of it."""
+        """Return a digest of the plan's inputs; the id of the plan covers its content."""
         query = self._query
         parts = (query.text, len(query.parameters.lists), self._parameter_types, self._catalog_version, self._settings)
         return blake2b(repr(parts).encode(), digest_size=12).hexdigest()
@@ -287,9 +291,7 @@ def _described(query: Query, schemas: Schemas, params: Sequence[Any]) -> tuple[t
 
 
 def _own_name(name: str, query: Query) -> str:
-    """A text made from the bound statement as the user wrote it: the name of a result column that has none of its own,
-    a reason.
-    """
+    """Restore the user's names in a text made from the bound statement: the name of an unnamed column, or a reason."""
     for scan in query.scans:
         own = scan.alias if folded(scan.alias) == folded(scan.table.name) else f"{scan.table.name} AS {scan.alias}"
         for alias in (scan.alias, quoted(scan.alias)):
@@ -337,8 +339,9 @@ def _arrow(
 def _empty_answer(
     query: Query, reading: DuckDBParse | None, whole: Fragment, schemas: Schemas, params: Sequence[Any]
 ) -> bytes | None:
-    """The answer over no rows, when it is the same for all parameters: none, or only in WHERE, where no row asks for
-    them.
+    """Return the answer over no rows, when it is the same for all parameters.
+
+    There are no parameters, or only in WHERE, which is not evaluated without rows.
     """
     if query.parameters.total and (reading is None or len(query.scans) != 1 or not reading.parameters_only_in_where):
         return None
@@ -350,9 +353,9 @@ def _empty_answer(
     }
     try:
         found = evaluate(whole, relations, list(params), ends_soon=is_small(reading))
-        # It travels with the plan, in the header of a frame, and stays with whoever keeps the plan. A longer one is
+        # It is sent with the plan, in the header of a frame, and kept with the plan. A longer one is
         # made by a member.
         return None if found is None or found.nbytes > _EMPTY_BYTES_MAX else bytes(encode_table(found))
     except DatabaseError:
-        # A constant part that fails, such as a bad cast: it fails again, and is reported, when the statement runs.
+        # A constant part fails, such as a bad cast: it fails again, and is reported, when the statement runs.
         return None

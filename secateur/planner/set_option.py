@@ -54,14 +54,16 @@ _SETTINGS: Final = (
 
 
 def read_set(cursor: TokenCursor) -> SetOption:
-    """``SET pruning = on | off | verify``, ``SET disabled_rules = 'name, ...'``, ``SET combinations_per_partition = n``
-    or ``SET statement_timeout = '5s'``.
+    """Read a SET statement.
 
-    The value may be quoted, ``TO`` may stand for ``=``.
+    ``SET pruning = on | off | verify``, ``SET disabled_rules = 'name, ...'``, ``SET combinations_per_partition = n`` or
+    ``SET statement_timeout = '5s'``.
+
+    The value may be quoted, and ``TO`` may be used instead of ``=``.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
-        ProgrammingError: No such setting, or no such value of it.
+        SqlSyntaxError: At the first invalid token.
+        ProgrammingError: No such setting, or an invalid value.
     """
     cursor.expect("SET")
     if cursor.at("VARIABLE"):
@@ -114,11 +116,11 @@ def read_set(cursor: TokenCursor) -> SetOption:
 
 
 def is_show_settings(cursor: TokenCursor, find: Callable[[str], object]) -> bool:
-    """Whether SHOW is of a setting, or of all: a table or view of that name comes first.
+    """Whether SHOW is of a setting, or of all settings: a table or view of that name takes precedence.
 
     Args:
         cursor: At SHOW.
-        find: Raises UnknownTableError for what names no table or view.
+        find: Raises UnknownTableError for names of no table or view.
     """
     token = cursor.peek(1)
     if token is None or cursor.peek(2) is not None:

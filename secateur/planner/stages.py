@@ -1,8 +1,8 @@
 """The stages of a statement: split in two, placed, or gathered.
 
-One table is split in two (:mod:`~secateur.planner.fragments.partial_final`), which is exact for most statements and
-cheap to plan. What is not, is placed (:mod:`~secateur.planner.placement.place`). Where that is not certain either, the
-coordinator gathers what the statement needs and runs it as a whole.
+A statement on one table is split in two (:mod:`~secateur.planner.fragments.partial_final`), which is exact for most
+statements and cheap to plan. Otherwise it is placed (:mod:`~secateur.planner.placement.place`). If that is not certain
+to be exact either, the coordinator gathers the rows that the statement needs and runs it as a whole.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class StagedPlan:
     Attributes:
         stages: In the order in which they can run; the last one has the answer.
         strategy: How they were found.
-        reason: Why everything is gathered. For a placed statement what is gathered for a part of it, and why. None
-            where nothing is.
-        gathered: The stages that gather what the conditions of each scan leave, for a statement that runs in others.
+        reason: Why everything is gathered; for a placed statement the tables that are gathered for a part of it, and
+            why; None where nothing is.
+        gathered: The stages that gather the filtered rows of each scan, for a statement that runs in other stages.
         reads_clock: Whether the stages have the time at which they start as one more parameter.
     """
 
@@ -72,8 +72,9 @@ class StagedPlan:
 def why_whole(
     query: Query, read: QueryReading, estimates: Mapping[str, Estimate], sent_in_stages: Callable[[], float | None]
 ) -> str | None:
-    """Why a statement is gathered although it could be taken apart: as
-    :func:`~secateur.planner.gathered.why_gathered`.
+    """Return why a statement is gathered although it could be divided.
+
+    See :func:`~secateur.planner.gathered.why_gathered`.
     """
     return why_gathered(query, read.scans, _rows_of_scans(read), estimates, sent_in_stages)
 
@@ -113,17 +114,17 @@ def staged(
     small: str | None,
     differs: RecompositionMismatch | None = None,
 ) -> StagedPlan:
-    """The stages of a query.
+    """Return the stages of a query.
 
     Args:
         query: The bound query; clocks in its tree become a parameter.
-        read: What two readings say of it.
+        read: Its scans and their bounds.
         schemas: The columns of each scan that it may need.
         columns: Name and type of each column of its result.
         params: Values of its parameters, for their types.
-        estimates: What is thought of the rows of each scan that it needs.
-        small: Why it is to be gathered, from :func:`why_whole`; None where it is taken apart if that is possible.
-        differs: Why it is gathered whatever else there is to say of it.
+        estimates: The estimated rows of each scan that it needs.
+        small: Why it is to be gathered, from :func:`why_whole`; None where it is divided if that is possible.
+        differs: Why it must be gathered in any case.
     """
     gathered = _rows_of_scans(read)
     said = cache(lambda: _said(gathered, read))
@@ -153,7 +154,7 @@ def staged(
                 pass
         drafts, parts = _placed(settled, schemas, columns, estimates)
         placed = _placed_stages(drafts, query, schemas, binder)
-        # Which kernel answers when a placed statement has failed does not matter.
+        # When a placed statement has failed, it does not matter which kernel answers.
         return StagedPlan(
             placed, Strategy.PLACED, parts, gathered=whole(Fragment.over), reads_clock=settled.reads_clock
         )
@@ -162,25 +163,26 @@ def staged(
 
 
 class _Settled:
-    """A query that may be taken apart: clocks in its tree have become a parameter, so that all its stages read the same
-    time.
+    """A query that may be divided.
+
+    Clocks in its tree have become a parameter, so that all its stages read the same time.
 
     Args:
         query: The query; its tree is changed.
-        read: What two readings say of it.
+        read: Its scans and their bounds.
         params: Values of its parameters.
-        rows_of_scans: For each scan what restricts the rows that the query may need, as the tree is before.
+        rows_of_scans: For each scan the predicates on the rows that the query may need, before the tree is changed.
 
     Attributes:
         query: As given.
-        reading: DuckDB's reading.
-        rows_of: For each scan what restricts the rows that the query may need.
+        reading: DuckDB's parse tree.
+        rows_of: For each scan the predicates on the rows that the query may need.
         reads_clock: Whether it has the time as one more parameter.
         clock: The number of that parameter, counted from 1, or None.
         binder: DuckDB's binder for its parts.
 
     Raises:
-        NotDistributable: It may not.
+        NotDistributable: It may not be divided.
     """
 
     def __init__(
@@ -207,8 +209,9 @@ class _Settled:
 def _placed(
     settled: _Settled, schemas: Schemas, columns: Columns, estimates: Mapping[str, Estimate]
 ) -> tuple[tuple[StageDraft, ...], str | None]:
-    """The stages of a query as drafts, and what is gathered for them, as
-    :func:`~secateur.planner.placement.place.place`.
+    """Return the stages of a query as drafts, and the tables gathered for them.
+
+    See :func:`~secateur.planner.placement.place.place`.
 
     Raises:
         NotDistributable: It is not placed.
@@ -234,8 +237,9 @@ def _placed(
 
 
 def as_written(query: Query, read: QueryReading, schemas: Schemas, columns: Columns) -> tuple[QueryStage, ...]:
-    """The stages that run the user's own text, undivided, over all rows of its tables: nothing in them has been printed
-    from a tree.
+    """Return the stages that run the user's own text, undivided, over all rows of its tables.
+
+    None of their texts is printed from a tree.
     """
     gathered = tuple(GatheredScan((scan,), "", 0.0) for scan in read.scans if not scan.scan.table.replicated)
     return gathered_stages(query, read.scans, gathered, schemas, tuple(columns), Fragment.over)
@@ -362,10 +366,10 @@ def _in_two(
 
 
 def _check_restored(columns: Columns) -> None:
-    """Check that the rows of a stage are the same rows where another stage reads them.
+    """Check that the rows of a stage do not change on the way to another stage.
 
     Raises:
-        NotDistributable: A column has values that cannot travel as what they are.
+        NotDistributable: A column has values that cannot be sent without loss.
     """
     lost = next((text for _, text in columns if not is_restored(text)), None)
     if lost is not None:
@@ -382,7 +386,7 @@ def _check(query: Query, reading: DuckDBParse, partial_final: PartialFinal) -> N
     """
     scan = query.scans[0]
     columns = named_columns(column.name for column in scan.table.columns)
-    # Clocks have become a parameter: then the statement is what its tree says.
+    # Clocks have become a parameter, so the text is printed from the tree.
     texts = [partial_final.partial, partial_final.final, *([to_sql(query.tree)] if reading.unstable() else [])]
     partial, final, *settled = read_statements(texts)
     found = clocks_difference(reading, settled[0], query.parameters.total + 1) if settled else None
@@ -416,8 +420,9 @@ def _said(rows: Mapping[str, ScanRows], read: QueryReading) -> dict[str, ScanRow
 
 
 def rows_of(read: ScanReading, unstable: Collection[str] | None) -> ScanRows:
-    """The rows of a scan that the statement may need; ``unstable`` is what it calls that depends on when and where it
-    is evaluated, None where not known.
+    """Return the rows of a scan that the statement may need.
+
+    ``unstable`` are its calls that depend on when and where they are evaluated, None where not known.
     """
     applied = applied_conjuncts(read, unstable)
     where = " AND ".join(f"({to_sql(_bare(conjunct, read.scope))})" for conjunct in applied)
@@ -431,8 +436,9 @@ def rows_of(read: ScanReading, unstable: Collection[str] | None) -> ScanRows:
 
 
 def applied_conjuncts(read: ScanReading, unstable: Collection[str] | None) -> list[exp.Expr]:
-    """What may be applied to the rows of a scan before anything else: conjuncts about it alone; ``unstable`` as for
-    :func:`rows_of`.
+    """Return the conjuncts on a scan alone, which may be applied to its rows first.
+
+    ``unstable`` is as for :func:`rows_of`.
     """
     known = () if unstable is None else read.scope.local
     return [

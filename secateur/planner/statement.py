@@ -1,4 +1,4 @@
-"""What a SQL text can be, once planned: a closed union of frozen values."""
+"""The kinds of planned statements: a closed union of frozen values."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ __all__ = [
 
 
 class InsertMode(Enum):
-    """What an INSERT does with a key that is there already. The value is the mode's name in the storage API."""
+    """What an INSERT does with a key that exists already. The value is the mode's name in the storage API."""
 
     APPEND = "append"
     """It is an error."""
@@ -84,14 +84,14 @@ class SelectStatement:
     """A query.
 
     Attributes:
-        plan: What travels to members and clients.
-        bounds: Per scan what its predicates say about the keys; EXPLAIN shows it, nothing executes it.
+        plan: The part that is sent to members and clients.
+        bounds: For each scan the bounds on its keys; EXPLAIN shows them, nothing executes them.
         params: The values of this call, in order of parameter index; None when none were given to a query that has
             parameters.
         lists: Values of hidden parameters that were hoisted out of the text
             (:mod:`~secateur.planner.text.hoisted_lists`); ``params`` ends with them.
         materialized: The same query in steps, where that prunes more; None where it does not.
-        rewrites: The names of the rules that opened it for pruning, in their order.
+        rewrites: The names of the applied rewrite rules, in their order.
         colocated: Groups of scans whose rows meet only within partitions of one number, as names of relations.
     """
 
@@ -118,8 +118,9 @@ class SubqueryUse(Enum):
 
     @property
     def values_max(self) -> int:
-        """With more values than this the statement runs undivided: a longer list costs more to send than it can
-        prune.
+        """The maximum number of values; with more the statement runs undivided.
+
+        A longer list costs more to send than it can prune.
         """
         match self:
             case SubqueryUse.LIST:
@@ -309,8 +310,8 @@ class InsertRows:
     Attributes:
         table: The table.
         rows: Exactly in the schema of the table.
-        mode: What happens to keys that are there already.
-        shape: How the rows come from the parameters, when a client can make them by itself; else None.
+        mode: What happens to keys that exist already.
+        shape: How a client makes the rows from the parameters, if it can; else None.
     """
 
     table: TableDef
@@ -334,8 +335,9 @@ class InsertSelect:
 
 @dataclass(frozen=True, slots=True)
 class ChangeStatement:
-    """UPDATE or DELETE: the query's rows, whose columns have the names and types of the table's, replace or remove
-    those with the same keys.
+    """UPDATE or DELETE: the query's rows replace or remove those with the same keys.
+
+    Their columns have the names and types of the table's.
 
     Attributes:
         table: The table; the query's first scan. Further scans are of replicated tables.

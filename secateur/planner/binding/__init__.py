@@ -1,4 +1,4 @@
-"""Names and functions of a statement: what they refer to, and what is refused."""
+"""Binding: what the names and functions of a statement refer to, and which of them are refused."""
 
 from __future__ import annotations
 

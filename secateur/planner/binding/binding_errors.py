@@ -1,6 +1,4 @@
-"""What DuckDB's binder refuses, said in the user's terms: which name or construct, where it stands in the user's text,
-and what may have been meant.
-"""
+"""Errors of DuckDB's binder in the user's terms: the name or construct, its place in the text, and a suggestion."""
 
 from __future__ import annotations
 
@@ -29,20 +27,20 @@ _QUOTED: Final = re.compile(r'"([^"]+)"')
 _QUOTED_TWICE: Final = re.compile(r'""([^"]+)""')
 _HIDDEN: Final = re.compile("Table with name (.+) does not exist")
 _ROW_NUMBER: Final = "rowid"
-"""What DuckDB's own tables have beside their columns."""
+"""The column that DuckDB's own tables have in addition."""
 
 _KEYWORDS: Final = (
     (re.compile("^Set operations"), ("UNION", "INTERSECT", "EXCEPT")),
     (re.compile("^GROUP BY term"), ("GROUP BY",)),
     (re.compile("QUALIFY clause"), ("QUALIFY",)),
 )
-"""Of what DuckDB does not say the place: the words that name it."""
+"""Keywords that locate errors for which DuckDB reports no position."""
 
 
 def in_users_terms(
     error: DatabaseError, query: Query, schemas: Mapping[str, Mapping[str, SqlType | str]]
 ) -> DatabaseError:
-    """The error to raise for what DuckDB said of the text of a bound query.
+    """Return the error to raise for DuckDB's error about the text of a bound query.
 
     Args:
         error: As the kernel raised it.
@@ -94,14 +92,14 @@ def in_users_terms(
 
 
 def _definition(name: str, query: Query) -> tuple[int, int] | None:
-    """Where, in the text that was bound, a common table expression of that name is defined."""
+    """Return the place, in the text that was bound, where a common table expression of that name is defined."""
     if not any(folded(cte.alias) == folded(name) for cte in query.tree.find_all(exp.CTE)):
         return None
     return next((_span_of(token) for token in tokenize(query.sql) if folded(token.text) == folded(name)), None)
 
 
 def _place(error_position: ErrorPosition | None, query: Query, said: str, name: str | None) -> tuple[int, int] | None:
-    """Offset and length, in the text that was bound, of what is wrong."""
+    """Return offset and length of the error in the text that was bound."""
     if error_position is not None:
         part = query.sql[error_position.offset : error_position.offset + error_position.length]
         within = (
@@ -119,7 +117,7 @@ def _place(error_position: ErrorPosition | None, query: Query, said: str, name: 
     tokens = tokenize(query.sql)
     if name is not None:
         found = [token for token in tokens if folded(token.text) == folded(name)]
-        # Of equal aliases it is the second that is one too many.
+        # Of two equal aliases the second one is the error.
         return None if not found else _span_of(found[min(1, len(found) - 1)] if "uplicate" in said else found[0])
     for pattern, words in _KEYWORDS:
         if pattern.search(said):
@@ -133,7 +131,7 @@ def _span_of(token: Token) -> tuple[int, int]:
 
 
 def _hint(name: str, query: Query, said: str) -> str:
-    """What may have been meant by the name of a column."""
+    """Suggest a column for an unknown name."""
     table = next(
         (column.table for column in query.tree.find_all(exp.Column) if folded(column.name) == folded(name)), ""
     )
@@ -148,7 +146,7 @@ def _hint(name: str, query: Query, said: str) -> str:
 
 
 def _aliases(tree: exp.Expr) -> Iterator[str]:
-    """The names by which a statement calls what it reads from."""
+    """Yield the names that a statement gives to its tables."""
     names = [node.alias for node in tree.find_all(exp.Table, exp.Subquery, exp.Lateral, exp.Values) if node.alias]
     yield from dict.fromkeys(
         [*names, *(node.name for node in tree.find_all(exp.Table) if not node.alias and node.name)]

@@ -1,4 +1,4 @@
-"""What a plan is made over: one version of the catalog, and what the session wants."""
+"""The planner's view of the catalog: one version of it, and the session's settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["CatalogView", "PlanningCatalog"]
 
 
 class CatalogView(Protocol):
-    """What the planner sees of the catalog: one consistent version."""
+    """The part of the catalog that the planner reads: one consistent version."""
 
     @property
     def version(self) -> int:
@@ -48,14 +48,14 @@ class CatalogView(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PlanningCatalog:
-    """One version of the catalog, and what the session wants of plans over it."""
+    """One version of the catalog, and the session's settings for plans over it."""
 
     view: CatalogView
     settings: PlanSettings
 
     @property
     def version(self) -> int:
-        """That of the catalog."""
+        """The version of the catalog."""
         return self.view.version
 
     @property

@@ -1,8 +1,8 @@
-"""The last word on statements that we read ourselves: DuckDB's parser has to accept their text too.
+"""A final check of statements that we parse ourselves: DuckDB's parser has to accept their text too.
 
-Parsers of our own read statements that change rows, and those that make and drop what is in the dialect. A word that
-such a parser takes for something harmless, as ``UPDATE t ONLY SET ...`` for an alias, would be carried out without what
-the user meant by it. So every such text that has been read is shown to DuckDB's parser, and what it refuses is refused.
+Our own parsers read statements that change rows, and DDL that is in the dialect. If such a parser took a word for
+something harmless, as in ``UPDATE t ONLY SET ...`` for an alias, the statement would be executed without the user's
+intention. Every such text is therefore also given to DuckDB's parser, and is refused if that refuses it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def check_dialect(sql: str, tokens: Sequence[Token], rows: TextSpan | None = Non
     Args:
         sql: The user's whole text.
         tokens: Those of the statement.
-        rows: A VALUES clause in it, which is not looked at: it is parsed where it is evaluated, and may be long.
+        rows: A VALUES clause in it, which is skipped: it is parsed where it is evaluated, and may be long.
 
     Raises:
-        SqlSyntaxError, NotSupportedError: It does; with the position.
+        SqlSyntaxError, NotSupportedError: DuckDB refuses it; with the position.
 
     Cost: some 50 microseconds.
     """

@@ -1,9 +1,9 @@
-"""What planning may evaluate: little, and for a moment only.
+"""Evaluation at planning time: only constants and functions that are bounded in time, memory and result size.
 
-Planning evaluates constants, to know which partitions they name, and the answer of a statement over no rows. Whoever
-plans serves everybody, so what it evaluates has a bound in time, in memory and in the size of its result, and belongs
-to functions whose results are no larger than what they are made of. Everything else stays unknown to the planner, and
-is evaluated by a member while the statement runs, where it can be cancelled.
+Planning evaluates constants, to find the partitions that they select, and the answer of a statement over no rows. One
+planner serves all clients, so everything that it evaluates is bounded in time, memory and result size, and calls only
+functions whose results are no larger than their arguments. Everything else is unknown to the planner; a member
+evaluates it while the statement runs, where it can be cancelled.
 """
 
 from __future__ import annotations
@@ -35,9 +35,8 @@ __all__ = [
 ]
 
 EVALUATION_S: Final = 0.25
-"""A constant takes microseconds; the bound has to hold on a machine that is many times overloaded, since what strikes
-it costs the statement its pruning.
-"""
+"""A constant takes microseconds. The bound must also hold on a machine that is overloaded many times over, because a
+statement that exceeds it loses its pruning."""
 _SHORT_CHARS_MAX: Final = 4096
 """No bounded function takes longer than the square of its arguments: ``levenshtein`` of two halves of such a text takes
 some milliseconds.
@@ -52,7 +51,7 @@ _SIZED: Final = re.compile(
     r"\b(?:repeat|[lr]pad|(?:list|array)_resize|range|generate_series|printf|format|to_base|bar|bitstring)\b",
     re.IGNORECASE,
 )
-"""The functions that make a value as large as an argument says; see :func:`_size_of`."""
+"""The functions that make a value as large as an argument demands; see :func:`_size_of`."""
 
 _FIXED_WIDTH: Final = re.compile(
     r"U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|FLOAT|DOUBLE|DECIMAL|BOOLEAN|DATE|TIME(?:STAMP)?(?:_N?S|_MS|TZ_NS)?(?:"
@@ -140,10 +139,10 @@ _LINEAR: Final = frozenset(
 )
 """Functions that may return text, lists and the like, never much larger than their arguments together.
 
-What sleeps returns nothing of fixed width, either.
+Functions that sleep return nothing of fixed width, so they are not listed either.
 """
 _GROWING: Final = frozenset({"bitstring"})
-"""Functions whose results are as large as a number says, although their type looks like one of fixed width."""
+"""Functions whose results are as large as a number demands, although their type looks like one of fixed width."""
 
 _MAKING_ROWS: Final = frozenset({"TABLE_FUNCTION", "RECURSIVE_CTE_NODE", "JOIN"})
 _CALL: Final = re.compile(r'(["\w]+)\s*\(')
@@ -193,18 +192,18 @@ _WORDS: Final = frozenset(
 def evaluate(
     fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any] = (), *, ends_soon: bool = False
 ) -> pa.Table | None:
-    """Evaluate something small while a statement is planned.
+    """Evaluate something small at planning time.
 
     Args:
-        fragment: What; ask :func:`is_bounded` or :func:`is_bounded_over_no_rows` before.
-        relations: What it reads.
+        fragment: Must pass :func:`is_bounded` or :func:`is_bounded_over_no_rows`.
+        relations: The tables that it reads.
         params: Its parameters.
-        ends_soon: Whether it makes no rows by itself (:func:`is_small`). While its text is short no clock is needed
+        ends_soon: Whether it makes no rows on its own (:func:`is_small`). If its text is short no clock is needed
             then: a clock is a thread, which costs more than a constant.
 
     Returns:
-        Its rows; None when it took longer than ``EVALUATION_S``, or more memory than 64 MB: then it is not known while
-        planning.
+        Its rows; None when it took longer than ``EVALUATION_S``, or more memory than 64 MB: then it is unknown at
+        planning time.
 
     Raises:
         Error: It fails; or planning was cancelled.
@@ -231,13 +230,14 @@ def evaluate(
 
 
 def is_bounded(reading: DuckDBParse) -> bool:
-    """Whether every function of an expression returns values that are no larger than what they are made of."""
+    """Whether every function of an expression returns values that are no larger than its arguments."""
     return reading.functions() <= _bounded()
 
 
 def is_bounded_over_no_rows(reading: DuckDBParse) -> bool:
-    """Whether a statement over no rows evaluates only such functions: a call with a column among its arguments is
-    evaluated for no row.
+    """Whether a statement over no rows evaluates only such functions.
+
+    A call with a column among its arguments is evaluated for no row.
     """
     aggregates = bool(reading.aggregates())
     for node in reading.nodes:
@@ -250,14 +250,15 @@ def is_bounded_over_no_rows(reading: DuckDBParse) -> bool:
 
 
 def is_small(reading: DuckDBParse | None) -> bool:
-    """Whether a statement without tables certainly has no more rows than its text says: it makes none by a table
-    function, a recursion or a join.
+    """Whether a statement without tables certainly has no more rows than its text contains.
+
+    It must not make rows by a table function, a recursion or a join.
     """
     return reading is not None and not any(node.get("type") in _MAKING_ROWS for node in reading.nodes)
 
 
 def calls_only_bounded(text: str) -> bool:
-    """As :func:`is_bounded`, for an expression that is only text: what may be another call counts as one."""
+    """Like :func:`is_bounded`, for an expression that is only text: anything that may be another call counts as one."""
     return all(name.lower() in _WORDS or name.lower() in _bounded() for name in _CALL.findall(text))
 
 
@@ -286,9 +287,7 @@ def refuse_large_constants(sql: str, tree: exp.Expr) -> None:
 
 
 def _size_of(node: exp.Expr) -> int | None:
-    """About the bytes of a constant that a function makes as large as its arguments say; None where that is not
-    known.
-    """
+    """Estimate the bytes of a constant that a function makes as large as its arguments demand; None where unknown."""
     node = node.unnest()
     if isinstance(node, exp.Literal):
         return len(node.this) if node.is_string else 8

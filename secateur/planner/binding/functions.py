@@ -1,8 +1,8 @@
-"""Which of DuckDB's functions a statement may call: those that compute from their arguments, the clock, or chance.
+"""The DuckDB functions that a statement may call: those of their arguments, the clock, or random numbers.
 
 Functions that reach beyond the rows (settings, files, the kernel's own catalog, its memory and logs, other texts,
-sleeping) would tell about, or change, the process that happens to run a fragment. What may be called is listed, and not
-what may not, so that a newer DuckDB adds nothing unnoticed: a name that DuckDB knows and that is not listed is refused.
+sleeping) would expose, or change, the process that runs a fragment. Allowed functions are listed, rather than forbidden
+ones, so that a newer DuckDB adds none unnoticed: a name that DuckDB knows and that is not listed is refused.
 """
 
 from __future__ import annotations
@@ -97,9 +97,9 @@ variant_to_parquet_variant variant_type variant_typeof vertex_extract wavg week 
 weighted_avg xor year yearweek
 """
 VALUE_FUNCTIONS: Final = frozenset(_VALUE_FUNCTIONS.split())
-"""What computes a value: scalar functions, aggregates, window functions, and macros of these.
+"""Functions that compute a value: scalar functions, aggregates, window functions, and macros of these.
 
-Collations are known by their prefix.
+Collations are recognised by their prefix.
 """
 
 _TABLE_FUNCTIONS: Final = """
@@ -108,7 +108,7 @@ json_tree pg_timezone_names pragma_collations range repeat repeat_row summary te
 unnest
 """
 TABLE_FUNCTIONS: Final = frozenset(_TABLE_FUNCTIONS.split())
-"""What may stand in FROM."""
+"""Functions that may be items of FROM."""
 
 _EXPORT_STATE: Final = "export_state"
 """Behind a call, it has the aggregate answer with its state."""
@@ -144,7 +144,7 @@ _INSTEAD: Final = {
     "pg_sleep": "members do not wait on behalf of a statement",
     "sleep_ms": "members do not wait on behalf of a statement",
 }
-"""What to do instead of calling some of those that are not listed."""
+"""Replacements to suggest for some of those that are not listed."""
 
 _OWN_CATALOG: Final = {
     "duckdb_tables": "secateur.tables",
@@ -157,9 +157,7 @@ _OWN_CATALOG: Final = {
     "pragma_table_info": "secateur.columns",
     "pragma_show": "secateur.columns",
 }
-"""Functions that tell of the tables of the process that happens to run a fragment, and what tells of those of the
-cluster.
-"""
+"""Functions that list the tables of the process that runs a fragment, and those that list the tables of the cluster."""
 
 _FILES: Final = ("read_", "parquet_", "sniff_", "glob")
 
@@ -170,9 +168,7 @@ def is_listed(name: str, *, in_from: bool = False) -> bool:
 
 
 def doubtful_calls(tokens: Sequence[Token]) -> list[Token]:
-    """The names in front of parentheses that are not listed, most of which are no functions at all, and EXPORT_STATE
-    behind them.
-    """
+    """Return the unlisted names before parentheses, most of which are not functions, and EXPORT_STATE."""
     found = []
     for token, behind in pairwise(tokens):
         if (
@@ -195,11 +191,11 @@ def doubtful_calls(tokens: Sequence[Token]) -> list[Token]:
 def refuse_calls(doubtful: Sequence[Token], nodes: Iterable[exp.Anonymous], text: str) -> None:
     """Refuse calls that are not listed.
 
-    A name that DuckDB does not know is left to it, which says what may have been meant.
+    A name that DuckDB does not know is left to DuckDB, which suggests similar names.
 
     Args:
-        doubtful: As :func:`doubtful_calls` has found them.
-        nodes: Calls of functions that are none of sqlglot's own.
+        doubtful: The result of :func:`doubtful_calls`.
+        nodes: Calls of functions that sqlglot does not know.
         text: From which they were parsed.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What plans depend on of the values of parameters: their types, as DuckDB's binder sees them."""
+"""The types of parameters as DuckDB's binder sees them, on which plans depend."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ _INT64: Final = range(-(2**63), 2**63)
 
 
 def types_of(values: Sequence[Any] | None, count: int) -> tuple[str, ...]:
-    """What DuckDB's types of the parameters depend on; ``count`` of them are unbound where there are no values."""
+    """Return the parts of values that determine DuckDB's parameter types; without values, ``count`` unbound ones."""
     return ("unbound",) * count if values is None else tuple(map(_type, values))
 
 
 def sample_value(value: Any) -> Any:
-    """A value of the same type for DuckDB's binder: it takes a list apart element by element each time that it is given
-    one.
-    """
+    """Return a value of the same type for DuckDB's binder, which would take a list apart element by element."""
     if type(value) is list and len(value) > _SPECIMEN_ELEMENTS:
         kinds = set(map(type, value))
         if kinds in ({str}, {date}):

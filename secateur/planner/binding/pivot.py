@@ -1,4 +1,4 @@
-"""PIVOT and UNPIVOT as statements: the same, said as a query.
+"""PIVOT and UNPIVOT statements, rewritten as queries.
 
 ::
 
@@ -26,16 +26,16 @@ _BEHIND: Final = ("ORDER BY", "LIMIT", "OFFSET")
 
 
 def read_pivot(cursor: TokenCursor, parameters: Parameters, ctes: TextSpan | None) -> Composed:
-    """The query of a PIVOT statement.
+    """Return the query of a PIVOT statement.
 
     Args:
         cursor: At the word PIVOT; its tokens have numbered parameters.
         parameters: As read from the same tokens.
-        ctes: The WITH clause in front of it.
+        ctes: The WITH clause before it.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
-        NotSupportedError: What it turns on has no values, or is an expression.
+        SqlSyntaxError: At the first invalid token.
+        NotSupportedError: The pivoted column has no values, or is an expression.
     """
     cursor.expect("PIVOT")
     source = read_expression(cursor, "ON", what="a table or a query in parentheses")

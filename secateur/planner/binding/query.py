@@ -1,7 +1,6 @@
-"""A query bound to the catalog: every reference to a table is a scan with a relation name of its own.
+"""A query bound to the catalog: every table reference is a scan with a relation name of its own.
 
-The text that DuckDB runs is the user's own text with the table names exchanged, not a text made from a tree: what the
-user wrote is what runs.
+DuckDB runs the user's own text with the table names exchanged, not a text printed from a tree.
 """
 
 from __future__ import annotations
@@ -87,8 +86,8 @@ class Query:
         parameters: Its parameters.
         views: The ids of the views that it reads.
         is_placed: Whether a common table expression has a name that relations of plans have, so that relations are
-            named with their place.
-        is_reread: Whether the tree was read from ``sql``, and not from the user's own text.
+            named with their schema.
+        is_reread: Whether the tree was parsed from ``sql``, and not from the user's own text.
     """
 
     text: str
@@ -109,8 +108,9 @@ class Query:
         )
 
     def place_of(self, node: exp.Expr) -> tuple[int, int] | None:
-        """Line and column, both from 1, of the first name in a part of the tree in the user's text; None where none has
-        a place.
+        """Return line and column, both from 1, of the first name in a part of the tree; None if it has no name.
+
+        They are positions in the user's text.
         """
         starts = [int(part.meta["start"]) for part in node.walk() if "start" in part.meta]
         if not starts:
@@ -118,9 +118,9 @@ class Query:
         return position_of(self.text, self.spliced.origin(min(starts))[0] if self.is_reread else min(starts))
 
     def located(self, reason: str, node: exp.Expr | None) -> str:
-        """The reason for which rows are gathered, with what to do, and with its place in the text where it has one.
+        """Return the reason why rows are gathered, with advice and with its place in the text, if it has one.
 
-        A reason that says what to do has a colon before it. For the others there is what always helps.
+        A reason with advice has a colon before it. Any other reason gets the advice that always helps.
         """
         advised = reason if ": " in reason else f"{reason}: filter by the partitioning key to gather less"
         place = None if node is None else self.place_of(node)
@@ -128,9 +128,7 @@ class Query:
 
     @property
     def sql(self) -> str:
-        """The query's text with relation names for table names, the queries of views for their names, and ``$1`` to
-        ``$n`` for parameters.
-        """
+        """The text that runs: relation names for tables, queries for views, and ``$1`` to ``$n`` for parameters."""
         return self.spliced.sql
 
 
@@ -149,13 +147,13 @@ def bind_query(
         tokens: Those of the query, parameters already numbered.
         parameters: As read from the same tokens.
         find: The catalog's lookup by name; raises UnknownTableError.
-        every_column: Whether scans have all columns of their tables, whatever the statement names.
+        every_column: Whether scans have all columns of their tables, even those that the statement does not name.
 
     Raises:
         SqlSyntaxError: The text does not parse.
         UnknownTableError: With the position of the name.
         NotSupportedError: With the position of the part.
-        ProgrammingError: A view that cannot be read any more, with the position of its name.
+        ProgrammingError: A view that has become invalid, with the position of its name.
     """
     tree = parse_query(text, tokens)
     words = _words(tokens)
@@ -174,7 +172,7 @@ def bind_query(
     own = splice(text, first, last, splices + common)
     is_reread = bool(binder.is_rewritten or qualified or binder.is_placed)
     if is_reread:
-        # The text that runs is more than the user's with other names: its tree is read from itself.
+        # More than names was replaced in the text that runs, so its tree is parsed from itself.
         tree = parse_query(own.sql, tokenize(own.sql))
         scans = tuple(replace(scan, node=node) for scan, node in zip(binder.scans, _relation_nodes(tree), strict=True))
     else:
@@ -189,13 +187,13 @@ def bind_query(
 
 
 class _Binder:
-    """Resolves names, those in views among them.
+    """Resolves table names, including those in views.
 
     Attributes:
-        scans: The references to tables so far, in the order in which they stand in the text that runs.
+        scans: The references to tables so far, in the order of the text that runs.
         views: The ids of the views that were opened.
-        is_rewritten: Whether the text that runs has more than other names in it, such as the query of a view.
-        is_placed: Whether relations are named with their place, which no common table expression can take from them.
+        is_rewritten: Whether more than names was replaced in the text that runs, such as a view by its query.
+        is_placed: Whether relations are named with their schema, which no common table expression can shadow.
     """
 
     def __init__(self, find: Callable[[str], TableDef | ViewDef], *, is_placed: bool, every_column: bool) -> None:
@@ -254,15 +252,15 @@ class _Binder:
         return self._as_query(reference) if isinstance(node.parent, exp.Summarize) else reference
 
     def _as_query(self, reference: str) -> str:
-        """Where a name stands by itself and a query does as well: ``SUMMARIZE t``."""
+        """Return a query for a name in a place that allows a name or a query: ``SUMMARIZE t``."""
         self.is_rewritten = True
         return f"SELECT * FROM {reference}"
 
     def _open(self, node: exp.Table, view: ViewDef) -> str:
-        """The query of a view in parentheses.
+        """Return the query of a view in parentheses.
 
         Raises:
-            ProgrammingError: It reads itself, or what it reads has changed.
+            ProgrammingError: The view reads itself, or a table that it reads has changed.
             LimitExceededError: The statement opens too many views.
         """
         name = folded(view.name)
@@ -301,7 +299,7 @@ class _Binder:
 
 
 def reads_of(scans: Sequence[TableReference]) -> tuple[ViewRead, ...]:
-    """What some scans read, as a view remembers it."""
+    """Return the reads of some scans in the form that a view stores."""
     return tuple(
         ViewRead(scan.table.name, tuple((name, str(scan.table.column(name).type)) for name in scan.columns))
         for scan in scans
@@ -371,9 +369,7 @@ def _qualified_columns(tree: exp.Expr, words: Set[str]) -> list[Splice]:
 
 
 def _has_relation_names(tree: exp.Expr, words: Set[str]) -> bool:
-    """Whether a common table expression has a name that a relation of a plan may have: it would be read in its
-    place.
-    """
+    """Whether a common table expression has a name that a relation of a plan may have, which it would shadow."""
     return "with" in words and any(_RELATION_NAME.fullmatch(folded(cte.alias)) for cte in tree.find_all(exp.CTE))
 
 
@@ -413,9 +409,7 @@ def _collect_tables(tree: exp.Expr) -> list[exp.Table]:
 
 
 def _star_uses(tree: exp.Expr) -> tuple[bool, set[str]]:
-    """Whether every column of every table may be needed, and the names of which, if they name a table, every column may
-    be.
-    """
+    """Return whether every column of every table may be needed, and names of tables that may need every column."""
     starred: set[str] = set()
     for node in tree.walk():
         if isinstance(node, exp.Star):
@@ -435,7 +429,7 @@ def _star_uses(tree: exp.Expr) -> tuple[bool, set[str]]:
             or isinstance(node, (exp.Pivot, exp.PositionalColumn))
             or (isinstance(node, exp.Join) and joins_unnamed(node))
         ):
-            # COLUMNS(...), #2, PIVOT, NATURAL and POSITIONAL joins look at columns that the text does not name.
+            # COLUMNS(...), #2, PIVOT, NATURAL and POSITIONAL joins read columns that the text does not name.
             return True, starred
         elif isinstance(node, exp.Column) and (not node.table or folded(node.table) == MAIN):
             # A row as a value, ``SELECT t FROM t`` or ``SELECT main.t FROM t``, looks like a column named as the table.
@@ -444,15 +438,16 @@ def _star_uses(tree: exp.Expr) -> tuple[bool, set[str]]:
 
 
 def _is_only_counted(select: exp.Select) -> bool:
-    """Whether nobody sees the columns of a query: ``EXISTS (SELECT * FROM t WHERE ...)``."""
+    """Whether the columns of a query are not used: ``EXISTS (SELECT * FROM t WHERE ...)``."""
     return isinstance(select.parent, exp.Exists) and not any(
         select.args.get(clause) for clause in _COUNTS_DISTINCT_ROWS
     )
 
 
 def _own_tables(select: exp.Select) -> Iterator[exp.Table]:
-    """The tables in the FROM clause of a query, whose columns its star stands for; those in subqueries pass through a
-    select list, which names them.
+    """Yield the tables in the FROM clause of a query, whose columns its star stands for.
+
+    Those in subqueries are behind a select list, which names their columns.
     """
     pending = [clause for key in ("from_", "joins", "laterals") for clause in _children(select.args.get(key))]
     while pending:
@@ -473,29 +468,28 @@ def is_columns_call(node: exp.Expr) -> bool:
 
 
 def may_recur(with_: exp.With, cte: exp.CTE) -> bool:
-    """Whether a common table expression means itself by its own name: in WITH RECURSIVE one that is a UNION.
+    """Whether a common table expression refers to itself by its own name: in WITH RECURSIVE, one that is a UNION.
 
-    In any other it is that of a table.
+    In any other the name is that of a table.
     """
     return bool(with_.args.get("recursive")) and isinstance(cte.this.unnest(), exp.Union)
 
 
 def joins_unnamed(join: exp.Join) -> bool:
-    """Whether a join looks at columns that it does not name."""
+    """Whether a join reads columns that it does not name."""
     return str(join.args.get("method") or "").upper() not in ("", "ASOF")
 
 
 def renames_columns(node: exp.Table) -> bool:
-    """Whether an alias stands for all columns of a table, or gives names to them by their positions:
-    ``FROM t AS x(a, b)``.
+    """Whether an alias stands for all columns of a table, or names them by position: ``FROM t AS x(a, b)``.
 
-    The alias may be that of parentheses around the table, or around a join that it is part of:
-    ``FROM (t JOIN u ON ...) AS x`` is a query of all columns to DuckDB, ``(SELECT * FROM t JOIN u ON ...) AS x``.
+    The alias may be that of parentheses around the table, or around a join that it is part of: DuckDB parses ``FROM (t
+    JOIN u ON ...) AS x`` as a query of all columns, ``(SELECT * FROM t JOIN u ON ...) AS x``.
     """
     item: exp.Expr | None = node
     while item is not None:
         if isinstance(item, exp.Join):
-            # In parentheses the joins hang on the first item, whose own alias is not about them.
+            # In parentheses the joins belong to the first item, whose own alias does not apply to them.
             first = item.parent
             item = None if isinstance(first, (exp.Select, exp.SetOperation)) or first is None else first.parent
             continue

@@ -1,4 +1,4 @@
-"""What the dialect has and a cluster does not: statements and parts of queries, each with what to do instead."""
+"""Statements and parts of queries of the dialect that a cluster does not support, each with a replacement."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ STATEMENTS: Final = {
 """First words of statements that are not supported, and what to do instead."""
 
 WORDS: Final = frozenset({"with"})
-"""What a text has to mention, folded, to have a part that is refused, beside calls of functions."""
+"""Words, folded, without which a text has no refused part other than calls of functions."""
 
 
 def refuse_parts(tree: exp.Expr, text: str) -> None:
-    """Refuse what must not get as far as the kernel, where it would mean something else.
+    """Refuse parts that would have another meaning in the kernel.
 
     Args:
         tree: Of one query.

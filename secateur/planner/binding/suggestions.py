@@ -1,4 +1,4 @@
-"""What may have been meant by a name that is none."""
+"""Suggestions for unknown names."""
 
 from __future__ import annotations
 

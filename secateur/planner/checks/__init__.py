@@ -1,4 +1,4 @@
-"""Checks of what has been made of a statement against the user's own text, both as DuckDB's parser reads them."""
+"""Checks that compare the texts made from a statement with the user's own text, both as DuckDB parses them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The tables of which a statement looks at columns that it does not name, as DuckDB's parser reads it.
+"""Finds the tables whose columns a statement reads without naming them, in DuckDB's parse tree.
 
-Scans leave out columns that the text does not name. That is right only where a column is looked at by its name: a star,
-an alias that gives names to columns by their positions, a NATURAL join, a row as a value and the like look at all of
-them. :mod:`secateur.planner.binding.query` decides it from sqlglot's tree; this says the same from DuckDB's, in which a
+Scans leave out columns that the text does not name. That is right only if columns are read by name: a star, an alias
+that names columns by position, a NATURAL join, a row as a value and the like read all of them.
+:mod:`secateur.planner.binding.query` decides it from sqlglot's tree; this module decides it from DuckDB's, in which a
 join in parentheses with an alias is a subquery with a star. A column is left out only where both agree.
 """
 
@@ -18,14 +18,13 @@ from secateur.planner.text.parser_cross_check import DuckDBParse
 __all__ = ["read_by_position"]
 
 _LOOKING_AT_ALL: Final = frozenset({"NATURAL", "POSITIONAL"})
-"""The joins that look at columns which they do not name."""
+"""The joins that read columns which they do not name."""
 
 
 def read_by_position(reading: DuckDBParse) -> frozenset[str]:
-    """The names, folded and with their schemas, of the tables of which a statement may look at columns that it does not
-    name.
+    """Return the tables of which a statement may read columns that it does not name.
 
-    Common table expressions are among them.
+    The names are folded and include their schemas; common table expressions are among them.
 
     Cost: linear in the tree.
     """
@@ -47,7 +46,7 @@ def _query(subquery: Node) -> Any:
 
 
 def _keeps_rows_apart(select: Node) -> bool:
-    """Whether how many rows a query has does not depend on its columns."""
+    """Whether the number of a query's rows is independent of its columns."""
     return not any(
         select[clause] for clause in ("modifiers", "group_expressions", "group_sets", "having", "qualify")
     ) and (select["aggregate_handling"] == "STANDARD_HANDLING")
@@ -56,7 +55,7 @@ def _keeps_rows_apart(select: Node) -> bool:
 def _of_select(select: Node, *, is_counted: bool) -> Iterator[str]:
     tables = list(_tables(select["from_table"], everything=False))
     yield from (name for _, name, is_seen in tables if is_seen)
-    # That of EXISTS is not looked at, but for how many rows there are; what a star leaves out or replaces it names.
+    # Only the number of rows of EXISTS matters; the columns that a star excludes or replaces are named.
     items = [
         item
         for item in select["select_list"]
@@ -76,8 +75,9 @@ def _of_select(select: Node, *, is_counted: bool) -> Iterator[str]:
 
 
 def _expressions(parts: list[Any]) -> Iterator[Node]:
-    """The nodes of expressions, without those of queries inside; ``ORDER BY ALL``, which DuckDB reads as a star, is
-    about the SELECT list.
+    """Yield the nodes of expressions, without those of inner queries.
+
+    ``ORDER BY ALL``, which DuckDB parses as a star, refers to the SELECT list.
     """
     pending = parts
     while pending:
@@ -96,7 +96,7 @@ def _expressions(parts: list[Any]) -> Iterator[Node]:
 
 
 def _tables(table: Node | None, *, everything: bool) -> Iterator[tuple[str, str, bool]]:
-    """The alias and name of each table in FROM, and whether FROM itself looks at all of its columns.
+    """Yield the alias and name of each table in FROM, and whether FROM itself reads all of its columns.
 
     Queries in FROM have a FROM of their own.
     """
@@ -114,5 +114,5 @@ def _tables(table: Node | None, *, everything: bool) -> Iterator[tuple[str, str,
             sees = is_seen or item["ref_type"] in _LOOKING_AT_ALL
             pending.extend([(item["left"], sees), (item["right"], sees)])
         elif item.get("type") not in ("SUBQUERY", "SELECT_NODE", "SET_OPERATION_NODE"):
-            # What else there is in FROM, such as PIVOT, may look at anything.
+            # Other items of FROM, such as PIVOT, may read all columns.
             pending.extend((value, True) for value in item.values())

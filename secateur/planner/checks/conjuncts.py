@@ -1,6 +1,4 @@
-"""Conditions and FROM clauses of DuckDB's parse trees: their conjuncts, the tables that are joined, and the columns
-that a statement equates.
-"""
+"""Conditions and FROM clauses of DuckDB's parse trees: conjuncts, joined tables, and equated columns."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ def flat_and(condition: Node | None) -> Iterator[Node]:
 
 
 def conditions_of(node: Node) -> Iterator[Node]:
-    """The conjuncts of what filters in a SELECT or in a join."""
+    """Yield the conjuncts of the filters in a SELECT or a join."""
     clauses = (
         ("where_clause", "having", "qualify")
         if node.get("type") == "SELECT_NODE"
@@ -53,7 +51,7 @@ def references(node: Any) -> Iterator[Node]:
 
 
 def leaves(table: Node) -> Iterator[Node]:
-    """What a FROM clause joins."""
+    """Yield the items that a FROM clause joins."""
     pending = [table]
     while pending:
         item = pending.pop()
@@ -70,8 +68,9 @@ def base_of(table: Node | None) -> str:
 
 
 def inner_leaves(table: Node) -> Iterator[Node]:
-    """What a FROM clause joins with inner joins alone: each row of its result has one row of each, which has met the
-    conditions about it.
+    """Yield the items that a FROM clause joins with inner joins only.
+
+    Each row of its result has one row of each of them, which has passed the conditions on it.
     """
     pending = [table]
     while pending:
@@ -83,14 +82,14 @@ def inner_leaves(table: Node) -> Iterator[Node]:
 
 
 def said_in(bare: Any, own: Any, columns: Collection[str], *, exactly: bool = False) -> bool:
-    """Whether a condition on the bare columns of a scan is one of the user's.
+    """Whether a condition on the bare columns of a scan is one of the user's conditions.
 
     Args:
         bare: The condition, over names of columns without those of tables.
         own: The user's.
         columns: The columns of the scan.
-        exactly: Whether the user calls each column by its name; else also by one that a query around the scan gives to
-            it.
+        exactly: Whether the user's condition has each column by its own name; otherwise a name given by a query around
+            the scan is accepted too.
     """
     known = {folded(name) for name in columns}
     pending: list[tuple[Any, Any]] = [(bare, own)]
@@ -137,7 +136,7 @@ class Equalities:
         return other in self._classes.get(one, ())
 
     def _read(self, select: Node) -> None:
-        # What is below anything but an inner join is joined apart from the rest.
+        # Below anything but an inner join, items are joined separately from the rest.
         parts: list[tuple[list[Node], list[Node]]] = [([], list(flat_and(select["where_clause"])))]
         pending: list[tuple[Node, list[Node], list[Node]]] = [(select["from_table"], *parts[0])]
         while pending:

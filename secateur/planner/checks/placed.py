@@ -1,26 +1,24 @@
-"""Whether the texts of the stages of a placed statement are, put together again, that statement.
+"""Checks that the stages of a placed statement, put together again, are equivalent to that statement.
 
-A placed statement is taken apart in many steps: common table expressions are put where they are mentioned, queries
-become rows of their own, scans move with their filters and without columns that nothing names, correlated subqueries
-become look-ups by key. Here the text that each stage runs is read by DuckDB's parser, and the stages are put together
-from the last one: each relation of moved rows has to be what stands in its place in DuckDB's tree of the user's own
-text. Both trees have to be equal clause by clause, but for what is replaced on purpose, and each of those is checked by
-what it claims:
+Placement divides a statement in many steps: references to common table expressions are replaced, queries become rows of
+their own, scans move with their filters and without unnamed columns, correlated subqueries become look-ups by key. Here
+DuckDB parses the text that each stage runs, and the stages are put together from the last one: each relation of moved
+rows must be equivalent to the part of the user's own text that it replaces, in DuckDB's tree. Both trees must be equal
+clause by clause, except for deliberate replacements, and each of those is checked by its own claim:
 
 * moved rows of a scan are columns of that scan by their names, those that are left out are named nowhere, and a
-  condition that they have met, or a semi-join, is one of the statement's;
-* a condition is left out only where rows have met it before an inner join, and one is added only where all rows meet
-  it;
-* other moved rows are those of the subquery or of the definition of the common table expression that they stand for,
+  condition that they have passed, or a semi-join, is one of the statement's;
+* a condition is left out only where rows have passed it before an inner join, and one is added only where all rows
+  pass it;
+* other moved rows are those of the subquery or of the definition of the common table expression that they replace,
   with its names;
-* the two parts of a cut SELECT are that SELECT (:mod:`~secateur.planner.checks.recomposed`);
-* a look-up has the keys that its subquery equates with columns around it, and leaves out only keys that nothing asks
-  for;
-* a clock is the parameter that shows it.
+* the two parts of a split SELECT are that SELECT (:mod:`~secateur.planner.checks.recomposed`);
+* a look-up has the keys that its subquery equates with outer columns, and leaves out only keys that no outer row has;
+* a clock is replaced by the parameter that holds its time.
 
-Nothing here looks at how the texts were made, so a defect of any step, of the printer or of sqlglot's parser shows as a
-difference. Where rows are, and whether a member may compute a part of the statement by itself, is not said by texts and
-not checked here.
+The check does not depend on how the texts were made, so a defect of any step, of the printer or of sqlglot's parser
+shows as a difference. Where rows are, and whether a member may compute its part of the statement separately, cannot be
+read from texts and is not checked here.
 
 Source: translation validation (Pnueli, Siegel, Singerman, 1998).
 """
@@ -76,13 +74,13 @@ class Source:
 
     @classmethod
     def of(cls, scan: TableReference, rows: object = None) -> Source:
-        """That of a scan; ``rows`` says which it reads."""
+        """Make the source of a scan; ``rows`` identifies the rows that it reads."""
         return cls(scan.columns, frozenset(column.name for column in scan.table.columns if not column.nullable), rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Cutting:
-    """What is claimed of a relation of which a SELECT is the final part.
+    """The claim about a relation of which a SELECT is the final part.
 
     Attributes:
         whole: The SELECT before it was split.
@@ -103,10 +101,10 @@ class PlacedText:
         sql: The text.
         columns: The names of its columns.
         scans: Whether its rows are those of a scan.
-        cutting: What it is the first part of, or None.
-        keyed: The query of which its rows are those of a look-up, or None.
-        order: What its rows are sorted by for a merge.
-        limit: Which of its rows are the answer, where its text does not say it.
+        cutting: The split of which it is the partial part, or None.
+        keyed: The decorrelated query whose rows by key it has, or None.
+        order: The order of its rows, for a merge.
+        limit: How many of its rows are the answer, if its text does not contain the limit.
     """
 
     sql: str
@@ -121,18 +119,18 @@ class PlacedText:
 def placed_difference(
     user: DuckDBParse, texts: Sequence[PlacedText], sources: Mapping[str, Source], clock: int | None
 ) -> str | None:
-    """What of a statement the texts of its stages do not say, or say beside it.
+    """Return the part of a statement in which the texts of its stages differ from it.
 
     Args:
-        user: DuckDB's reading of the user's own text over the relations of its scans.
+        user: DuckDB's parse tree of the user's own text over the relations of its scans.
         texts: Those of the stages; the rows of the n-th are the relation ``x<n>``, the last one is the answer.
         sources: The scans by their relations.
-        clock: The number of the parameter that shows the time, counted from 1; None where there is none.
+        clock: The number of the parameter that holds the time, counted from 1; None where there is none.
 
     Returns:
-        What differs, in SQL's words; None where nothing does.
+        The difference, in SQL's words; None if there is none.
 
-    Cost: one round of DuckDB's parser, then about linear in the trees.
+    Cost: one call of DuckDB's parser, then about linear in the trees.
     """
     asked = {text.sql for text in texts}
     asked |= {sql for text in texts if text.cutting is not None for sql in _texts_of(text.cutting)}
@@ -147,7 +145,7 @@ def placed_difference(
 
 
 def unsaid_filters(user: DuckDBParse, filters: Mapping[str, str], sources: Mapping[str, Source]) -> frozenset[str]:
-    """The scans whose filters are not what the statement says.
+    """Return the scans whose filters are not conditions of the statement.
 
     Args:
         user: As for :func:`placed_difference`.
@@ -165,8 +163,9 @@ def unsaid_filters(user: DuckDBParse, filters: Mapping[str, str], sources: Mappi
 
 
 def clocks_difference(user: DuckDBParse, settled: DuckDBParse | None, clock: int) -> str | None:
-    """What else than clocks, which have become a parameter, differs in the text of a statement; arguments and answer as
-    for :func:`placed_difference`.
+    """Return the difference of a text in which a parameter replaces the clocks, other than these.
+
+    Arguments and result are as for :func:`placed_difference`.
     """
     if settled is None:
         return "the statement"
@@ -188,11 +187,11 @@ def _texts_of(cutting: Cutting) -> list[str]:
 
 @dataclass(frozen=True)
 class _Around:
-    """What the user's text has around a part of it.
+    """The context of a part of the user's text.
 
     Attributes:
-        definitions: The common table expressions in reach, by their folded names: each with what was in reach of it,
-            None for one that is being defined.
+        definitions: The visible common table expressions, by their folded names: each with those that were visible to
+            it, None for one that is being defined.
         select: The SELECT around, or None.
     """
 
@@ -220,18 +219,18 @@ class _Placed:
         self._kept: list[object] = []
 
     def is_query(self, other: Node) -> bool:
-        """Whether a query over the scans themselves is the statement."""
+        """Whether a query over the scans themselves is equivalent to the statement."""
         return self._is_query(self._user.tree, other, _Around())
 
     def is_statement(self) -> bool:
-        """Whether the stages are."""
+        """Whether the stages are equivalent to the statement."""
         last = f"x{len(self._texts) - 1}"
         return self._is_query(
             self._user.tree, self._trees[self._texts[last].sql], _Around(), limit=self._texts[last].limit
         )
 
     def says(self, relation: str, filtered: Node) -> bool:
-        """Whether the statement says all conditions of a query of a scan."""
+        """Whether all conditions of a query of a scan are conditions of the statement."""
         source = self._sources[relation]
         return _is_plain(filtered) and all(
             self._is_said(conjunct, source) for conjunct in flat_and(filtered["where_clause"])
@@ -244,7 +243,7 @@ class _Placed:
     # Queries
 
     def _is_query(self, was: Node, now: Node, around: _Around, limit: RowLimit | None = None) -> bool:
-        """Whether a query of the stages is one of the user's."""
+        """Whether a query of the stages is equivalent to one of the user's."""
         key = id(was), id(now), id(around.definitions)
         if key not in self._known:
             self._kept += [was, now, around.definitions]  # an id is that of one object as long as this lives
@@ -265,7 +264,7 @@ class _Placed:
             return True
         if not _passes_on(now):
             return False
-        # The rows of a query as they are, perhaps in another order, and some of them.
+        # The unchanged rows of a query, or some of them, perhaps in another order.
         inside, names = None, None
         source = now["from_table"]
         if moved is not None and not moved.scans and not source["alias"] and not source["column_name_alias"]:
@@ -372,7 +371,7 @@ class _Placed:
         return found is None or self._differs(found)
 
     def _is_sorted(self, moved: PlacedText, partial_final: PartialFinal, partial: Node) -> bool:
-        """Whether a stage runs the first part, sorted as the SELECT says."""
+        """Whether a stage runs the partial part, sorted as in the SELECT."""
         first = {key.column: key for key in reversed(partial_final.order)}
         wanted = [key for key in partial_final.order if first[key.column] is key]
         whole = self._trees[partial_final.partial]
@@ -415,8 +414,8 @@ class _Placed:
                 return self._same_parts(was, now, around) or self._differs("FROM")
 
     def _is_join(self, was: Node, now: Node, around: _Around) -> bool:
-        """Whether a join is one of the user's, but for its left side."""
-        # ON of a join whose right side is the scan is evaluated on its own rows, whatever becomes of the left side.
+        """Whether a join is one of the user's, apart from its left side."""
+        # ON of a join whose right side is the scan is evaluated on its own rows, whatever happens to the left side.
         is_about_right = now["join_type"] in ("LEFT", "SEMI", "ANTI") and now["ref_type"] == "REGULAR"
         met = self._scans_in([now["right"]] if is_about_right else inner_leaves(now))
         rest = [key for key in was if key not in ("left", "right", "condition")]
@@ -447,7 +446,7 @@ class _Placed:
         return self._is_scan(was["table_name"], moved)
 
     def _is_definition(self, was: Node, now: Node, query: Node | None, around: _Around) -> bool:
-        """Whether what stands where a common table expression is mentioned is that."""
+        """Whether the replacement of a reference is equivalent to the common table expression."""
         found = around.definitions.get(folded(was["table_name"]))
         if found is None:
             return self._differs("FROM")
@@ -491,7 +490,7 @@ class _Placed:
         return self._is_query(definition["query_node"], entry["query_node"], inside)
 
     def _is_rows(self, was: Node, moved: PlacedText, around: _Around) -> bool:
-        """Whether moved rows are those of a query of the user's."""
+        """Whether moved rows are those of one of the user's queries."""
         return self._is_query(was, self._trees[moved.sql], around) and (
             _are_names(was, moved.columns) or self._differs("the names of columns")
         )
@@ -507,7 +506,7 @@ class _Placed:
         return self._is_reduced(relation, source, tree)
 
     def _is_reduced(self, relation: str, source: Source, tree: Node) -> bool:
-        """Whether FROM and WHERE of a SELECT leave out only rows of a scan of which the statement has no use."""
+        """Whether FROM and WHERE of a SELECT only leave out rows of a scan that the statement does not need."""
         item = tree["from_table"]
         joins: list[Node] = []
         while item.get("type") == "JOIN":
@@ -562,8 +561,9 @@ class _Placed:
         return Equalities(self._user.nodes, {relation: source.columns for relation, source in self._sources.items()})
 
     def _is_said(self, conjunct: Node, source: Source) -> bool:
-        """Whether a condition on the rows of a scan is one of the statement's; of a scan that stands for several
-        mentions, whether one of them has each.
+        """Whether a condition on the rows of a scan is one of the statement's.
+
+        If a scan replaces several references, each of them must have it, or one of those that it has must.
         """
         if any(said_in(conjunct, own, source.columns) for own in self._conjuncts):
             return True
@@ -574,7 +574,7 @@ class _Placed:
                 return False
 
     def _has_columns(self, table: Node, moved: PlacedText, select: Node) -> bool:
-        """Whether a SELECT names none of the columns that have been left out of a scan which it reads."""
+        """Whether a SELECT names no columns that were left out of a scan which it reads."""
         base = self._base(moved)
         left_out = (
             {folded(name) for name in self._sources[base].columns} - {folded(name) for name in moved.columns}
@@ -591,8 +591,9 @@ class _Placed:
     def _are_conditions(
         self, was: Node | None, now: Node | None, moved: Sequence[tuple[Node, PlacedText]], around: _Around
     ) -> bool:
-        """Whether a condition is the user's, but for what the rows of moved scans have met, and for what all of them
-        meet.
+        """Whether a condition is the user's, apart from conditions that the rows of moved scans have passed.
+
+        Conditions that all rows pass may be added.
         """
         left, right = list(flat_and(was)), list(flat_and(now))
         position = 0
@@ -606,7 +607,7 @@ class _Placed:
         return all(self._is_always_met(conjunct, moved) for conjunct in right[position:])
 
     def _is_met(self, conjunct: Node, moved: Sequence[tuple[Node, PlacedText]]) -> bool:
-        """Whether all rows of a moved scan have met a condition."""
+        """Whether all rows of a moved scan have passed a condition."""
         for table, text in moved:
             tree, base = self._trees[text.sql], self._base(text)
             columns = self._sources[base].columns if base in self._sources else ()
@@ -671,7 +672,7 @@ class _Placed:
     # Look-ups
 
     def _is_lookup(self, was: Node, now: Node, around: _Around) -> bool:
-        """Whether a subquery is a look-up by key of a correlated one of the user's."""
+        """Whether a subquery is a look-up by key that replaces a correlated one of the user's."""
         if was.get("class") != "SUBQUERY" or now.get("class") != "SUBQUERY":
             return False
         inside, asked = was["subquery"]["node"], now["subquery"]["node"]
@@ -699,7 +700,7 @@ class _Placed:
     def _is_keyed(
         self, inside: Node, asked: Node, rows: Node, is_value: bool, reached: _Around, around: _Around
     ) -> bool:
-        """Whether rows by key are those of a correlated subquery, asked for by its keys."""
+        """Whether rows by key are those of a correlated subquery, looked up by its keys."""
         items = [{**item, "alias": ""} for item in rows["select_list"]]
         keys = items[:-1] if is_value else items
         count = len(keys)
@@ -756,7 +757,7 @@ class _Placed:
         )
 
     def _is_asked(self, conjunct: Node, key: Node, outer: Node, around: _Around) -> bool:
-        """Whether a condition on a key leaves out only keys that no row around asks for."""
+        """Whether a condition on a key leaves out only keys that no outer row has."""
         select = around.select
         if select is None:
             return False
@@ -790,9 +791,7 @@ class _Placed:
 
 
 def _settled(part: Any, clock: int) -> Any:
-    """A part of a tree in which a parameter stands for each clock: the time at which the statement starts, as a
-    TIMESTAMPTZ.
-    """
+    """Replace each clock in a part of a tree by a parameter: the statement's start time as a TIMESTAMPTZ."""
     if isinstance(part, list):
         return [_settled(item, clock) for item in part]
     if not isinstance(part, dict):
@@ -824,7 +823,7 @@ def _cast(value: Node, kind: str) -> Node:
 
 
 def _about(condition: Node, outer: Node, key: Node) -> Node | None:
-    """A condition of membership about one value said of another; None for any other condition."""
+    """Apply a membership condition on one value to another value; None for any other condition."""
     if condition.get("subquery_type") == "ANY" and condition["child"] == outer:
         return {**condition, "child": key}
     if str(condition.get("type")).startswith("COMPARE_IN") and condition["children"][0] == outer:
@@ -843,7 +842,10 @@ def _with_definitions(query: Node, around: _Around) -> _Around:
 
 
 def _as_union(recursion: Node) -> Node:
-    """What may mention itself and does not is a plain UNION; if it does, its name means nothing there."""
+    """Turn a recursive expression that does not refer to itself into a plain UNION.
+
+    If it does refer to itself, its name has no meaning there.
+    """
     kept = {key: recursion[key] for key in ("modifiers", "cte_map")}
     sides = [recursion["left"], recursion["right"]]
     return {
@@ -858,7 +860,7 @@ def _as_union(recursion: Node) -> Node:
 
 
 def _is_within(child: Node, operation: Node) -> bool:
-    """Whether an operand of a set operation is one more of the same, so that its operands are those of the whole."""
+    """Whether an operand of a set operation is the same operation, so that its operands belong to the whole."""
     alike = child.get("type") == "SET_OPERATION_NODE" and all(
         child[key] == operation[key] for key in ("setop_type", "setop_all")
     )
@@ -866,7 +868,7 @@ def _is_within(child: Node, operation: Node) -> bool:
 
 
 def _passes_on(select: Node) -> bool:
-    """Whether a query is all columns of what it reads."""
+    """Whether a query selects all columns of its relation."""
     if select.get("type") != "SELECT_NODE" or select["where_clause"] is not None or len(select["select_list"]) != 1:
         return False
     item = select["select_list"][0]
@@ -878,7 +880,7 @@ def _passes_on(select: Node) -> bool:
 
 
 def _is_plain(select: Node) -> bool:
-    """Whether a SELECT has no clauses but FROM and WHERE."""
+    """Whether a SELECT has only the clauses FROM and WHERE."""
     plain = select["aggregate_handling"] == "STANDARD_HANDLING" and not select["cte_map"]["map"]
     return plain and not any(select[clause] for clause in _CLAUSES)
 
@@ -895,7 +897,7 @@ def _listed(select: Node) -> tuple[str, ...] | None:
 def _are_names(query: Node, names: Sequence[str]) -> bool:
     """Whether the columns of a query can have some names.
 
-    What a ``*`` and an expression without an alias are called is not said by the query.
+    The query does not determine the names of a ``*`` and of expressions without an alias.
     """
     while query.get("type") == "SET_OPERATION_NODE":
         if "NAME" in str(query["setop_type"]):

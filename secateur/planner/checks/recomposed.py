@@ -1,22 +1,21 @@
-"""Whether the two texts into which a SELECT was split are, put together again, that SELECT.
+"""Checks that the two texts into which a SELECT was split, put together again, are equivalent to that SELECT.
 
-A statement that is split in two is parsed, changed and printed: what runs is not the user's text any more. Here both
-texts are read by DuckDB's parser, the columns that the final reads are replaced by what the partial computes for them,
-and the outcome has to be DuckDB's tree of the SELECT before the split, clause by clause. What the split changes on
-purpose is checked by what it claims:
+A statement that is split in two is parsed, changed and printed, so the user's own text does not run any more. Here
+DuckDB parses both texts, the columns that the final reads are replaced by the expressions that the partial computes for
+them, and the result must be DuckDB's tree of the SELECT before the split, clause by clause. Deliberate changes of the
+split are checked by their claims:
 
 * an aggregate in two parts is one that :mod:`~secateur.planner.fragments.aggregates` combines, of the same argument,
   with the same filter;
-* a partial that groups groups by exactly the keys of the whole, and of aggregates of distinct values by what they are
-  about;
+* a partial that groups has exactly the keys of the whole and, for aggregates of distinct values, their arguments;
 * a LIMIT of the partial takes as many rows as LIMIT and OFFSET of the whole, in the order of the whole;
-* rows that come in order, or end when there are enough, do so as ORDER BY and LIMIT of the whole say.
+* rows that are ordered or limited already are so as ORDER BY and LIMIT of the whole demand.
 
-This reads positions, aliases and stars by rules of its own, from a tree without parentheses. So a defect of the split,
-of the printer or of sqlglot's parser shows here as a difference, and the statement runs undivided.
+This check resolves positions, aliases and stars by rules of its own, from a tree without parentheses. A defect of the
+split, of the printer or of sqlglot's parser therefore shows here as a difference, and the statement runs undivided.
 
-Source: translation validation (Pnueli, Siegel, Singerman, 1998): each outcome of a translation is checked, instead of
-the translator.
+Source: translation validation (Pnueli, Siegel, Singerman, 1998): each result of a translation is checked, instead of
+    the translator.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _BEHIND_WHERE: Final = ("having", "qualify", "sample")
 
 
 class _Part(Enum):
-    """What a column of the partial is."""
+    """The role of a column of the partial."""
 
     VALUE = "value"
     """An expression over the rows of FROM, or a key of their groups."""
@@ -63,18 +62,18 @@ def difference(
     *,
     is_one_table: bool,
 ) -> str | None:
-    """What of a SELECT its two parts do not say.
+    """Return the clause of a SELECT in which its two parts differ from it.
 
     Args:
-        whole: DuckDB's reading of the SELECT as it was before it was split.
+        whole: DuckDB's parse tree of the SELECT before it was split.
         partial: Of the text that the members run.
         final: Of the text that combines their rows.
-        partial_final: Both, with what is claimed of them.
+        partial_final: Both, with the claims about them.
         star: The columns that a ``*`` of the SELECT list stands for.
         is_one_table: Whether FROM has one table, whose alias is not used by the parts.
 
     Returns:
-        The clause that differs, in SQL's words; None where nothing does.
+        The clause that differs, in SQL's words; None if there is none.
 
     Cost: linear in the trees.
     """
@@ -105,8 +104,9 @@ def tree_difference(
 def spelling_difference(
     whole: DuckDBParse | None, other: DuckDBParse | None, star: Callable[[Node], Sequence[Node]]
 ) -> str | None:
-    """What of a SELECT of one table another spelling of it, which runs in its place, does not say; arguments and answer
-    as for :func:`difference`.
+    """Return the clause in which another spelling of a SELECT of one table differs from it.
+
+    Arguments and result are as for :func:`difference`.
     """
     if whole is None or other is None:
         return "the statement"
@@ -129,7 +129,7 @@ def spelling_difference(
 
 
 def _columns_of(partial: SelectNode, partial_final: PartialFinal) -> Mapping[str, _Column] | None:
-    """What each column of the partial is, by its name; None where two have one name or one has none."""
+    """Return the role of each column of the partial, by name; None if names are missing or not unique."""
     groups = partial.grouping_sets
     keys = {id(expression) for keys in groups for expression in keys}
     found: dict[str, _Column] = {}
@@ -225,8 +225,8 @@ class _Recomposition:
             whole = [[item for item in self._a.items if not _calls_aggregate(item)]]
         keys = [column.expression for column in self._columns.values() if column.part is _Part.VALUE]
         grouped = [expression for expressions in whole for expression in expressions]
-        # Every key of the partial is one of the whole, or rows of one group would be told apart, which combining them
-        # would not see.
+        # Every key of the partial is one of the whole. Otherwise rows of one group would be separated, which combining
+        # would not detect.
         wanted = all(any(self._same(expression, key, None) for expression in grouped) for key in keys)
         return wanted and self._same_sets(whole, final, self._columns)
 
@@ -302,9 +302,7 @@ class _Recomposition:
         return whole.limits_by_rows and _is_sum(kept, limit, offset)
 
     def _passing(self) -> bool:
-        """Whether the final does nothing but pass rows on, where they are to come in order or to end when there are
-        enough.
-        """
+        """Whether the final only passes rows on, which must then be ordered or limited already."""
         partial_final = self._partial_final
         if partial_final.passing is None:
             return not partial_final.order and partial_final.limit is None
@@ -333,12 +331,12 @@ class _Recomposition:
     # Expressions
 
     def _same(self, was: Any, now: Any, columns: Mapping[str, _Column] | None, *, aliased: bool = True) -> bool:
-        """Whether an expression of a part is one of the whole.
+        """Whether an expression of a part is equivalent to one of the whole.
 
         Args:
             was: Of the whole.
             now: Of a part.
-            columns: What the part reads; None where it reads what the whole does.
+            columns: The columns that the part reads; None where it reads those of the whole.
             aliased: Whether a name of the whole may be the alias of a column of its SELECT list.
         """
         pending: list[tuple[Any, Any]] = [(was, now)]
@@ -365,7 +363,7 @@ class _Recomposition:
                     continue
                 if was.keys() != now.keys():
                     return False
-                # Names inside of a subquery are its own, unless it is about rows of the query around it. The alias of
+                # Names inside of a subquery are its own, unless it is correlated. The alias of
                 # an expression is not its value.
                 is_own = was.get("class") == "SUBQUERY" and was["subquery"] == now["subquery"]
                 unseen = {*(["alias"] if "class" in was else []), *(["subquery"] if is_own else [])}
@@ -383,7 +381,7 @@ class _Recomposition:
         return columns.get(folded(names[-1])) if len(names) == 1 else None
 
     def _is_combined(self, was: Node, now: Node, columns: Mapping[str, _Column]) -> bool:
-        """Whether an expression of the final combines what the members have of an aggregate."""
+        """Whether an expression of the final combines the members' parts of an aggregate."""
         match now:
             case {"class": "CAST", "try_cast": False, "child": {"class": "FUNCTION", "distinct": True} as call}:
                 (key,) = self._arguments(call, columns) or (None,)
@@ -455,9 +453,7 @@ class _Recomposition:
         return None if column is None else (column,)
 
     def _is_of_distinct(self, was: Node, call: Node, key: Node) -> bool:
-        """``f(DISTINCT x)``, and ``f(DISTINCT x) FILTER (WHERE c)``, for which the key is
-        ``CASE WHEN c THEN x END``.
-        """
+        """Whether a call is ``f(DISTINCT x)``; with ``FILTER (WHERE c)`` its key is ``CASE WHEN c THEN x END``."""
         if (was["function_name"], was["distinct"], len(was["arguments"])) != (call["function_name"], True, 1) or was[
             "order_bys"
         ]["orders"]:
@@ -494,7 +490,7 @@ def _calls_aggregate(node: Any) -> bool:
 
 
 def _is_one_name(was: Node, now: Node) -> bool:
-    """Whether two names may mean one column: one is the other with more names in front of it."""
+    """Whether two names may mean one column: one is the other with more qualifiers."""
     ours, theirs = [folded(name) for name in was["column_names"]], [folded(name) for name in now["column_names"]]
     shorter = min(len(ours), len(theirs))
     return ours[-shorter:] == theirs[-shorter:] or (

@@ -1,5 +1,6 @@
-"""One SELECT of DuckDB's parse tree, with positions and aliases of ORDER BY, DISTINCT ON and GROUP BY resolved to what
-they stand for.
+"""One SELECT of DuckDB's parse tree, with positions and aliases of its clauses resolved to expressions.
+
+The clauses are ORDER BY, DISTINCT ON and GROUP BY.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class SelectNode:
 
     Attributes:
         node: The parse tree.
-        items: The expressions of its SELECT list, ``*`` expanded where the caller knows what it stands for.
+        items: The expressions of its SELECT list, with ``*`` expanded where the caller knows its columns.
     """
 
     node: Node
@@ -47,7 +48,7 @@ class SelectNode:
             star: The columns that a ``*`` stands for. A star with EXCLUDE, REPLACE or RENAME is never expanded.
 
         Returns:
-            None if the tree is no SELECT.
+            None if the tree is not a SELECT.
         """
         if tree.get("type") != "SELECT_NODE":
             return None
@@ -63,7 +64,7 @@ class SelectNode:
 
     @cached_property
     def modifiers(self) -> Mapping[str, Node]:
-        """What stands behind the clauses (ORDER BY, LIMIT, DISTINCT), by its type."""
+        """The modifiers (ORDER BY, LIMIT, DISTINCT), by type."""
         return {modifier["type"]: modifier for modifier in self.node["modifiers"]}
 
     @property
@@ -117,9 +118,7 @@ class SelectNode:
         return [[expressions[index] for index in indexes] for indexes in self.node["group_sets"]]
 
     def _meant(self, expression: Node, *, alias_first: bool = False) -> Node:
-        """What an item of a clause stands for: a number for a column of the SELECT list, in ORDER BY also a name for
-        the column that has it as its alias.
-        """
+        """Resolve an item of a clause: a number is a column of the SELECT list, a name in ORDER BY may be an alias."""
         literal = expression.get("literal") or {}
         if expression.get("class") == "CONSTANT" and literal.get("kind") == "INTEGER" and literal["text"].isdecimal():
             position = int(literal["text"])
@@ -130,7 +129,7 @@ class SelectNode:
 
 
 def is_plain_star(item: Node) -> bool:
-    """Whether an item of a SELECT list is ``*`` or ``t.*`` and nothing else."""
+    """Whether an item of a SELECT list is ``*`` or ``t.*`` without modifiers."""
     return item.get("class") == "STAR" and not any(
         value for key, value in item.items() if key not in ("class", "type", "alias", "relation_name")
     )

@@ -1,4 +1,4 @@
-"""ALTER TABLE: ranges come and go.
+"""ALTER TABLE: adds and drops ranges.
 
 ::
 
@@ -43,7 +43,7 @@ _OF_COLUMNS: Final = (
 
 
 class _Written(NamedTuple):
-    """A change, and where it stands in the text."""
+    """A change and its place in the text."""
 
     change: RangeChange
     start: int
@@ -107,7 +107,7 @@ def _read_change(cursor: TokenCursor, columns: int) -> _Written:
 
 
 def _ends(cursor: TokenCursor, ahead: int) -> bool:
-    """Whether a change ends in front of the token that is so far ahead."""
+    """Whether a change ends before the token that is ``ahead`` tokens away."""
     token = cursor.peek(ahead)
     return token is None or token.token_type is TokenType.COMMA
 

@@ -63,12 +63,12 @@ REFUSED_OBJECTS: Final = {
     "RECURSIVE": "write CREATE VIEW ... AS WITH RECURSIVE ...",
     "MATERIALIZED": "write CREATE TABLE ... AS, and CREATE OR REPLACE it when it is to be renewed",
 }
-"""What to do instead of creating what there is none of."""
+"""What to do instead of creating objects of kinds that do not exist."""
 
 
 @dataclass(slots=True)
 class _Draft:
-    """What has been read of a table so far; offsets are those of its parts in the text."""
+    """The parts of a table that have been read so far; offsets are those of its parts in the text."""
 
     columns: list[Column] = field(default_factory=list)
     offsets: dict[str, int] = field(default_factory=dict)
@@ -98,9 +98,9 @@ def read_create_table(cursor: TokenCursor) -> CreateTable:
     """Read a CREATE statement and check everything that can be checked without a catalog.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
-        SchemeError: No primary key, or a partition scheme that cannot be; the message says why.
-        NotSupportedError: A type, constraint or form that we do not have.
+        SqlSyntaxError: At the first invalid token.
+        SchemeError: No primary key, or an invalid partition scheme; the message explains why.
+        NotSupportedError: A type, constraint or form that is not supported.
     """
     or_replace, if_not_exists = read_create(cursor)
     name = cursor.name_in_main("the name of a table")
@@ -116,8 +116,9 @@ def read_create_table(cursor: TokenCursor) -> CreateTable:
 
 
 def read_create(cursor: TokenCursor) -> tuple[bool, bool]:
-    """Read up to the name of the table; returns whether it replaces a table, and whether nothing is done when there is
-    one.
+    """Read up to the name of the table.
+
+    Returns whether it replaces a table, and whether an existing table is left alone.
 
     Raises:
         NotSupportedError: Something else than a table is to be created.

@@ -2,10 +2,11 @@
 
 ::
 
-    CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t PRIMARY KEY (a, b) [PARTITION BY ...] [BACKUPS n] | [REPLICATED] AS query [WITH [NO] DATA]
+    CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t PRIMARY KEY (a, b) [PARTITION BY ...] [BACKUPS n] | [REPLICATED] AS
+    query [WITH [NO] DATA]
 
-What the columns are, the query says; which of them are the key, nobody can guess: the rows of a partition are ordered
-by it.
+The query determines the columns. The key has to be given, because it cannot be inferred: the rows of a partition are
+ordered by it.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class TableAs:
 
 
 def is_create_table_as(cursor: TokenCursor) -> bool:
-    """Whether the statement at the word CREATE has AS or PRIMARY KEY where the columns of a table would stand."""
+    """Whether the statement at the word CREATE has AS or PRIMARY KEY in place of the columns of a table."""
     table = 3 if cursor.at("CREATE", "OR", "REPLACE", "TABLE") else 1
     if not cursor.at("CREATE") or not cursor.at_ahead(table, "TABLE"):
         return False

@@ -1,4 +1,4 @@
-"""The EVERY clause: how wide the ranges are that are made on demand, and from where on.
+"""The EVERY clause of interval partitioning: the width of the ranges that are made on demand, and their start.
 
 ::
 
@@ -34,11 +34,11 @@ _UNITS: Final = {
 
 
 def read_every(cursor: TokenCursor) -> IntervalPartitioning:
-    """Read the clause; whether it fits the column is for the scheme to say.
+    """Read the clause; the scheme checks whether it fits the column.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
-        SchemeError: STARTING a NULL, or a text that is not what its type says.
+        SqlSyntaxError: At the first invalid token.
+        SchemeError: STARTING a NULL, or a text that is invalid for its type.
     """
     cursor.expect("EVERY")
     if cursor.accept("INTERVAL"):

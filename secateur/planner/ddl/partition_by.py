@@ -1,10 +1,12 @@
-"""The PARTITION BY clause (DESIGN section 5).
+"""The PARTITION BY clause.
 
 ::
 
     PARTITION BY HASH (a, b) PARTITIONS 16 [SEED 7] [, HASH (c) PARTITIONS 3] [, RANGE (c) <ranges>]
-    <ranges>   := SPLIT AT (v, ...)  |  SPLIT AT ((v1, v2), ...)  |  (<range>, ...)  |  EVERY <width> [STARTING v] [(<range>, ...)]
-    <width>    := n  |  INTERVAL n { YEAR | QUARTER | MONTH | WEEK | DAY | HOUR | MINUTE | SECOND | MILLISECOND | MICROSECOND }
+    <ranges>   := SPLIT AT (v, ...)  |  SPLIT AT ((v1, v2), ...)  |  (<range>, ...)  |  EVERY <width> [STARTING v]
+    [(<range>, ...)]
+    <width>    := n  |  INTERVAL n { YEAR | QUARTER | MONTH | WEEK | DAY | HOUR | MINUTE | SECOND | MILLISECOND |
+    MICROSECOND }
     <range>    := PARTITION [name] [lower <=] VALUES [< upper] [<own hash>]  |  PARTITION [name] VALUE = v [<own hash>]
                 | DEFAULT PARTITION [name] [<own hash>]
     <own hash> := HASH (c) PARTITIONS 8 [SEED s] [, HASH ...]  |  NO HASH
@@ -40,10 +42,10 @@ class PartitionBy:
 
 
 def read_partition_by(cursor: TokenCursor) -> PartitionBy:
-    """Read what stands behind ``PARTITION BY``.
+    """Read the text after ``PARTITION BY``.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
+        SqlSyntaxError: At the first invalid token.
     """
     hashes: list[HashComponent] = []
     columns: tuple[str, ...] = ()

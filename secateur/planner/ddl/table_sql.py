@@ -1,8 +1,7 @@
-"""The CREATE TABLE statement that makes a table such as one there is: the reading of
-:mod:`secateur.planner.ddl.create_table`, turned round.
+"""Prints the CREATE TABLE statement of an existing table: the inverse of :mod:`secateur.planner.ddl.create_table`.
 
-A table made from it has the same columns, key, ranges and copies. Its partitions may have other numbers where ranges
-were added or dropped since the table was made, because numbers are given out in the order in which ranges come.
+A table made from it has the same columns, key, ranges and backups. Its partitions may have other numbers if ranges were
+added or dropped since the table was made, because numbers are assigned in the order in which ranges are made.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def table_sql(table: TableDef, *, or_replace: bool = False) -> str:
 
 
 def partition_by_sql(scheme: PartitionScheme) -> str:
-    """What stands behind PARTITION BY; empty for a scheme without components."""
+    """Return the text after PARTITION BY; empty for a scheme without components."""
     parts = [_hash(component) for component in scheme.hashes]
     if scheme.range is not None:
         parts.append(f"RANGE {_names(scheme.range.columns)} {_ranges(scheme.range)}")

@@ -1,4 +1,4 @@
-"""What stands behind SET: ``a = value, (b, c) = (value, DEFAULT), (d, e) = value``."""
+"""The SET clause: ``a = value, (b, c) = (value, DEFAULT), (d, e) = value``."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Assignment:
 
     Attributes:
         column: The column, as the table spells it.
-        value: Where its value stands in the text; None for DEFAULT, which is NULL: columns have no defaults.
-        end: Offset behind the value.
+        value: The place of its value in the text; None for DEFAULT, which is NULL: columns have no defaults.
+        end: Offset after the value.
     """
 
     column: str
@@ -108,7 +108,7 @@ def _read_several(
 
 
 def _is_row(cursor: TokenCursor, ends: tuple[str, ...]) -> bool:
-    """Whether a list of values comes next and nothing behind it: ``(x, y)``, not ``(x)`` and not ``(x, y)[1]``."""
+    """Whether a list of values comes next and ends the value: ``(x, y)``, but not ``(x)`` or ``(x, y)[1]``."""
     is_named = cursor.at("ROW", "(")
     if not is_named and not cursor.at("("):
         return False

@@ -1,7 +1,7 @@
-"""UPDATE and DELETE as queries: the rows that a change leaves behind, or the keys that it removes.
+"""UPDATE and DELETE as queries for the new rows of a change, or the keys that it removes.
 
 ``UPDATE t SET v = v + 1 WHERE k = 5`` becomes ``FROM t SELECT CAST((v + 1) AS INTEGER) AS "v", "t"."k" WHERE k = 5``,
-so that what the planner knows of queries (names, types, pruning, positions of errors) holds for changes, too. Members
+so that the planner's treatment of queries (names, types, pruning, positions of errors) applies to changes, too. Members
 run the query where the rows are, and write its result.
 """
 
@@ -28,10 +28,10 @@ _UNNESTING: Final = frozenset({"unnest", "unlist"})
 
 @dataclass(frozen=True, slots=True)
 class ChangeQuery:
-    """An UPDATE or DELETE of rows that members find where they are, not planned.
+    """An UPDATE or DELETE of rows that members change where they are, before planning.
 
     Attributes:
-        target: What it changes.
+        target: The table that it changes.
         kind: How.
         query: The query that finds the rows.
         columns: The columns of its result.
@@ -48,10 +48,10 @@ class ChangeQuery:
 
 
 def read_clause(cursor: TokenCursor, expected: str) -> TextSpan | None:
-    """From WHERE to RETURNING or the end of the statement, WHERE itself included; None when there is no WHERE.
+    """Read from WHERE to RETURNING or the end of the statement, including WHERE; None when there is no WHERE.
 
     Raises:
-        SqlSyntaxError: Something else comes next than what is ``expected``.
+        SqlSyntaxError: The next token is not ``expected``.
     """
     start = cursor.offset
     if cursor.at_end or cursor.at("RETURNING"):
@@ -65,17 +65,17 @@ def read_clause(cursor: TokenCursor, expected: str) -> TextSpan | None:
 
 
 def check_reading(sql: str, query: Composed, what: str, offset: int) -> None:
-    """Have DuckDB confirm that the query is one expression per column over the rows that a condition chooses.
+    """Have DuckDB confirm that the query is one expression per column over the rows that pass a condition.
 
     Args:
         sql: The user's text.
         query: The query that was made of it.
-        what: What the statement is, such as UPDATE.
-        offset: Where in the text an error is shown.
+        what: The kind of statement, such as UPDATE.
+        offset: The place of errors in the text.
 
     Raises:
-        SqlSyntaxError: It is more: something stands behind the condition.
-        ProgrammingError: An assigned value is not a value of its row alone.
+        SqlSyntaxError: There is more text after the condition.
+        ProgrammingError: An assigned value depends on more than its row.
     """
     reading = read_statement(query.text)
     if reading is None:
@@ -109,7 +109,7 @@ def check_reading(sql: str, query: Composed, what: str, offset: int) -> None:
 
 
 def is_local(select: SelectStatement) -> bool:
-    """Whether members can run the query where the rows are: all it reads beside them is replicated."""
+    """Whether members can run the query where the rows are: all other tables that it reads are replicated."""
     return all(scan.replicated and scan.system is None for scan in select.plan.scans[1:])
 
 

@@ -1,7 +1,7 @@
-"""Statements that change rows, from what was read to what members and clients are told to do.
+"""Plans statements that change rows: from their parsed form to what members and clients execute.
 
-A change goes the shortest way that is right: VALUES as a load of rows, a query as a load of its rows, what concerns
-each row by itself at the owner of the row, and everything else as effects that one member works out.
+A change takes the shortest correct way: VALUES become a load of rows, a query becomes a load of its rows, changes of
+single rows are made by their owners, and everything else becomes row changes that one member computes.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class ChangePlanner:
         self._plan_source = plan_source
 
     def update(self, update: Update) -> ChangeStatement | WholeChange:
-        """An UPDATE.
+        """Plan an UPDATE.
 
         Raises:
-            Error: What is wrong with it, with its position.
+            Error: The statement is invalid; with the position.
         """
         if update.stays:
             change = update.in_partitions()
@@ -62,10 +62,10 @@ class ChangePlanner:
         return self._whole(effects)
 
     def delete(self, delete: Delete) -> ChangeStatement | WholeChange:
-        """A DELETE or TRUNCATE.
+        """Plan a DELETE or TRUNCATE.
 
         Raises:
-            Error: What is wrong with it, with its position.
+            Error: The statement is invalid; with the position.
         """
         if delete.stays:
             change: ChangeQuery = delete.in_partitions()
@@ -78,10 +78,10 @@ class ChangePlanner:
         return self._whole(effects)
 
     def merge(self, merge: Merge) -> WholeChange:
-        """A MERGE.
+        """Plan a MERGE.
 
         Raises:
-            Error: What is wrong with it, with its position.
+            Error: The statement is invalid; with the position.
         """
         columns = (
             [name for name, _ in merge.source_query().plan(self._plan).plan.columns] if merge.needs_columns else []
@@ -89,10 +89,10 @@ class ChangePlanner:
         return self._whole(merge.effects(columns))
 
     def insert(self, insert: Insert) -> InsertValues | InsertSelect | WholeChange:
-        """An INSERT.
+        """Plan an INSERT.
 
         Raises:
-            Error: What is wrong with it, with its position.
+            Error: The statement is invalid; with the position.
         """
         if isinstance(insert.source, ValuesRows):
             assert insert.columns is not None
@@ -104,7 +104,7 @@ class ChangePlanner:
                     assert isinstance(insert.conflict, InsertMode)
                     return InsertSelect(insert.target.table, insert.columns, select, insert.conflict)
             change = self._whole(insert_row_changes(insert, insert.columns))
-            # What looks at other rows would see those of before the first, not of before its own.
+            # A statement that reads other rows would read them from before the first change, not from before its own.
             return replace(change, many=insert.many()) if len(change.select.plan.scans) == 1 else change
         select = insert.query().plan(self._plan_source)
         names = [name for name, _ in select.plan.columns]
@@ -139,9 +139,9 @@ class ChangePlanner:
 def _needs_one_moment(select: SelectStatement, insert: Insert) -> bool:
     """Whether no other write may come between the reading of a query and the writing of its rows.
 
-    Rows that a client fetches and then takes to their owners may be of the past when they arrive. What replaces others,
-    or depends on those of the same table, would so undo what has been written meanwhile; new rows of other tables only
-    come late.
+    Rows that a client fetches and then sends to their owners may be outdated when they arrive. Rows that replace
+    others, or depend on those of the same table, could then undo writes made in between; new rows of other tables are
+    only late.
     """
     plan = select.plan
     if any(scan.table_id == insert.target.table.table_id for scan in plan.scans):

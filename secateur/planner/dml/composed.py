@@ -1,8 +1,8 @@
-"""Queries that are put together from pieces of the user's statement.
+"""Queries that are composed from pieces of the user's statement.
 
-An UPDATE or MERGE says in another order what a query for its rows has to say. The query is a text of its own, in which
-the user's pieces stand as they were written, with parameters numbered; it remembers where each came from, so that
-errors are shown where the user finds them.
+An UPDATE or MERGE has its parts in another order than a query for its rows needs. The query is a text of its own that
+contains the user's pieces unchanged, with parameters numbered; it records the origin of each piece, so errors are shown
+at their place in the user's text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _POSITION: Final = re.compile(r" \(line \d+, column \d+\)\n[^\n]*\n *(\^*)(\n.*)
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """``length`` characters of the composed text at ``start``, which stand in the user's text at ``origin``."""
+    """``length`` characters of the composed text at ``start``, which come from the user's text at ``origin``."""
 
     start: int
     origin: int
@@ -50,14 +50,14 @@ class Composed:
     _pieces: tuple[_Piece, ...]
 
     def plan(self, plan: Callable[[str, Sequence[Token], Parameters], _T]) -> _T:
-        """Hand the text to a planner of queries.
+        """Pass the text to a planner of queries.
 
         Raises:
-            Error: What is wrong with the statement, with its position in the user's text.
+            Error: The statement is invalid; with its position in the user's text.
         """
         tokens, own = read_parameters(self.text, tokenize(self.text))
         try:
-            # A parameter may stand in another query of the same statement alone, so the count of the whole statement
+            # A parameter may occur only in another query of the same statement, so the count of the whole statement
             # holds.
             return plan(self.text, tokens, replace(own, count=self.parameters.count, names=self.parameters.names))
         except Error as error:
@@ -121,7 +121,7 @@ class Composer:
                 self._add(f"${index + 1}")
                 position = end
         self._copy(position, span.end)
-        # Behind a comment that ends with its line, words of ours would belong to it.
+        # After a line comment, words of ours would belong to it.
         if "--" in self._sql[span.start : span.end]:
             self._add("\n")
 

@@ -1,4 +1,4 @@
-"""What an INSERT does with keys that are there already.
+"""ON CONFLICT: what an INSERT does with keys that exist already.
 
 ::
 
@@ -25,12 +25,12 @@ __all__ = ["Conflict", "DoUpdate", "read_conflict"]
 
 @dataclass(frozen=True, slots=True)
 class DoUpdate:
-    """The row that is there is changed.
+    """The existing row is changed.
 
     Attributes:
-        assignments: What it becomes; values may name columns of the table, and as ``excluded.column`` those of the row
+        assignments: Its new values; they may name columns of the table, and as ``excluded.column`` those of the row
             that was to be inserted.
-        condition: Where it is changed; None for everywhere.
+        condition: Which rows are changed; None for all.
     """
 
     assignments: tuple[Assignment, ...]
@@ -41,13 +41,13 @@ Conflict: TypeAlias = InsertMode | DoUpdate
 
 
 def read_conflict(cursor: TokenCursor, table: TableDef, mode: InsertMode) -> Conflict:
-    """Read an ON CONFLICT clause; without one, ``mode`` is the answer.
+    """Read an ON CONFLICT clause; without one, return ``mode``.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
+        SqlSyntaxError: At the first invalid token.
         UnknownColumnError: With the position of the name.
-        ProgrammingError: The columns are not those of the primary key, or the statement says what to do in two ways.
-        NotSupportedError: A form that we do not have.
+        ProgrammingError: The columns are not those of the primary key, or the statement has two conflict clauses.
+        NotSupportedError: A form that is not supported.
     """
     start = cursor.offset
     if not cursor.accept("ON", "CONFLICT"):

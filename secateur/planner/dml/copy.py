@@ -5,7 +5,7 @@
     COPY t [(a, b, ...)] FROM 'path' [[WITH] (option [value], ...)]
     COPY { t [(a, b, ...)] | (query) } TO 'path' [[WITH] (option [value], ...)]
 
-Options: FORMAT (csv, parquet or json; without it, what the path suggests), and what DuckDB has for the format and the
+Options: FORMAT (csv, parquet or json; by default that of the path), and those that DuckDB has for the format and the
 direction (:mod:`~secateur.client.copy.file_options`).
 """
 
@@ -123,7 +123,7 @@ class _Option:
 
 
 def _read_options(cursor: TokenCursor) -> dict[str, _Option]:
-    """The options by their one name, not read further: what they may be depends on the format, which may come last."""
+    """Return the unparsed options by their canonical names; FORMAT, which decides what is valid, may come last."""
     found: dict[str, _Option] = {}
     while True:
         offset = cursor.offset

@@ -1,4 +1,4 @@
-"""DELETE and TRUNCATE: the keys of the rows that go.
+"""DELETE and TRUNCATE: the keys of the rows to remove.
 
 ::
 
@@ -36,10 +36,10 @@ __all__ = ["Delete", "read_delete", "read_truncate"]
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """A DELETE, read.
+    """A parsed DELETE.
 
     Attributes:
-        target: What it changes.
+        target: The table that it changes.
         ctes: Its WITH clause.
         sources: The tables of its USING clause.
         where: Its WHERE clause.
@@ -56,7 +56,7 @@ class Delete:
 
     @property
     def stays(self) -> bool:
-        """Whether members can carry it out where the rows are, unless its condition reads other partitions."""
+        """Whether members can execute it where the rows are, unless its condition reads other partitions."""
         return self.ctes is None and self.sources is None and self.returning is None
 
     def in_partitions(self) -> ChangeQuery:
@@ -83,7 +83,7 @@ class Delete:
         row_changes_items(composer, self.target, (action_text(RowAction.DELETE),), unread)
         composer.say(" FROM ")
         if self.sources is not None:
-            # In front of the target: behind it, a subquery among the sources could name columns of the target, which
+            # Before the target: after it, a subquery among the sources could name columns of the target, which
             # the dialect refuses.
             composer.say(self.sources, ", ")
         composer.say(target_text(self.target))
@@ -119,7 +119,7 @@ def read_delete(
 
 
 _OF_OTHERS: Final = (("CASCADE",), ("RESTRICT",), ("RESTART", "IDENTITY"), ("CONTINUE", "IDENTITY"))
-"""What other databases have behind the table, and what would read as an alias of it."""
+"""Words that other databases allow after the table, which would be parsed as its alias."""
 
 
 def read_truncate(cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef]) -> Delete:

@@ -1,6 +1,4 @@
-"""The span of an expression inside a statement that we read ourselves: it ends at a word or symbol that cannot go on
-with it.
-"""
+"""Finds the span of an expression in a statement that we parse: it ends at a word or symbol that cannot continue it."""
 
 from __future__ import annotations
 
@@ -28,16 +26,16 @@ class TextSpan:
 
 
 def read_expression(cursor: TokenCursor, *ends: str, what: str = "a value") -> TextSpan:
-    """Step over an expression.
+    """Skip an expression and return its span.
 
     Args:
         cursor: At its first token.
-        ends: Words and symbols in front of which it ends (``"ON CONFLICT"`` are two), outside of parentheses, brackets
+        ends: Words and symbols before which it ends (``"ON CONFLICT"`` are two), outside of parentheses, brackets
             and CASE ... END; the end of the statement always ends it.
-        what: What the expression is, for the error when there is none.
+        what: A description of the expression, for the error when there is none.
 
     Raises:
-        SqlSyntaxError: There is none, or a parenthesis that closes nothing.
+        SqlSyntaxError: There is none, or an unmatched closing parenthesis.
     """
     start = end = cursor.offset
     depth, previous = 0, ""
@@ -59,7 +57,7 @@ def read_expression(cursor: TokenCursor, *ends: str, what: str = "a value") -> T
 
 
 def read_parenthesized(cursor: TokenCursor) -> TextSpan:
-    """Step over what stands in parentheses, from the opening one, which comes next, to the one that closes it.
+    """Skip a parenthesis, which comes next, and return the span of its content.
 
     Raises:
         SqlSyntaxError: No parenthesis closes it.
@@ -74,12 +72,10 @@ def read_parenthesized(cursor: TokenCursor) -> TextSpan:
 
 
 def is_default(cursor: TokenCursor, *ends: str) -> bool:
-    """Whether the word DEFAULT comes next, as a value of its own, followed by one of ``ends`` or the end of the
-    statement.
-    """
+    """Whether DEFAULT comes next as a complete value, followed by one of ``ends`` or the end of the statement."""
     return cursor.at("DEFAULT") and (cursor.peek(1) is None or any(cursor.at("DEFAULT", end) for end in ends))
 
 
 def _ends(cursor: TokenCursor, previous: str, ends: tuple[str, ...]) -> bool:
-    # FROM also stands inside a value: a IS DISTINCT FROM b.
+    # FROM also occurs inside a value: a IS DISTINCT FROM b.
     return any(cursor.at(*end.split()) for end in ends) and not (previous == "DISTINCT" and cursor.at("FROM"))

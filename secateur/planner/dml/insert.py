@@ -1,11 +1,11 @@
-"""INSERT: rows given as plain VALUES are evaluated here, rows from a query become a query whose columns have the types
-of the table.
+"""INSERT: plain VALUES are evaluated by the controller; rows of a query are cast to the types of the table.
 
 ::
 
-    [WITH ...] INSERT [OR REPLACE | OR IGNORE] INTO t [AS x] [(a, b, ...)] [BY NAME] { VALUES (...), ... | <query> } [ON CONFLICT ...] [RETURNING ...]
+    [WITH ...] INSERT [OR REPLACE | OR IGNORE] INTO t [AS x] [(a, b, ...)] [BY NAME] { VALUES (...), ... | <query> } [ON
+    CONFLICT ...] [RETURNING ...]
 
-Each value is cast to the type of its column by itself, as the dialect does it; columns that are not named become NULL.
+Each value is cast to the type of its column separately, as the dialect does; columns that are not named become NULL.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ _CELLS_MAX: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class InsertValues:
-    """INSERT ... VALUES, not evaluated.
+    """INSERT ... VALUES, before evaluation.
 
     Attributes:
         table: The table.
         columns: Those that get the values, in order.
         sql: The query that evaluates them.
-        mode: What happens to keys that are there already.
-        shape: How the rows come from the parameters, when a client can make them by itself; else None.
-        rows: Where the VALUES clause stands in the user's text.
+        mode: What happens to keys that exist already.
+        shape: How a client makes the rows from the parameters, if it can; else None.
+        rows: The place of the VALUES clause in the user's text.
     """
 
     table: TableDef
@@ -82,7 +82,7 @@ class ValuesRows:
 
     Attributes:
         values: Row by row, in the order of the columns.
-        span: Where the clause stands in the text.
+        span: The place of the clause in the text.
     """
 
     values: tuple[tuple[Value, ...], ...]
@@ -91,14 +91,14 @@ class ValuesRows:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """An INSERT, read.
+    """A parsed INSERT.
 
     Attributes:
-        target: Where the rows go.
+        target: The table of the rows.
         columns: Those that get the values, in order; None for BY NAME.
-        ctes: The WITH clause in front of the statement.
+        ctes: The WITH clause before the statement.
         source: The rows, or the query for them.
-        conflict: What happens to keys that are there already.
+        conflict: What happens to keys that exist already.
         returning: As :func:`~secateur.planner.dml.returning.read_returning`.
     """
 
@@ -113,10 +113,10 @@ class Insert:
 
     @property
     def is_load(self) -> bool:
-        """Whether the rows can be taken to their partitions as they are."""
+        """Whether the rows can be sent to their partitions unchanged."""
         if self.returning is not None or isinstance(self.conflict, DoUpdate):
             return False
-        # What is replaced keeps the columns that are not named.
+        # A replaced row keeps the columns that are not named.
         return (
             self.conflict is not InsertMode.UPSERT
             or self.columns is None
@@ -125,8 +125,9 @@ class Insert:
 
     @property
     def is_computed(self) -> bool:
-        """Whether values of a VALUES clause may be those of queries, or of functions that planning does not evaluate:
-        then members compute the rows.
+        """Whether members have to compute the rows of a VALUES clause.
+
+        That is so if its values may be those of queries, or of functions that planning does not evaluate.
         """
         values = (value for row in self.source.values for value in row) if isinstance(self.source, ValuesRows) else ()
         texts = (
@@ -158,8 +159,9 @@ class Insert:
         return composer.finish()
 
     def many(self) -> ManyRows | None:
-        """The statement for many rows at once; None unless it has one row, of parameters and literals, and no parameter
-        elsewhere.
+        """Return the form of the statement for executemany.
+
+        None unless it has one row, of parameters and literals, and no parameter elsewhere.
         """
         source, columns = self.source, self.columns
         if (
@@ -293,7 +295,7 @@ class Value:
     """A value of a VALUES clause.
 
     Attributes:
-        span: Where it stands in the text; None for DEFAULT, which is NULL.
+        span: Its place in the text; None for DEFAULT, which is NULL.
         is_literal: Whether it is a single literal, or DEFAULT.
     """
 
@@ -302,7 +304,7 @@ class Value:
 
     @property
     def words(self) -> tuple[str | TextSpan, ...]:
-        """It, to be said in a query."""
+        """Return it as a part of a composed query."""
         return ("NULL",) if self.span is None else (self.span,)
 
     def parameter(self, parameters: Parameters) -> int | None:
@@ -337,7 +339,7 @@ def _read_rows(cursor: TokenCursor, columns: Sequence[str]) -> tuple[tuple[Value
 def _shape(
     columns: Sequence[str], rows: Sequence[Sequence[Value]], parameters: Parameters, mode: InsertMode
 ) -> InsertShape | None:
-    """What a client can make the rows from by itself; None when it cannot, or it is not worth its while."""
+    """Return how a client makes the rows from parameters; None when it cannot, or it is not worthwhile."""
     if mode is InsertMode.UPSERT and len(rows) > 1:
         return None  # whether two rows have one key is for the controller to see
     if not parameters.count or len(rows) * len(columns) > _CELLS_MAX:

@@ -1,13 +1,13 @@
-"""INSERT as a query for effects: where rows that are there already are changed by those that come, or the rows
-concerned are to be returned.
+"""INSERT as a query for row changes, if it changes existing rows or has RETURNING.
 
 ::
 
     SELECT CASE WHEN x.k IS NULL THEN 'INSERT' ELSE 'UPDATE' END, x.k, <values>
-    FROM (SELECT {'k': ..., 'v': ...} AS excluded FROM <rows> QUALIFY <the first of each key>) LEFT JOIN t AS x ON x.k = excluded.k
+    FROM (SELECT {'k': ..., 'v': ...} AS excluded FROM <rows> QUALIFY <the first of each key>) LEFT JOIN t AS x ON x.k =
+    excluded.k
     WHERE x.k IS NULL OR (<condition of DO UPDATE>)
 
-``excluded`` is a struct, so that a bare name is a column of the table, as the dialect wants it, and ``excluded.v`` the
+``excluded`` is a struct, so that a bare name is a column of the table, as the dialect demands, and ``excluded.v`` the
 value that was to be inserted.
 """
 
@@ -133,14 +133,15 @@ def _merged(
 
 
 def _given(keys: Sequence[str], columns: Sequence[str]) -> list[str]:
-    """The key columns that the rows have; one of another column, so that there is one, when they have none: their key
-    is NULL, which is refused.
+    """Return the key columns that the rows have, or another column if they have none.
+
+    Their key is then NULL, which is refused.
     """
     return [name for name in keys if name in columns] or list(columns[:1])
 
 
 def _has_plain_keys(insert: Insert, columns: Sequence[str]) -> bool:
-    """Whether the keys of the rows are literals and parameters, which are the same wherever they are said."""
+    """Whether the keys of the rows are literals and parameters, which have the same value everywhere."""
     source, keys = insert.source, insert.target.table.primary_key
     if (
         not isinstance(source, ValuesRows)

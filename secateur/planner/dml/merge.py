@@ -1,15 +1,17 @@
-"""MERGE INTO: what becomes of the rows of a table and of those of a source, as they match.
+"""MERGE INTO: changes the rows of a table depending on matching rows of a source.
 
 ::
 
     [WITH ...] MERGE INTO t [[AS] x] USING source { ON condition | USING (a, ...) }
-      WHEN MATCHED [AND condition] THEN { UPDATE [SET a = value, ... | SET * | BY NAME] | DELETE | DO NOTHING | ERROR [message] }
-      WHEN NOT MATCHED [BY TARGET] [AND condition] THEN { INSERT [[(a, ...)] VALUES (...) | * | BY NAME] | DO NOTHING | ERROR [message] }
+      WHEN MATCHED [AND condition] THEN { UPDATE [SET a = value, ... | SET * | BY NAME] | DELETE | DO NOTHING | ERROR
+      [message] }
+      WHEN NOT MATCHED [BY TARGET] [AND condition] THEN { INSERT [[(a, ...)] VALUES (...) | * | BY NAME] | DO NOTHING |
+      ERROR [message] }
       WHEN NOT MATCHED BY SOURCE [AND condition] THEN { UPDATE SET ... | DELETE | DO NOTHING | ERROR [message] }
     [RETURNING ...]
 
-Of the clauses of one kind the first whose condition is true decides. The query for the effects has one part for each
-kind, in which those names can be seen that the dialect allows there.
+Of the clauses of one kind the first whose condition is true decides. The query for the row changes has one part for
+each kind, in which only the names are visible that the dialect allows there.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ _BEHIND = ("WHEN", "RETURNING")
 
 
 class _Kind(Enum):
-    """Which rows a clause is for."""
+    """Which rows a clause applies to."""
 
     MATCHED = "MATCHED"
     NOT_MATCHED = "NOT MATCHED"
@@ -55,7 +57,7 @@ class _Kind(Enum):
 
 
 class _Columns(Enum):
-    """Whose columns give the values where the statement does not name them."""
+    """Which side's columns give the values that the statement does not name."""
 
     BY_POSITION = "by position"
     BY_NAME = "by name"
@@ -66,12 +68,12 @@ class _Clause:
     """One WHEN clause.
 
     Attributes:
-        kind: For which rows.
-        condition: For which of them; None for all.
+        kind: Which rows it applies to.
+        condition: A condition on them; None for all.
         action: What happens; None for nothing, or for an error.
-        values: By column, what the row becomes; or that the source's columns say it.
+        values: The new values by column; or that they are the source's columns.
         error: The message of ERROR, None for none; only with ``is_error``.
-        is_error: Whether it is an error that such a row is there.
+        is_error: Whether such a row is an error.
     """
 
     kind: _Kind
@@ -84,14 +86,14 @@ class _Clause:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A MERGE, read.
+    """A parsed MERGE.
 
     Attributes:
-        target: What it changes.
-        ctes: The WITH clause in front of it.
+        target: The table that it changes.
+        ctes: The WITH clause before it.
         source: The item of a FROM clause whose rows are merged.
-        alias: The name by which the statement calls that.
-        on: What makes rows match: a condition, or columns that both have.
+        alias: The source's name in the statement.
+        on: When rows match: a condition, or columns that both have.
         clauses: In the order of the text.
         returning: As :func:`~secateur.planner.dml.returning.read_returning`.
     """
@@ -115,17 +117,17 @@ class Merge:
 
     @property
     def needs_columns(self) -> bool:
-        """Whether :meth:`effects` has to know the columns of the source."""
+        """Whether :meth:`effects` needs the columns of the source."""
         return any(
             isinstance(clause.values, _Columns) and clause.action in (RowAction.INSERT, RowAction.UPDATE)
             for clause in self.clauses
         )
 
     def effects(self, columns: Sequence[str]) -> RowChangesQuery:
-        """The query for effects.
+        """Return the query for the row changes.
 
         Args:
-            columns: The columns of the source; not looked at unless :attr:`needs_columns`.
+            columns: The columns of the source; not used unless :attr:`needs_columns`.
 
         Raises:
             ProgrammingError: The source has another number of columns than the table, or one that the table does not

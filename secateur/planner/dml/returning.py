@@ -1,7 +1,7 @@
-"""``RETURNING expression, ...``: what the user wants of the rows that a statement has changed.
+"""``RETURNING expression, ...``: the columns that the user wants of the changed rows.
 
-It is a query over those rows in place of the table, one line for each. Of a deleted row it sees what it was, of every
-other what it has become.
+It is a query over those rows in place of the table, one line for each. It sees the old values of a deleted row, and the
+new values of every other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from secateur.planner.text.token_cursor import TokenCursor
 __all__ = ["MERGE_ACTION", "read_returning"]
 
 MERGE_ACTION: Final = "merge_action"
-"""In the RETURNING of a MERGE, what has become of the row."""
+"""The function that returns the action on the row, in the RETURNING of a MERGE."""
 
 _NOT_OF_ONE_ROW: Final = (exp.AggFunc, exp.Window, exp.Query, exp.Unnest, exp.Explode)
 

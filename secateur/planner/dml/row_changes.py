@@ -1,5 +1,6 @@
-"""Changes that are worked out at one place for all partitions, as queries for
-:class:`~secateur.engine.sql.row_changes.RowChanges`, not planned yet.
+"""Queries for :class:`~secateur.engine.sql.row_changes.RowChanges`, before planning.
+
+One member computes such changes for all partitions.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ Value = tuple[str | TextSpan, ...]
 
 @dataclass(frozen=True, slots=True)
 class RowChangesQuery:
-    """A change, not planned.
+    """A change, before planning.
 
     Attributes:
         table: The table that is changed.
-        effects: The query for what becomes of its rows.
-        duplicate_match: What it means that a row is found twice.
-        returning: The query for what the user wants of the rows concerned, over the table alone; None for nothing.
+        effects: The query for the changes of its rows.
+        duplicate_match: What happens when a row is found twice.
+        returning: The RETURNING query over the changed rows, which reads the table alone; None for none.
         names_action: Whether ``returning`` has one parameter more than the statement: the action of the row.
-        is_single_partition: Whether a key that is in one partition alone can be seen to, and written, by the primary of
-            that partition.
+        is_single_partition: Whether the primary of a partition can execute the change for a key of that partition on
+            its own.
     """
 
     table: TableDef
@@ -55,14 +56,14 @@ def column_of(target: ChangeTarget, column: str) -> str:
 def row_changes_items(
     composer: Composer, target: ChangeTarget, action: Value, values: Mapping[str, Value], *, is_there: bool = True
 ) -> None:
-    """Say the select list of a query for effects.
+    """Write the select list of a query for row changes.
 
     Args:
-        composer: Where.
+        composer: Receives the text.
         target: The table that is changed.
         action: The action of the row.
-        values: By column, what it becomes; other columns stay as they are.
-        is_there: Whether the target is in reach, so that its old key and columns can be named; else columns without a
+        values: The new values by column; other columns keep theirs.
+        is_there: Whether the target is visible, so that its old key and columns can be named; else columns without a
             value become NULL.
     """
     table = target.table

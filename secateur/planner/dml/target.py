@@ -48,7 +48,7 @@ def read_table(cursor: TokenCursor, find: Callable[[str], TableDef]) -> TableDef
 
 
 def read_relation(cursor: TokenCursor, find: Callable[[str], _R]) -> _R:
-    """What has the name that comes next, as ``find`` finds it.
+    """Read a name and return the object that ``find`` finds for it.
 
     Raises:
         Error: As :func:`read_table`.

@@ -1,12 +1,12 @@
-"""UPDATE: the rows as they will be.
+"""UPDATE as a query for the new rows.
 
 ::
 
-    [WITH ...] UPDATE t [[AS] x] SET a = value, (b, c) = (value, value), ... [FROM tables] [WHERE condition] [RETURNING ...]
+    [WITH ...] UPDATE t [[AS] x] SET a = value, (b, c) = (value, value), ... [FROM tables] [WHERE condition] [RETURNING
+    ...]
 
-Each value is cast to the type of its column, as the dialect does it; all values are computed from the row as it was
-before. A row that meets several rows of FROM takes the values of one of them. Columns of the primary key may be
-assigned: the row moves.
+Each value is cast to the type of its column, as the dialect does; all values are computed from the old row. A row that
+matches several rows of FROM takes the values of one of them. Columns of the primary key may be assigned: the row moves.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ __all__ = ["Update", "assigned_values", "read_update"]
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """An UPDATE, read.
+    """A parsed UPDATE.
 
     Attributes:
-        target: What it changes.
-        assignments: What becomes of the columns.
+        target: The table that it changes.
+        assignments: The new values of columns.
         ctes: Its WITH clause.
         sources: The tables of its FROM clause.
         where: Its WHERE clause.
@@ -62,9 +62,7 @@ class Update:
 
     @property
     def stays(self) -> bool:
-        """Whether rows stay in their partitions and nothing else is wanted, so that members can carry it out where the
-        rows are.
-        """
+        """Whether rows stay in their partitions and nothing is returned, so that members can change them in place."""
         moves = any(assignment.column in self.target.table.primary_key for assignment in self.assignments)
         return not moves and self.ctes is None and self.sources is None and self.returning is None
 
@@ -94,7 +92,7 @@ class Update:
         row_changes_items(composer, self.target, (action_text(RowAction.UPDATE),), assigned_values(self.assignments))
         composer.say(" FROM ")
         if self.sources is not None:
-            # In front of the target: behind it, a subquery among the sources could name columns of the target, which
+            # Before the target: after it, a subquery among the sources could name columns of the target, which
             # the dialect refuses.
             composer.say(self.sources, ", ")
         composer.say(target_text(self.target))

@@ -1,6 +1,4 @@
-"""Common table expressions in front of a statement that changes or turns rows:
-``WITH q AS (...) DELETE FROM t ...``.
-"""
+"""Common table expressions before a statement that changes or pivots rows: ``WITH q AS (...) DELETE FROM t ...``."""
 
 from __future__ import annotations
 
@@ -17,8 +15,9 @@ _VERBS: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "PIVOT", "UNPI
 
 
 def split_with(tokens: Sequence[Token]) -> tuple[TextSpan | None, Sequence[Token]]:
-    """The WITH clause of a statement that changes or turns rows, and the tokens of that statement; None and all the
-    tokens for everything else.
+    """Split the WITH clause from a statement that changes or pivots rows.
+
+    Returns None and all tokens for any other statement.
     """
     if tokens[0].text.upper() != "WITH":
         return None, tokens

@@ -1,4 +1,4 @@
-"""EXPLAIN: what a statement would touch, and why not less."""
+"""EXPLAIN: the partitions and members that a statement would touch, and why not fewer."""
 
 from __future__ import annotations
 

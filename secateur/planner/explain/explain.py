@@ -1,6 +1,6 @@
-"""EXPLAIN: which partitions and members a statement needs, and why not fewer (DESIGN section 7).
+"""EXPLAIN: which partitions and members a statement needs, and why not fewer.
 
-With parameters unbound a tree is shown as it is; what depends on them is unknown, and said to be.
+Without parameters a tree is shown unbound; everything that depends on them is reported as unknown.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ __all__ = ["ExplainedStatement", "explain"]
 
 
 class TopologyView(Protocol):
-    """What EXPLAIN sees besides the statement."""
+    """The cluster's state that EXPLAIN reads besides the statement."""
 
     @property
     def topology(self) -> Topology:
@@ -141,7 +141,7 @@ def explain(
 
 
 def _explain_change(change: ChangeStatement, topology: Topology, *, enabled: bool) -> ExplainedStatement:
-    """What the query of a change says, and beside it who keeps copies of the rows."""
+    """Explain the query of a change, and add the members that keep backups of the rows."""
     table = change.table
     pruning, facts = _pruning(change.select, change.select, (), topology, enabled=enabled)
     target = facts[0]
@@ -300,10 +300,10 @@ def _dag(
     if execution == "none" or not members:
         return {"vertices": [], "edges": []}
     if execution == "local":
-        # One member runs the whole statement as one kernel call: there is nothing to connect.
+        # One member runs the whole statement as one kernel call, so there are no edges.
         where = list(members) if len(members) == 1 else []
         return {"vertices": [{"name": "statement", "members": where, "local_parallelism": 1}], "edges": []}
-    # Values that are not known yet, of parameters or subqueries, decide nothing here.
+    # Unknown values of parameters or subqueries do not matter here.
     values = [*(params or ()), *[None] * plan.parameter_count][: plan.parameter_count]
     return describe_select(plan, [fact.possible for fact in facts], values, topology, members[0])
 

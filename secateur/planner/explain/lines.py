@@ -24,7 +24,7 @@ _GOES: Final = {
 
 
 def head_text(pruning: dict[str, Any], facts: Sequence[ScanExplanation]) -> list[str]:
-    """Where the statement runs, its tree, what was rewritten, and each scan."""
+    """Return where the statement runs, its tree, the rewrites, and each scan."""
     members = pruning["required_members"]
     may = "" if all(fact.known for fact in facts) else "at most "
     lines = [
@@ -115,7 +115,7 @@ def dag_text(dag: dict[str, Any]) -> list[str]:
 
 
 def stages_text(plan: SelectPlan) -> list[str]:
-    """What each stage of a statement reads, and where its rows go."""
+    """Describe for each stage of a statement its input, and where its rows are sent."""
     lines = [f"when distributed: in {len(plan.stages)} stages"]
     for index, stage in enumerate(plan.stages):
         is_last = index == len(plan.stages) - 1

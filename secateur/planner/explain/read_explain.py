@@ -1,5 +1,6 @@
-"""The head of an EXPLAIN: ``EXPLAIN [ANALYZE] [(option, ...)]``, where an option is ``FORMAT JSON``, ``FORMAT TEXT`` or
-``ANALYZE``.
+"""Parses the head of an EXPLAIN: ``EXPLAIN [ANALYZE] [(option, ...)]``.
+
+An option is ``FORMAT JSON``, ``FORMAT TEXT`` or ``ANALYZE``.
 """
 
 from __future__ import annotations

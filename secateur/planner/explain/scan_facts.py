@@ -1,4 +1,4 @@
-"""What EXPLAIN knows of one scan: which partitions remain for these parameters, which keys, and why not fewer."""
+"""The explanation of one scan: its partitions and keys for given parameters, and why not fewer."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class ScanExplanation:
     """One scan, bound.
 
     Attributes:
-        partitions: Ids, or None for all or unknown; then ``reason`` says why.
-        possible: The ids that have to be reckoned with: those, or all.
-        known: Whether ``possible`` is what will be read.
-        key_values: The keys asked for, or None when they are not a short list.
+        partitions: Ids, or None for all or unknown; ``reason`` then explains why.
+        possible: The ids that may be read: those, or all.
+        known: Whether ``possible`` is exactly what will be read.
+        key_values: The keys that are looked up, or None when they are not a short list.
         keys: The part of each partition that is searched, or None for all of it or when it is not known.
     """
 
@@ -59,16 +59,16 @@ def scan_facts(
     enabled: bool,
     found: str,
 ) -> ScanExplanation:
-    """What is known of a scan.
+    """Explain a scan.
 
     Args:
         scan: The scan.
-        bounds: What the predicates say of its keys.
+        bounds: The bounds that predicates set on its keys.
         shown: Its tree with constants where the user wrote them.
         params: The values of the parameters, UNKNOWN for those that subqueries give; None when they are not bound.
-        count: How many parameters the user's statement has; those behind them are values of subqueries.
+        count: How many parameters the user's statement has; later ones are values of subqueries.
         enabled: Whether pruning is on.
-        found: What subqueries or joins give, in words.
+        found: What subqueries or joins contribute, in words.
     """
     live = scan.tree.live_ids()
     key = scan.tree.scheme.columns
@@ -172,7 +172,7 @@ def execution_mode(plan: SelectPlan, facts: Sequence[ScanExplanation], topology:
 
 
 def is_one_key(scan: ScanPlan) -> bool:
-    """Whether a tree comes to at most one partition for whatever parameters of the right types."""
+    """Whether a tree yields at most one partition for all parameters of the right types."""
     root = scan.tree.root
     return isinstance(root, Keys) and all(_names_one_value(root.box, column) for column in scan.tree.scheme.columns)
 

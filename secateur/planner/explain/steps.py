@@ -1,6 +1,4 @@
-"""EXPLAIN of a query in steps: the subqueries that run first, each with an explanation of its own, beside that of the
-rest.
-"""
+"""EXPLAIN of a query in steps: each step with an explanation of its own, beside that of the rest."""
 
 from __future__ import annotations
 
@@ -17,16 +15,16 @@ __all__ = ["ExplainedStep", "combined_execution_mode", "needs_values"]
 
 @dataclass(frozen=True, slots=True)
 class ExplainedStep:
-    """A step and how it would run.
+    """A step with its explanation.
 
     Attributes:
         parameters: The indexes of the parameters that its values become.
         use: What the rest needs of it.
-        sql: What the user wrote, or the planner, parameters numbered.
+        sql: The text of the user, or of the planner, with parameters numbered.
         text: The explanation for people.
         pruning: The part of that for programs.
         values_max: With more values than this the statement runs undivided.
-        estimate: About how many values are expected; None where nothing was reckoned.
+        estimate: The estimated number of values; None where there is no estimate.
     """
 
     parameters: tuple[int, ...]
@@ -69,7 +67,7 @@ class ExplainedStep:
 
 
 def needs_values(node: Node, parameter_count: int) -> bool:
-    """Whether a partition tree depends on values of subqueries: the parameters behind those of the user."""
+    """Whether a partition tree depends on values of subqueries: the parameters after those of the user."""
     for box in boxes_of(node):
         for _, constraint in box.constraints:
             for test in constraint.tests:

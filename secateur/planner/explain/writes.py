@@ -1,6 +1,4 @@
-"""What EXPLAIN says of statements that write: whose partitions, who keeps the copies, and how the change becomes
-visible.
-"""
+"""EXPLAIN of statements that write: whose partitions, who keeps the backups, and how the change becomes visible."""
 
 from __future__ import annotations
 
@@ -20,8 +18,9 @@ _KEYS_SHOWN_MAX: Final = 100
 
 
 def copy_holders(table: TableDef, partitions: Iterable[int], topology: Topology) -> tuple[list[str], list[str]]:
-    """The members that own some partitions, and those that keep backups of them; of a replicated table every member is
-    an owner.
+    """Return the owners of some partitions and the members that keep backups of them.
+
+    Every member owns a replicated table.
     """
     if table.replicated:
         return list(topology.member_ids), []
@@ -110,7 +109,7 @@ def _tree(table: TableDef, partitions: Sequence[int] | None) -> str:
 
 
 def write_dag(what: str, members: Sequence[str]) -> dict[str, Any]:
-    """The member ``dag`` of the document: every owner changes what it has, and nothing flows between them."""
+    """Return the ``dag`` of the document: every owner changes its own rows, and no rows are exchanged."""
     return {
         "vertices": [{"name": what, "members": list(members), "local_parallelism": 1}] if members else [],
         "edges": [],

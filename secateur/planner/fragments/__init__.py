@@ -1,4 +1,4 @@
-"""What runs: a statement split in two, and the forms of its pieces for the arrow kernel."""
+"""The fragments that run: a statement split into partial and final parts, and their form for the arrow kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Aggregates split in two: what each owner computes, and how the coordinator combines it, exactly.
+"""Aggregates split into a partial part at each owner and a final part at the coordinator, exactly.
 
 ==================  ==================  =============================================
 aggregate           partial             final
@@ -14,8 +14,8 @@ DISTINCT            its argument, as a  the aggregate over the distinct values
                     further key
 ==================  ==================  =============================================
 
-The final is cast to the type that the whole aggregate has: the sum of HUGEINT sums, and the like. Sums of DOUBLE depend
-on the order of addition, here as in DuckDB itself.
+The final part is cast to the type of the whole aggregate: the sum of HUGEINT sums, and the like. Sums of DOUBLE depend
+on the order of addition, as in DuckDB itself.
 
 Source: Gray et al., "Data Cube" (1997), distributive and algebraic aggregates.
 """
@@ -111,7 +111,7 @@ def aggregate_name(node: exp.Expr) -> str | None:
 
 
 def _distinct(node: exp.Expr, call: exp.Expr, name: str, partial: PartialColumns, type_of: Callable[[str], str]) -> str:
-    """An aggregate of distinct values: the partial groups by the value as well, so that each member sends it once."""
+    """Split an aggregate of distinct values: the partial groups by the value as well, so each member sends it once."""
     extra = [key for key, value in call.args.items() if value and key not in ("this", "big_int")]
     if extra or len(call.this.expressions) != 1 or call.this.args.get("on"):
         raise NotDistributable(f"{to_sql(node)} has no partial aggregation: GROUP BY the partitioning key")

@@ -1,7 +1,7 @@
-"""From a bound SELECT over one relation to a fragment for the arrow kernel, or the reason why DuckDB has to answer it.
+"""Compiles a bound SELECT over one relation to an arrow fragment, or gives the reason why DuckDB has to answer it.
 
-The compiler accepts what it knows to be exact and declines all else; it never raises for a valid statement. Two checks
-stand behind its own rules: each result column must have the type that DuckDB's binder gives it, and
+The compiler accepts only what is known to be exact and declines everything else; it never raises for a valid statement.
+Two checks back its own rules: each result column must have the type that DuckDB's binder gives it, and
 ``tests/property/test_kernels_agree.py`` compares both kernels over random statements.
 """
 
@@ -60,7 +60,7 @@ _AGGREGATES: Final[dict[type[exp.Expr], AggregateFunction]] = {
 
 @dataclass(frozen=True, slots=True)
 class KernelDeclined:
-    """The arrow kernel cannot answer; ``reason`` says what stands in its way."""
+    """The arrow kernel cannot answer the statement; ``reason`` explains why."""
 
     reason: str
 
@@ -141,8 +141,10 @@ class _Compiler:
         )
 
     def _named_outputs(self) -> dict[str, exp.Expr]:
-        """The select list by output name; a name that stands for two columns, or hides a column of the relation, is
-        left out and so declined when used.
+        """The select list by output name.
+
+        A name of two columns, or one that hides a column of the relation, is left out; a statement that uses it is
+        declined.
         """
         named: dict[str, exp.Expr] = {}
         for item in self._items:
@@ -223,10 +225,10 @@ class _Compiler:
         return self._items[int(node.this) - 1].unalias()
 
     def _resolved(self, node: exp.Expr, *, whole: bool = False) -> exp.Expr:
-        """A node of HAVING or ORDER BY with aliases replaced by what they stand for.
+        """Replace the aliases in a node of HAVING or ORDER BY by their expressions.
 
-        Where a name is both an alias and a column, DuckDB's choice depends on the clause: only ORDER BY of the bare
-        name (``whole``), which is the alias, is taken.
+        If a name is both an alias and a column, DuckDB's choice depends on the clause: only ORDER BY of the bare name
+        (``whole``), which is the alias, is accepted.
         """
         if whole and isinstance(node, exp.Column) and not node.table:
             return self._aliases.get(folded(node.name), node)
@@ -245,7 +247,7 @@ class _Compiler:
 
 
 class _GroupScope:
-    """What a stage behind the grouping reads: group keys and aggregates. Aggregates are collected as they are met."""
+    """The inputs of a stage after the grouping: group keys and aggregates, which are collected when they are used."""
 
     def __init__(self, rows: RowScope, keys: tuple[Expression, ...]) -> None:
         self._rows = rows
@@ -313,9 +315,7 @@ def _computed(function: AggregateFunction, argument: Expression) -> ArrowAggrega
 
 
 def _given_value(node: exp.Expr) -> ConstantExpression | ParameterExpression | None:
-    """A literal or parameter that is cast to a type of which it is a value as it stands, as in
-    ``UPDATE t SET v = ?``.
-    """
+    """Return a literal or parameter that is cast to its own type, as in ``UPDATE t SET v = ?``."""
     if type(node) is not exp.Cast or not is_constant(node):
         return None
     wanted = cast_type(node)

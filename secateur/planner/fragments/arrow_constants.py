@@ -1,9 +1,10 @@
-"""Literals and parameters that the arrow kernel may compare with a column: those whose meaning for the column's type is
-certain.
+"""Literals and parameters that the arrow kernel may compare with a column.
 
-DuckDB converts a literal to the type of the column it meets, or the column to the type of the literal, by rules of its
-own. Here a literal passes only where every reading gives the same value: an integer in the column's range, a decimal
-that the column's scale holds, a date or timestamp written in full.
+Their meaning for the column's type must be certain.
+
+DuckDB converts a literal to the type of the column it is compared with, or the column to the type of the literal, by
+rules of its own. Here a literal is accepted only where every reading gives the same value: an integer in the column's
+range, a decimal that the column's scale holds, a date or timestamp written in full.
 """
 
 from __future__ import annotations
@@ -46,15 +47,16 @@ _CASTS: Final = {
 
 
 def is_constant(node: exp.Expr) -> bool:
-    """Whether a node is a literal, signed or cast or not, or a parameter."""
+    """Whether a node is a literal, with or without sign and cast, or a parameter."""
     while isinstance(node, (exp.Paren, exp.Neg, exp.Cast)):
         node = node.this
     return isinstance(node, (exp.Literal, exp.Boolean, exp.Null, exp.Placeholder, exp.Parameter))
 
 
 def constant_operand(node: exp.Expr, type_: SqlType) -> ConstantExpression | ParameterExpression | None:
-    """The operand that :func:`is_constant` found, as a value of the type of the column it meets; None when only DuckDB
-    knows what it means there.
+    """Return the operand that :func:`is_constant` found, in the type of the compared column.
+
+    None when only DuckDB knows its meaning there.
     """
     if isinstance(node, exp.Paren):
         return constant_operand(node.this, type_)
@@ -109,7 +111,7 @@ def _double(text: str, type_: SqlType) -> float | None:
         whole, _, fraction = text.partition(".")
         if int(whole + fraction or "0") > DOUBLE_INTEGER_MAX or len(fraction) > _SCALE_IN_DOUBLE_MAX:
             return None
-        # a decimal literal is compared with a FLOAT as a FLOAT, a parameter as a DOUBLE: only a number that is both is
+        # a decimal literal is compared with a FLOAT as a FLOAT, a parameter as a DOUBLE: only a number exact in both is
         # the same either way
         if type_.kind is TypeKind.FLOAT and float(np.float32(value)) != value:
             return None

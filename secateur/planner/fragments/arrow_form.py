@@ -1,4 +1,4 @@
-"""The arrow kernel's form of a SELECT, where it has one."""
+"""Returns the arrow kernel's form of a SELECT, if it has one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from secateur.planner.text.trees import children_of
 
 __all__ = ["arrow_form"]
 
-# The arrow kernel evaluates expressions by recursion; so long or deep a statement is DuckDB's.
+# The arrow kernel evaluates expressions by recursion; longer or deeper statements are left to DuckDB.
 _NODES_MAX: Final = 1000
 _DEPTH_MAX: Final = 200
 

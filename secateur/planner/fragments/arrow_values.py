@@ -1,9 +1,8 @@
-"""Scalar expressions for the arrow kernel: from a node of the parsed statement to a typed expression, or a reason why
-only DuckDB can evaluate it.
+"""Compiles scalar expressions for the arrow kernel, or gives the reason why only DuckDB can evaluate them.
 
 The types are DuckDB's: ``+`` of two integers has the wider one's type, a literal takes the type of the column that it
-meets, ``/`` gives a DOUBLE. The compiler of the statement compares the type of each result column with what DuckDB's
-binder says, so a rule that is wrong here costs speed, not truth.
+is compared with, ``/`` gives a DOUBLE. The statement's compiler compares the type of each result column with that of
+DuckDB's binder, so a wrong rule here costs speed, not correctness.
 """
 
 from __future__ import annotations
@@ -88,17 +87,19 @@ _UNSIGNED: Final = (TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER, Ty
 
 
 class DeclineError(Exception):
-    """A part of the statement that the arrow kernel leaves to DuckDB, in words for EXPLAIN; never leaves the
-    compiler.
+    """A part of the statement is left to DuckDB; the message is for EXPLAIN.
+
+    It never leaves the compiler.
     """
 
 
 class NameScope(Protocol):
-    """What names, and whatever else a stage knows, mean."""
+    """Resolves names, and other nodes that a stage knows as a whole."""
 
     def resolve(self, node: exp.Expr) -> Expression | None:
-        """The expression for a node that this scope knows as a whole: a column, a group key, an aggregate; None to
-        compile the node by its parts.
+        """Return the expression for a node that this scope knows as a whole: a column, a group key or an aggregate.
+
+        None to compile the node by its parts.
         """
 
 
@@ -172,7 +173,7 @@ def compile_value(node: exp.Expr, scope: NameScope) -> Expression:
 
 
 def refuse_unread(node: exp.Expr) -> None:
-    """Decline a node that says something which the compiler does not read."""
+    """Decline a node that has an argument which the compiler does not read."""
     unread = {key for key, value in node.args.items() if value} - _OPERANDS - _READ.get(type(node), frozenset())
     if unread:
         raise DeclineError(f"{min(unread)} of {_named(node)}")
@@ -192,7 +193,7 @@ def require_boolean(expression: Expression) -> Expression:
 
 
 def is_orderable(type_: SqlType) -> bool:
-    """Whether Arrow groups and orders values of a type as DuckDB does (NaN is seen to when it occurs)."""
+    """Whether Arrow groups and orders values of a type as DuckDB does (NaN is handled where it occurs)."""
     return type_.kind not in (TypeKind.INTERVAL, TypeKind.LIST)
 
 
@@ -228,8 +229,9 @@ def _with_constant(
 
 
 def _operand(node: exp.Expr, scope: NameScope) -> Expression:
-    """A side of a comparison: no condition, because the two parsers may disagree where one begins
-    (``a = b IS NULL``).
+    """Compile a side of a comparison.
+
+    A condition is declined, because the two parsers may disagree about where it begins (``a = b IS NULL``).
     """
     expression = compile_value(node, scope)
     if expression.type == BOOLEAN and isinstance(expression, CallExpression) and not isinstance(node, exp.Paren):
@@ -249,7 +251,7 @@ def _membership(node: exp.In, scope: NameScope) -> Expression:
     if not items or not all(map(is_constant, items)):
         raise DeclineError("IN of something else than a list of constants")
     comparison_target = _operand(node.this, scope)
-    # Arrow looks values up by their bits, by which 0.0 and -0.0 differ
+    # Arrow compares values by their bits, which differ for 0.0 and -0.0
     if not is_orderable(comparison_target.type) or comparison_target.type.is_float:
         raise DeclineError(f"IN of {comparison_target.type}")
     return CallExpression(

@@ -1,8 +1,8 @@
-"""ORDER BY of rows that are many: sorted where they are, and merged.
+"""ORDER BY of many rows: they are sorted at the members, and merged.
 
-Members sort at the same time, and a merge holds a few megabytes of each, where a sort at the end holds all rows. Of a
-million rows from three members it takes half the time of the coordinator, and a fifth more of all of them together: few
-rows had better be sorted in one place.
+Members sort in parallel, and a merge holds a few megabytes of each, where a sort at the end holds all rows. For a
+million rows from three members it halves the coordinator's time and adds a fifth to the total: few rows are better
+sorted in one place.
 """
 
 from __future__ import annotations
@@ -39,11 +39,12 @@ _ORDERED_ALIKE: Final = frozenset(
 
 
 def merge_keys(keys: Iterable[SortKey], columns: Sequence[tuple[str, str]]) -> tuple[SortKey, ...]:
-    """By what rows with these columns are sorted and merged; nothing if the order of one is not certain to be the same
-    in both.
+    """Return the keys by which rows are sorted and merged.
+
+    Empty if the order of a column is not certain to be the same in both.
 
     Args:
-        keys: What they are ordered by; a column that comes twice decides nothing the second time.
+        keys: The keys of ORDER BY; the second occurrence of a column has no effect.
         columns: Name and SQL type text of each column.
     """
     types = dict(columns)
@@ -54,8 +55,9 @@ def merge_keys(keys: Iterable[SortKey], columns: Sequence[tuple[str, str]]) -> t
 
 
 def order_clause(keys: Sequence[SortKey], columns: Sequence[tuple[str, str]]) -> str:
-    """ORDER BY for the end of a SELECT with these columns, if there are keys; by positions, since a name may be one of
-    what it selects from as well.
+    """Return ORDER BY for the end of a SELECT with these columns, if there are keys.
+
+    It orders by positions, because a name may also be one of the columns that the SELECT reads.
     """
     if not keys:
         return ""

@@ -1,7 +1,8 @@
-"""A SELECT split in two: the members aggregate, sort and limit what they have, the coordinator combines.
+"""Splits a SELECT: the members aggregate, sort and limit their own rows, and the coordinator combines the results.
 
-Whatever is not certainly exact raises :class:`~secateur.planner.fragments.qualified.NotDistributable` and is gathered
-instead; DuckDB then binds both parts once more, and what does not bind to the types of the whole is gathered as well.
+A statement that cannot certainly be split exactly raises
+:class:`~secateur.planner.fragments.qualified.NotDistributable` and is gathered instead. DuckDB then binds both parts,
+and the statement is also gathered if they do not have the types of the whole.
 """
 
 from __future__ import annotations
@@ -52,16 +53,15 @@ class PartialFinal:
     Attributes:
         partial: Over the FROM clause of the statement.
         final: Over the partial's rows, as a relation; its columns are those of the statement, in order.
-        is_pipelineable: Whether each row of the result comes from one row of the table, whatever its other rows are;
+        is_pipelineable: Whether each row of the result comes from one row of the table, independent of other rows;
             for both texts, and the statement.
-        order: What the final orders the partial's rows by, by their names, if that is all that it does to them but
-            leaving out columns; else nothing.
-        limit: Which of the partial's rows the final takes, if that is all that it does to them but leaving out columns;
-            else None.
-        passing: The final without ORDER BY and LIMIT, for rows that come in order, and end when there are enough; None
+        order: The columns, by name, by which the final orders the partial's rows, if it otherwise only leaves out
+            columns; else nothing.
+        limit: How many of the partial's rows the final takes, if it otherwise only leaves out columns; else None.
+        passing: The final without ORDER BY and LIMIT, for rows that are ordered and limited already; None
             without ``order`` and ``limit``.
         combines: Whether the partial aggregates, and the final combines its groups.
-        distinct_keys: The columns by which the partial groups for aggregates of distinct values alone.
+        distinct_keys: The columns by which the partial groups only for aggregates of distinct values.
     """
 
     partial: str
@@ -79,12 +79,12 @@ def split_select(query: Query, reading: DuckDBParse, column_count: int, types_of
 
     Args:
         query: The bound query.
-        reading: DuckDB's reading of it, which is repeatable and equals that of the text made from its tree.
+        reading: DuckDB's parse tree of it, which is repeatable and equals that of the text made from its tree.
         column_count: How many columns its result has.
         types_of: The SQL type texts of expressions over the scanned relation.
 
     Raises:
-        NotDistributable: It cannot be split exactly; the message says why.
+        NotDistributable: It cannot be split exactly; the message is the reason.
     """
     select = query.tree
     if not isinstance(select, exp.Select) or len(query.scans) != 1 or select.args.get("joins"):
@@ -128,14 +128,14 @@ def split_select(query: Query, reading: DuckDBParse, column_count: int, types_of
 
 
 class AggregateSplitter:
-    """One qualified SELECT being split.
+    """Splits one qualified SELECT.
 
     Args:
-        select: Its columns are named exactly, or are aliases of its SELECT list.
-        source: What follows FROM in the partial, WHERE included.
+        select: Its columns are qualified, or are aliases of its SELECT list.
+        source: The text after FROM in the partial, including WHERE.
         columns: The names of all columns of FROM, folded.
         types_of: The SQL type texts of expressions over the source.
-        relation: The name by which the final knows the partial's rows.
+        relation: The name of the partial's rows in the final.
 
     Raises:
         NotDistributable: An item of the SELECT list refers to another one.
@@ -168,8 +168,9 @@ class AggregateSplitter:
         self._distinct_on = [] if on is None else list(on.expressions) if isinstance(on, exp.Tuple) else [on]
 
     def plain(self) -> PartialFinal:
-        """Rows, or groups that no two members share: the partial does everything on what it has; the final sorts,
-        limits and removes duplicates once more.
+        """Split a SELECT of rows, or of groups that no two members share.
+
+        The partial does everything on its own rows; the final sorts, limits and removes duplicates once more.
         """
         outputs = [f"{to_sql(item)} AS c{position}" for position, item in enumerate(self._items)]
         keys: list[str] = []
@@ -191,7 +192,7 @@ class AggregateSplitter:
         distinct = apart = self._distinct
         if self._distinct_on:
             apart, distinct = self._first_of_each(hidden)
-        # Sorting without a limit would be done twice for nothing, unless it says which row is the first.
+        # Sorting without a limit would be done twice in vain, unless it determines which row is the first.
         top = f"{order}{self._partial_limit(limit, offset)}" if limit else order if self._distinct_on else ""
         names = ", ".join(f"c{position}" for position in range(len(self._items)))
         partial = f"SELECT {apart}{', '.join(outputs + hidden)} FROM {self._source}{self._behind_where()}{top}"
@@ -210,7 +211,7 @@ class AggregateSplitter:
         return PartialFinal(partial, final, limit=rows, passing=None if rows is None else head)
 
     def _first_of_each(self, hidden: list[str]) -> tuple[str, str]:
-        """DISTINCT ON of the partial and of the final; what it names goes along as hidden columns."""
+        """Return DISTINCT ON of the partial and of the final; the columns that it names become hidden columns."""
         resolved = [to_sql(self._by_ordinal(item) or self._expanded(item)) for item in self._distinct_on]
         hidden.extend(f"{text} AS d{position}" for position, text in enumerate(resolved))
         return (
@@ -219,8 +220,9 @@ class AggregateSplitter:
         )
 
     def _behind_where(self) -> str:
-        """GROUP BY, HAVING, WINDOW and QUALIFY for groups that no two members share; as they are, but for aliases,
-        which the partial does not have.
+        """Return GROUP BY, HAVING, WINDOW and QUALIFY for groups that no two members share.
+
+        They are unchanged except for aliases, which the partial does not have.
         """
         clauses = {key: self._select.args.get(key) for key in ("group", "having", "qualify")}
         behind = exp.Select(
@@ -239,7 +241,7 @@ class AggregateSplitter:
             asked[expression] = None
             return AVERAGE_TYPE
 
-        # Once to find out what types it takes, so that they are all bound together, and once with them.
+        # Once to find out which types it needs, so that all are bound in one call, and once with them.
         self._combined(noted)
         return self._combined(self._known_types(list(asked)))
 
@@ -247,7 +249,7 @@ class AggregateSplitter:
         try:
             return dict(zip(expressions, self._types_of(expressions), strict=True)).__getitem__ if expressions else str
         except DatabaseError:
-            # One of them may not bind, as the sum of what has an average of another type.
+            # One of them may not bind, such as the sum for an average of a type that has no sum.
             return lambda expression: self._types_of([expression])[0]
 
     def _combined(self, type_of: Callable[[str], str]) -> PartialFinal:
@@ -318,7 +320,7 @@ class AggregateSplitter:
             if any(map(_columns_outside_aggregates, behind)):
                 raise NotDistributable("GROUP BY ALL groups by the columns of HAVING and QUALIFY as well")
             if not any(map(reads_columns, found)):
-                # By constants DuckDB does not group: then there is one group of no rows, or without aggregates none at
+                # DuckDB does not group by constants: then there is one group of no rows, or without aggregates none at
                 # all.
                 raise NotDistributable("GROUP BY ALL groups by no column")
             return _distinct(found)
@@ -341,7 +343,7 @@ class AggregateSplitter:
             return exp.Column(this=exp.Identifier(this=name))
         combined = combine(node, partial, type_of)
         if combined is not None:
-            # Kept as text: the tree of the final is never looked at.
+            # Kept as text, because the tree of the final is never inspected.
             return exp.Var(this=f"({combined})")
         if isinstance(node, exp.Column):
             raise NotDistributable(f"{to_sql(node)} is neither grouped nor aggregated")
@@ -354,7 +356,7 @@ class AggregateSplitter:
             return self._lifted(child, keys, partial, type_of)
 
         if isinstance(node, exp.Window):
-            # What is called over a window aggregates no rows of the statement: its arguments may.
+            # A window function does not aggregate rows of the statement, but its arguments may.
             return _with_children(node, lambda child: _over_window(child, lift) if child is node.this else lift(child))
         return _with_children(node, lift)
 
@@ -372,9 +374,7 @@ class AggregateSplitter:
         return items
 
     def _output_position(self, expression: exp.Expr) -> int | None:
-        """The position of the output column that an ORDER BY expression names: by ordinal, by alias, or by being the
-        same expression.
-        """
+        """Return the position of the output column of an ORDER BY expression: by ordinal, by alias, or by equality."""
         if isinstance(expression, exp.Literal) and not expression.is_string:
             if not expression.this.isdecimal() or not 1 <= int(expression.this) <= len(self._items):
                 raise NotDistributable("ORDER BY names a column that is not there")
@@ -395,9 +395,7 @@ class AggregateSplitter:
         return self._items[int(expression.this) - 1]
 
     def _expanded(self, expression: exp.Expr) -> exp.Expr:
-        """An expression of GROUP BY, HAVING or ORDER BY with aliases of the SELECT list replaced by what they stand
-        for.
-        """
+        """Replace aliases of the SELECT list in an expression of GROUP BY, HAVING or ORDER BY by their expressions."""
         if not unresolved_in(expression):
             return expression
 
@@ -437,7 +435,7 @@ class AggregateSplitter:
 
 
 def _direction(ordered: exp.Ordered) -> str:
-    """As text."""
+    """Return the direction as text."""
     return to_sql(ordered)[len(to_sql(ordered.this)) :]
 
 
@@ -466,7 +464,7 @@ def _aggregates(node: exp.Expr) -> bool:
 
 
 def _columns_outside_aggregates(node: exp.Expr) -> bool:
-    """Whether an expression reads columns elsewhere than in the arguments and filters of aggregates."""
+    """Whether an expression reads columns outside of the arguments and filters of aggregates."""
     pending = [node]
     while pending:
         item = pending.pop()
@@ -478,12 +476,12 @@ def _columns_outside_aggregates(node: exp.Expr) -> bool:
 
 
 def _has_sets(group: exp.Group) -> bool:
-    """Whether it groups in several ways at once."""
+    """Whether it has grouping sets."""
     return group.find(exp.Rollup, exp.Cube, exp.GroupingSets) is not None
 
 
 def _over_window(call: exp.Expr, lift: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
-    """What is called over a window, with its arguments lifted; FILTER and IGNORE NULLS stand around the call."""
+    """Return a window call with its arguments lifted; FILTER and IGNORE NULLS are around the call."""
     if isinstance(call, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)):
         return _with_children(call, lambda child: _over_window(child, lift) if child is call.this else lift(child))
     return _with_children(call, lift)

@@ -1,7 +1,7 @@
-"""A single-table SELECT in one spelling, so that equal expressions are equal text.
+"""Qualifies the names of a SELECT, so that equal expressions are equal text.
 
-Column nodes that mean the table's columns lose their qualifier and get the column's declared name; ``*`` becomes the
-columns. What stays unresolved is an alias of the SELECT list, or something local to a function.
+Column nodes that refer to the table's columns lose their qualifier and get the column's declared name; ``*`` becomes
+the columns. Names that stay unresolved are aliases of the SELECT list, or local to a function.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class NotDistributable(Exception):  # noqa: N818 - not an error: it says that a 
 
     Args:
         reason: Why, in the user's terms.
-        node: What of the statement is meant, where it is a part.
+        node: The part of the statement that prevents it, if it is a part.
     """
 
     def __init__(self, reason: str, node: exp.Expr | None = None) -> None:
@@ -57,11 +57,12 @@ class NotDistributable(Exception):  # noqa: N818 - not an error: it says that a 
 
 
 class RecompositionMismatch(NotDistributable):
-    """A statement stays whole since the texts that were made of it do not say what it says: a defect of ours, which
-    changes no answer.
+    """The texts made from a statement are not equivalent to it, so it runs undivided.
+
+    This is a defect of ours, which changes no answer.
 
     Args:
-        clause: What differs.
+        clause: The clause that differs.
     """
 
     def __init__(self, clause: str) -> None:
@@ -69,11 +70,11 @@ class RecompositionMismatch(NotDistributable):
 
 
 def qualified_select(select: exp.Select, scan: TableReference) -> exp.Select:
-    """A copy of the SELECT over the bare relation of its one scan.
+    """Return a copy of the SELECT over the bare relation of its one scan.
 
     Raises:
         NotDistributable: A ``*`` with exceptions, or something else that stands for columns without naming them; the
-            table is not read as it is.
+            table has modifiers such as a sample.
     """
     if renames_columns(scan.node):
         raise NotDistributable("the columns of the table are renamed in FROM: rename them with AS in the SELECT list")
@@ -134,7 +135,7 @@ def key_of(node: exp.Expr) -> str:
 
 
 def is_qualified(node: exp.Column) -> bool:
-    """Whether a column node is a column of FROM by its exact name."""
+    """Whether a column node refers to a column of FROM by its qualified name."""
     return bool(node.meta.get(_QUALIFIED))
 
 
@@ -158,8 +159,7 @@ def reads_columns(node: exp.Expr) -> bool:
 
 
 def has_shadowed_names(select: exp.Select, columns: Collection[str]) -> bool:
-    """Whether a name in a clause behind WHERE may mean one thing as a column of FROM and another as an alias of the
-    SELECT list.
+    """Whether a name in a clause after WHERE may be a column of FROM or an alias of the SELECT list.
 
     Args:
         select: A qualified SELECT.
@@ -180,8 +180,9 @@ def has_shadowed_names(select: exp.Select, columns: Collection[str]) -> bool:
 
 
 def _is_alias_alone(column: exp.Column) -> bool:
-    """Whether a column node of a qualified SELECT is all that ORDER BY orders by, and no column of FROM: then it is the
-    alias, whatever else has the name.
+    """Whether a column node is a whole item of ORDER BY and not a column of FROM.
+
+    It is then the alias, whatever else has the name.
     """
     ordered = column.parent
     return (
@@ -197,12 +198,11 @@ def _listed(part: object) -> list[exp.Expr]:
 
 
 def mark_spelling(select: exp.Select) -> None:
-    """Take away the parentheses around positions and names (:func:`_unwrap_items`), and mark what exact names would
-    hide.
+    """Remove the parentheses around positions and names (:func:`_unwrap_items`), and mark what qualifying would hide.
 
-    The aliases in ORDER BY (:func:`is_order_alias`): there a bare name is the alias of an output column first, and only
-    then a column. And how GROUP BY is written (:func:`check_spellings`): among grouping sets DuckDB takes expressions
-    that are written in two ways for two.
+    The aliases in ORDER BY are marked (:func:`is_order_alias`): there a bare name is first the alias of an output
+    column, and only then a column. And the spelling of GROUP BY is marked (:func:`check_spellings`): among grouping
+    sets DuckDB treats expressions that are written in two ways as two.
     """
     _unwrap_items(select)
     group = select.args.get("group")
@@ -217,11 +217,10 @@ def mark_spelling(select: exp.Select) -> None:
 
 
 def _unwrap_items(select: exp.Select) -> None:
-    """Take away the parentheses around the items of ORDER BY, DISTINCT ON and GROUP BY, grouping sets included, as
-    DuckDB's parser does.
+    """Remove the parentheses around items of ORDER BY, DISTINCT ON and GROUP BY, as DuckDB's parser does.
 
-    ``(2)`` is the second column of the SELECT list there as ``2`` is, and ``(a)`` the alias ``a``. Parentheses around a
-    row stay: ``((1, 2))`` among grouping sets may be a row, and ``(1, 2)`` is a set.
+    There ``(2)`` is the second column of the SELECT list as ``2`` is, and ``(a)`` the alias ``a``. Grouping sets are
+    included. Parentheses around a row stay: ``((1, 2))`` among grouping sets may be a row, and ``(1, 2)`` is a set.
     """
     group, order, distinct = select.args.get("group"), select.args.get("order"), select.args.get("distinct")
     on = distinct.args.get("on") if isinstance(distinct, exp.Distinct) else None
@@ -240,7 +239,7 @@ def _unwrap_items(select: exp.Select) -> None:
 
 
 def is_order_alias(node: exp.Column) -> bool:
-    """Whether a column node has been marked as an alias of the SELECT list."""
+    """Whether a column node is marked as an alias of the SELECT list."""
     return bool(node.meta.get(_ORDER_ALIAS))
 
 
@@ -254,7 +253,7 @@ def check_spellings(group: exp.Group, keys: Sequence[str]) -> None:
 
     Args:
         group: The GROUP BY of a qualified SELECT.
-        keys: What stands for each of its :func:`grouping_expressions`.
+        keys: The replacement of each of its :func:`grouping_expressions`.
 
     Raises:
         NotDistributable: They do.

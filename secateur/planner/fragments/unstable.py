@@ -1,8 +1,8 @@
 """Clocks and random numbers in statements whose parts are evaluated in several places.
 
 A clock shows one time during a statement: it becomes a parameter, which the coordinator sets when the stages start. A
-random number differs at each evaluation, so what may be evaluated anywhere is one that is evaluated once for each row
-of the outermost SELECT: in its SELECT list, in WHERE and in ORDER BY.
+random number differs at each evaluation, so it may be evaluated anywhere only if it is evaluated once for each row of
+the outermost SELECT: in its SELECT list, in WHERE and in ORDER BY.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CLOCKS: Final = {
     **dict.fromkeys(("current_date", "today"), "DATE"),
     **dict.fromkeys(("localtimestamp", "current_localtimestamp"), "TIMESTAMP"),
 }
-"""The type of what each shows."""
+"""The clock functions and their types."""
 
 _RANDOM: Final = frozenset({"random", "uuid", "uuidv4", "uuidv7", "gen_random_uuid"})
 
@@ -66,12 +66,12 @@ def settle_unstable(tree: exp.Expr, reading: DuckDBParse, clock: int) -> bool:
 
 
 def is_stable(part: exp.Expr, unstable: Collection[str]) -> bool:
-    """Whether an expression calls none of what depends on when and where it is evaluated."""
+    """Whether an expression calls nothing that depends on when and where it is evaluated."""
     return not unstable or not any(_name(node) in unstable for node in part.walk())
 
 
 def _name(node: exp.Expr) -> str:
-    """The name by which DuckDB knows what a node calls without arguments; empty for anything else."""
+    """Return DuckDB's name of a function that a node calls without arguments; empty for anything else."""
     match node:
         case exp.Anonymous():
             return folded(node.name)

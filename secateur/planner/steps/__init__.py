@@ -1,4 +1,4 @@
-"""Queries in steps: subqueries that run first, and whose values prune the rest.
+"""Queries in steps: subqueries and join keys are computed first, and their values prune the rest.
 
 Source: "Materialization" of IEP-24 (Ignite).
 """

@@ -1,8 +1,7 @@
-"""The common table expressions of a statement whose subqueries are taken out: which have to go with a subquery, and
-which nobody needs any more.
+"""The common table expressions around extracted subqueries: which must go with them, and which become unused.
 
-A name in FROM is that of a common table expression before it is that of a table, so a subquery taken out of its
-statement without them would read another relation, or none.
+A name in FROM is first that of a common table expression and only then that of a table, so a subquery extracted without
+them would read another relation, or none.
 """
 
 from __future__ import annotations
@@ -25,9 +24,7 @@ _Mentions = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """One common table expression of the outermost WITH: the indexes of its first and last token, and the names that it
-    reads from.
-    """
+    """One common table expression of the outermost WITH: its first and last token, and the names that it reads."""
 
     name: str
     first: int
@@ -40,9 +37,9 @@ class EnclosingCTEs:
     """The common table expressions of a statement.
 
     Attributes:
-        keywords: What stands between WITH and the first of them: ``RECURSIVE``, or nothing.
+        keywords: The text between WITH and the first of them: ``RECURSIVE``, or nothing.
         outermost: Those of the whole statement, in order.
-        elsewhere: The names of those that are defined inside of some part, where they are defined.
+        elsewhere: The names of those that are defined inside of some part.
         references: The names that the statement reads from outside of ``outermost``.
     """
 
@@ -103,7 +100,7 @@ class EnclosingCTEs:
         return tuple((definition.first, definition.last) for definition in needed)
 
     def unneeded_without(self, spans: Sequence[tuple[int, int]]) -> frozenset[int]:
-        """The indexes of those of ``outermost`` that nobody reads when these spans of the text are left out."""
+        """Return the indexes of those of ``outermost`` that are unused without these spans of the text."""
 
         def remain(references: _Mentions) -> set[str]:
             return {name for name, start in references if not any(first <= start < end for first, end in spans)}
@@ -126,15 +123,16 @@ class EnclosingCTEs:
         return needed[::-1]
 
     def are_those_of(self, original: DuckDBParse, taken_out: DuckDBParse) -> bool:
-        """Whether DuckDB, too, sees the definitions that go with a subquery among those of its statement."""
+        """Whether DuckDB's parse tree confirms that a subquery's definitions are those of its statement."""
         if not self.outermost:
             return True
         defined = _definitions(original)
         return all(defined.get(name) == definition for name, definition in _definitions(taken_out).items())
 
     def left_out(self, original: DuckDBParse, other: DuckDBParse, unneeded: Iterable[int]) -> DuckDBParse | None:
-        """The statement without definitions, in DuckDB's reading; None when ``other``, which is without them, still
-        reads from such a name.
+        """Return DuckDB's tree of the statement without some definitions.
+
+        None when ``other``, which lacks them, still reads from such a name.
         """
         names = {self.outermost[index].name for index in unneeded}
         if not names:

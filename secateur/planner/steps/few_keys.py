@@ -1,4 +1,4 @@
-"""Scans that a statement bounds to a few keys: what they read is not worth a round trip of its own."""
+"""Detects scans that a statement bounds to a few keys: reading them costs less than another round trip."""
 
 from __future__ import annotations
 
@@ -16,14 +16,12 @@ _FEW_KEYS_MAX: Final = 4
 
 
 def is_few(tree: PartitionTree, first: int) -> bool:
-    """Whether a tree comes to a few partitions without the values of steps, which are the parameters from ``first``
-    on.
-    """
+    """Whether a tree yields few partitions without the values of steps, which are the parameters from ``first`` on."""
     return _is_few(tree.root, tree.scheme.columns, first)
 
 
 def has_list(tree: PartitionTree) -> bool:
-    """Whether a tree depends on a list that is a parameter: few keys as a rule, though nobody knows yet."""
+    """Whether a tree depends on a list parameter, which usually has few keys."""
     tests = (test for box in boxes_of(tree.root) for _, constraint in box.constraints for test in constraint.tests)
     return any(isinstance(operand, ParameterList) for test in tests for operand in test.operands)
 
@@ -47,9 +45,7 @@ def _is_few(node: Node, columns: tuple[str, ...], first: int) -> bool:
 
 
 def _keys(box: Box, column: str, first: int) -> float:
-    """How many values of a column a box names without those of steps; infinitely many when it names a range of them, or
-    none.
-    """
+    """Count the values of a column that a box names without those of steps; infinite for a range, or for none."""
     counts = [inf]
     for choice in box[column].choices:
         operands = [operand for test in choice.tests for operand in test.operands]

@@ -1,9 +1,9 @@
-"""Where the columns of scans meet in joins, and what joins say once the keys of one side are known.
+"""The columns of scans that meet in joins, and the predicates that follow once the keys of one side are known.
 
-Wherever the conditions of a join or of WHERE have ``probe.key = build.col``, and every value of ``build.col`` is an
-element of a list, they may as well have ``build.col IN list``: it is implied, for every kind of join. What follows from
-it for the scans is then the business of the rules that there are (:mod:`secateur.planner.relations.prunability`). Not
-so for ``IS NOT DISTINCT FROM``, for which NULLs are equal that are elements of no list.
+Where the conditions of a join or of WHERE have ``probe.key = build.col``, and every value of ``build.col`` is an
+element of a list, ``build.col IN list`` may be added: it is implied, for every kind of join. The existing rules
+(:mod:`secateur.planner.relations.prunability`) then pass it to the scans. This does not hold for ``IS NOT DISTINCT
+FROM``, for which NULLs are equal that are elements of no list.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ class ScanColumn(NamedTuple):
 
 
 class Origins:
-    """The scans that attributes come from: each of their values is one of the column of the scan, or NULL where an
-    outer join or a grouping set makes it up.
+    """The scans that attributes come from.
+
+    Each value is one of the column of the scan, or a NULL of an outer join or a grouping set.
 
     Args:
         roots: The relations of a statement.
@@ -53,7 +54,7 @@ class Origins:
                     pass
 
     def of(self, attribute: Attribute) -> ScanColumn | None:
-        """The column of a scan; None for what is computed, or comes from several."""
+        """Return the column of a scan; None for a computed attribute, or one from several columns."""
         source: Attribute | None = attribute
         while source is not None and source in self._sources:
             source = self._sources[source]
@@ -72,7 +73,7 @@ def joined_columns(roots: Sequence[Relation], origins: Origins) -> list[frozense
 
 
 def with_lists(roots: Sequence[Relation], origins: Origins, lists: Mapping[ScanColumn, int]) -> tuple[Relation, ...]:
-    """The relations where each condition that equates one of some columns also has what list its values are from.
+    """Add to each condition that equates one of some columns that the column is in its list.
 
     Args:
         roots: The relations of a statement.
@@ -98,9 +99,7 @@ def with_lists(roots: Sequence[Relation], origins: Origins, lists: Mapping[ScanC
 
 
 def listed_parameter(conjunct: exp.Expr) -> tuple[exp.Column, int] | None:
-    """The column and the index of the parameter of a condition that :func:`with_lists` has added; None for any
-    other.
-    """
+    """Return the column and the parameter index of a condition that :func:`with_lists` has added, else None."""
     match conjunct:
         case exp.In(this=exp.Column() as column, args={"field": exp.Parameter(this=exp.Literal() as number)}):
             return column, int(number.name) - 1

@@ -1,5 +1,4 @@
-"""The rule ``join_keys_first``: the keys that the selective side of a join has are found first, and prune the other
-side.
+"""Dynamic filters, rule ``join_keys_first``: the keys of a join's selective side are found first, and prune the other.
 
 ::
 
@@ -7,20 +6,20 @@ side.
 
 gets a second form beside the ordinary plan: a step, ``SELECT DISTINCT id FROM customers WHERE region = 'north'``, and
 the statement itself, whose scans have ``c.id IN $1`` as a condition of the join that is true whenever the join's own
-is. Nothing is put into what runs: only partitions and key ranges are left out.
+is. The text that runs does not change: only partitions and key ranges are left out.
 
-**Why the answer is the same.** Every row of the build side that can influence the answer passes the conditions about it
-alone, so that its key is among the values, or NULL, which equals nothing; where the conditions of any join or of WHERE
-have ``o.customer_id = c.id``, they imply ``c.id IN $1`` (:mod:`~secateur.planner.steps.join_facts`). What follows for
-the scans is derived from that as from any condition. It holds for one state of the build side: so the statement reads
-it again, and members that find it changed since the step refuse (:mod:`secateur.storage.read_versions`); then it runs
-undivided.
+**Why the answer is the same.** Every row of the build side that can influence the answer passes the conditions on it
+alone, so its key is among the values, or NULL, which equals nothing; where the conditions of any join or of WHERE have
+``o.customer_id = c.id``, they imply ``c.id IN $1`` (:mod:`~secateur.planner.steps.join_facts`). The consequences for
+the scans are derived from that as from any condition. The implication holds for one state of the build side. The
+statement therefore reads it again, and members that find it changed since the step refuse
+(:mod:`secateur.storage.read_versions`); the statement then runs undivided.
 
-**When.** Only where estimates say that the rows that are not read are worth more than the round trip. A statement whose
-tables are small is not looked at.
+**When.** Only where the rows that are not read are estimated to be worth more than the round trip. Statements over
+small tables are not examined.
 
-Source: dynamic filtering of Trino and runtime filters of Impala, on partitions instead of rows; the mechanism of steps
-is that of IEP-24, "Materialization".
+Source: dynamic filtering of Trino and runtime filters of Impala, on partitions instead of rows; the steps are those of
+    IEP-24, "Materialization".
 """
 
 from __future__ import annotations
@@ -59,13 +58,13 @@ _STEPS_MAX: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One scan of a statement, with what is known of it.
+    """One scan of a statement, with its statistics.
 
     Attributes:
         read: The scan.
-        rows: About how many rows it has.
-        relevant: About how many of them meet what is said of it alone.
-        distinct: About how many values each column has, at least one.
+        rows: The estimated number of its rows.
+        relevant: The estimated number of those that pass its own predicates.
+        distinct: The estimated number of values of each column, at least one.
         sample_values: Some value of each column.
         is_named: Whether the statement names the keys that are read of it.
     """
@@ -125,12 +124,12 @@ class _KeyStep:
 
 @dataclass(frozen=True, slots=True)
 class JoinKeys:
-    """A statement that is better run with keys of its joins found first.
+    """A statement that runs better if keys of its joins are found first.
 
     Attributes:
-        steps: What finds them.
+        steps: The queries that find them.
         watched: The scans whose keys they are.
-        bounds: What follows for each scan.
+        bounds: The resulting bounds of each scan.
     """
 
     steps: tuple[_KeyStep, ...]
@@ -138,14 +137,14 @@ class JoinKeys:
     bounds: tuple[ScanBounds, ...]
 
     def noted_in(self, read: QueryReading) -> QueryReading:
-        """The reading with what each scan has in steps."""
+        """Return the reading with the bounds of each scan in steps."""
         scans = zip(read.scans, self.bounds, strict=True)
         return replace(read, scans=tuple(replace(scan, bounds_in_steps=bounds) for scan, bounds in scans))
 
     def in_steps(self, statement: SelectStatement, plan_step: PlanStep) -> SelectStatement:
-        """The statement with its form in steps.
+        """Return the statement with its form in steps.
 
-        Never raises for what a step is not: then the ordinary plan is all there is. Cost: a plan for each step.
+        Never raises if a step cannot be planned: then only the ordinary plan is used. Cost: a plan for each step.
         """
         try:
             steps = tuple(
@@ -175,14 +174,14 @@ class JoinKeys:
 def find_join_keys(
     query: Query, read: QueryReading, statistics_snapshot: StatisticsSnapshot, first: int, settings: PlanSettings
 ) -> JoinKeys | None:
-    """The keys of joins that are worth to be found first.
+    """Find the join keys that are worth finding first.
 
     Args:
         query: The bound query.
-        read: What two readings say of it.
+        read: Its scans and their bounds.
         statistics_snapshot: The statistics of the tables.
-        first: The index of the first parameter that a step gives.
-        settings: What the session wants of the plan.
+        first: The index of the first parameter that a step fills.
+        settings: The session's settings for the plan.
 
     Returns:
         None when there is nothing to gain. Cost: some microseconds for a statement over small tables, or of one scan.
@@ -207,7 +206,7 @@ def find_join_keys(
 
 
 def _is_large(read: ScanReading, statistics_snapshot: StatisticsSnapshot, first: int) -> bool:
-    """Whether so much is read of a scan that keys might be worth it."""
+    """Whether so much of a scan is read that keys might pay."""
     statistics = statistics_snapshot.of(read.scan.table.table_id)
     return (
         statistics is not None
@@ -243,7 +242,7 @@ class _Search:
     settings: PlanSettings
 
     def found(self, probes: Sequence[_Side]) -> JoinKeys | None:
-        """What pays, first by rough estimates, then by what really follows for the scans."""
+        """Return the keys that pay, first by rough estimates, then by the actual bounds of the scans."""
         origins = Origins(self.read.relations)
         classes = joined_columns(self.read.relations, origins)
         rows = {probe.relation: probe.rows for probe in probes}
@@ -260,8 +259,9 @@ class _Search:
     def _candidates(
         self, probes: Sequence[_Side], classes: Sequence[frozenset[ScanColumn]]
     ) -> Iterator[tuple[_Build, ...]]:
-        """Each side that keys of probes are compared with; and where it has a selective partner itself, with the keys
-        of that one before it.
+        """Yield each side whose keys are compared with those of probes.
+
+        If it has a selective partner itself, the keys of that one come first.
         """
         wanted = {key for probe in probes for key in _keys_of(probe)}
         for relation, side in self.sides.items():
@@ -318,7 +318,7 @@ class _Search:
         )
 
     def _decided(self, builds: Sequence[_Build], origins: Origins, probes: Sequence[_Side]) -> JoinKeys | None:
-        """What follows from these keys, when it is worth them."""
+        """Return the statement in steps with these keys, if they pay."""
         numbers = {scan.relation: index for index, scan in enumerate(self.query.scans)}
         lists: dict[ScanColumn, int] = {}
         for build in builds:
@@ -358,9 +358,7 @@ class _Search:
     def _step(
         self, build: _Build, scope: ScanPredicates, lists: Mapping[ScanColumn, int], bounds: Sequence[ScanBounds]
     ) -> _KeyStep:
-        """The query of the keys of a side: of the rows that meet what is said of it alone, and the lists that are known
-        by then.
-        """
+        """Return the query of a side's keys: of the rows that pass its own predicates, and the lists known by then."""
         read = build.side.read
         before = min(lists[ScanColumn(build.side.relation, column)] for column in build.columns)
         alone = rows_of(read, ()).where

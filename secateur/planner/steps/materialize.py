@@ -1,21 +1,18 @@
-"""The rule ``materialize_subquery``: a subquery that depends on nothing around it runs first, and its values prune the
-scans of the rest.
+"""The rule ``materialize_subquery``: an uncorrelated subquery runs first, and its values prune the scans of the rest.
 
 ``SELECT ... FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region = $1)`` gets a second form
-beside the ordinary plan: a step, which is the subquery as a statement of its own, and an outer query,
-``... WHERE customer_id IN (SELECT unnest($2))``, whose partition tree has the list as a parameter. Partitions and
-members are found when the values are known. A scalar subquery becomes a plain parameter, in an expression
-``CAST($2 AS type)``.
+beside the ordinary plan: a step, which is the subquery as a statement of its own, and an outer query, ``... WHERE
+customer_id IN (SELECT unnest($2))``, whose partition tree has the list as a parameter. Partitions and members are
+selected when the values are known. A scalar subquery becomes a plain parameter, in an expression ``CAST($2 AS type)``.
 
-**Why the answer is the same.** The outer query is the user's own text with the values of the subquery in place of the
-subquery: NULLs are among them, and nothing else about a subquery behind IN matters than the set of its values. It is
-one as long as it binds by itself (so it reads nothing of the statement around it), is repeatable, gives no collation to
-its values, and stands where both readings see it (:mod:`secateur.planner.steps.substitution`). The two reads are two
-moments: the subquery may be answered from before a write and the rest from after it, as if the user had sent two
-statements.
+**Why the answer is the same.** The outer query is the user's own text with the subquery's values in place of the
+subquery. NULLs are among them, and only the set of its values matters behind IN. A subquery qualifies if it binds
+without the statement around it (so it reads nothing of it), is repeatable, gives no collation to its values, and stands
+where both parsers see it (:mod:`secateur.planner.steps.substitution`). The two reads are two moments: the subquery may
+be answered from before a write and the rest from after it, as if the user had sent two statements.
 
-**When.** Only where the list or value ends up in the partition tree of a scan that other conjuncts do not already bind
-to a few keys.
+**When.** Only if the list or value is used in the partition tree of a scan that other conjuncts do not already bound to
+a few keys.
 
 Source: Apache Ignite IEP-24, "Materialization".
 """
@@ -51,9 +48,8 @@ RULE: Final = "materialize_subquery"
 """The name by which the rule is switched off."""
 
 BindText = Callable[[str, Sequence[Token], Parameters, int], BoundSelect]
-"""Binds a text whose tokens and parameters are read; the last argument says how many parameters at the end stand for
-subqueries.
-"""
+"""Binds a text whose tokens and parameters are read; the last argument is the number of parameters at the end that
+replace subqueries."""
 
 _TEXTS_MAX: Final = 24
 """Subqueries inside of subqueries can be tried in any number of combinations; what has not been found after so many
@@ -67,12 +63,12 @@ class _Candidate:
     """A subquery that may run as a step.
 
     Attributes:
-        subquery: Where it stands.
+        subquery: Its place.
         own_text: Its own text, parameters numbered.
-        query: What is to run for it.
+        query: The query to run for it.
         type: The type of its values.
-        text: The text of that.
-        alone: Its text with the common table expressions around it that it uses: what binds by itself.
+        text: The text of that query.
+        alone: Its text with the outer common table expressions that it uses, which binds without the statement.
     """
 
     subquery: Subquery
@@ -86,7 +82,7 @@ class _Candidate:
 def materialize_subqueries(
     statement: SelectStatement, text: str, tokens: Sequence[Token], parameters: Parameters, bind: BindText
 ) -> SelectStatement:
-    """The statement with a form in steps, if some of its subqueries can run first and prune the rest.
+    """Return the statement with a form in steps, if some of its subqueries can run first and prune the rest.
 
     Args:
         statement: The query, planned.
@@ -96,8 +92,8 @@ def materialize_subqueries(
         bind: Binds the texts that are made of it.
 
     Returns:
-        ``statement`` itself when there is nothing to gain. Never raises for what a step is not: then the ordinary plan
-        is all there is.
+        ``statement`` itself when there is nothing to gain. Never raises if a step cannot be planned: then only the
+        ordinary plan is used.
         Cost: nothing for a text without such subqueries; else binding each of them and reading the rest, and plans for
             those that are found.
     """
@@ -110,7 +106,7 @@ def materialize_subqueries(
     try:
         found = _Statement(statement, text, tokens, parameters, bounded).materialized(subqueries)
     except (DatabaseError, RecursionError, _TooManyTextsError):
-        # What does not plan in pieces may plan whole: the statement has been found right.
+        # A statement that cannot be planned in steps may be planned whole: it is known to be valid.
         return statement
     return statement if found is None else replace(statement, materialized=found)
 
@@ -135,7 +131,7 @@ class _BoundedBinder:
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A planned query and what its texts are made from."""
+    """A planned query and the texts from which its steps are made."""
 
     statement: SelectStatement
     text: str
@@ -144,8 +140,9 @@ class _Statement:
     bind: _BoundedBinder
 
     def materialized(self, subqueries: Sequence[Subquery]) -> Materialized | None:
-        """Steps for those of the subqueries that prune something; where one cannot run by itself, or prunes nothing,
-        for the ones inside of it.
+        """Make steps of the subqueries that prune something.
+
+        If one cannot run on its own, or prunes nothing, the ones inside of it are tried.
         """
         around = EnclosingCTEs.of(self.text, self.tokens)
         found = list(self._candidates(subqueries, around))
@@ -176,7 +173,7 @@ class _Statement:
         unneeded: frozenset[int],
     ) -> Materialized | None:
         if outer.columns != self.statement.plan.columns:
-            # A column without a name is called by its text, which is another one now.
+            # An unnamed column is named by its text, which has changed.
             return None
         texts = [
             self._numbered(0, len(self.tokens) - 1),
@@ -212,7 +209,7 @@ class _Statement:
             try:
                 candidate = self._candidate(subquery, around)
             except DatabaseError:
-                # It reads something of the statement around it.
+                # It is correlated.
                 candidate = None
             if candidate is not None:
                 yield candidate
@@ -245,8 +242,9 @@ class _Statement:
         return self.bind(text, *self._read(text, values), values)
 
     def _read(self, text: str, values: int) -> tuple[list[Token], Parameters]:
-        """The tokens and parameters of a text that is made of the statement; whatever it mentions, it is given all
-        parameters, and ``values`` more.
+        """Return the tokens and parameters of a text that is made from the statement.
+
+        The text gets all of the statement's parameters, used or not, and ``values`` more.
         """
         tokens, own = read_parameters(text, tokenize(text))
         return tokens, replace(own, count=self.parameters.total + values)
@@ -259,7 +257,7 @@ class _Statement:
                 case SubqueryUse.LIST | SubqueryUse.KEYS:
                     splices.append((start, end, f"(SELECT unnest(${number}))"))
                 case SubqueryUse.VALUE:
-                    # Inside of an expression the type of a NULL matters, and so does that of a small integer.
+                    # Inside an expression the type of a NULL matters, and so does that of a small integer.
                     splices.append(
                         (
                             start,
@@ -314,10 +312,11 @@ def _bounded(text: str, tree: exp.Expr, use: SubqueryUse, *, alone: bool) -> str
 
 
 def _used_parameters(outer: BoundSelect, first: int, types: Sequence[SqlType]) -> set[int]:
-    """The indexes of the parameters from ``first`` on that prune some scan as they are meant to: compared with bare
-    columns of their own type.
+    """Return the indexes of the parameters from ``first`` on that prune some scan by comparison with bare columns.
 
-    What excludes values leaves out nothing worth a round trip.
+    The columns must have the parameter's own type.
+
+    Values that are excluded save too little to pay for a round trip.
     """
     used: set[int] = set()
     refused: set[int] = set()

@@ -1,4 +1,4 @@
-"""Estimates: what share of a scan remains to be read once some keys are known."""
+"""Estimates the share of a scan that has to be read once some keys are known."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def key_selectivity(
     keys: float,
     distinct: int,
 ) -> float:
-    """The share of the rows of a scan that is read for some keys.
+    """Estimate the share of a scan's rows that is read for some keys.
 
     Args:
-        bounds: What is known about the scan once there are lists of keys.
-        before: What is known about it without.
+        bounds: The bounds of the scan with lists of keys.
+        before: Its bounds without.
         sample_values: Some key of each list, by the index of its parameter.
         parameter_count: How many parameters there are with these; the others are not known.
-        keys: About how many keys there are.
+        keys: The estimated number of keys.
         distinct: How many values the leading column of the primary key has.
     """
     if bounds.tree.root == before.tree.root and bounds.keys == before.keys:

@@ -1,8 +1,7 @@
-"""The subqueries of a text that stand where their values could stand: behind IN, and beside a comparison.
+"""Finds the subqueries of a text that their values could replace: behind IN, and beside a comparison.
 
-They are found among the tokens, because what is put in their place is put into the user's own text. Whether such a
-place is what it looks like is not decided here: :mod:`secateur.planner.steps.materialize` uses it only where both
-readings of the statement agree.
+They are found among the tokens, because replacements are made in the user's own text. Whether such a place is what it
+seems is not decided here: :mod:`secateur.planner.steps.materialize` uses it only where both parsers agree.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _ENDS: Final = _COMPARISONS | {
     TokenType.LIMIT,
     TokenType.HAVING,
 }
-# In front of the left side of a comparison.
+# These precede the left side of a comparison.
 _BEGINNINGS: Final = frozenset({TokenType.WHERE, TokenType.ON, TokenType.OR, TokenType.L_PAREN})
 
 

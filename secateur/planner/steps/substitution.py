@@ -1,8 +1,8 @@
-"""Whether, in DuckDB's reading, one statement is another with parameters in place of subqueries.
+"""Checks, in DuckDB's parse trees, that one statement is another with parameters in place of subqueries.
 
-The planner puts parameters into the text of a statement where sqlglot's tokens say that a subquery stands. This is the
-check that DuckDB sees it stand there: the trees of both texts have to be the same but for these places, and what stood
-there has to be the tree of the subquery's own text.
+The planner puts parameters into the text of a statement where sqlglot's tokens show a subquery. This check ensures that
+DuckDB sees it there: the trees of both texts must be the same except for these places, and each replaced part must be
+the tree of the subquery's own text.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ __all__ = ["is_substituted"]
 
 
 def is_substituted(original: DuckDBParse, other: DuckDBParse, subqueries: Mapping[int, DuckDBParse]) -> bool:
-    """Whether ``other`` is ``original`` with ``$n`` or ``CAST($n AS type)`` for scalar subqueries and
-    ``(SELECT unnest($n))`` for those behind IN.
+    """Whether ``other`` is ``original`` with parameters in place of subqueries.
+
+    ``$n`` or ``CAST($n AS type)`` replace scalar subqueries, ``(SELECT unnest($n))`` those behind IN.
 
     Args:
         original: The statement as it was.
         other: The statement with parameters.
-        subqueries: The subquery that each of these parameters stands for, by the number of the parameter.
+        subqueries: The subquery that each of these parameters replaces, by the number of the parameter.
 
     Cost: linear in the trees.
     """

@@ -1,6 +1,4 @@
-"""What the cluster tells of itself in SQL: system tables, the views of ``information_schema`` over them, SHOW, DESCRIBE
-and SUMMARIZE.
-"""
+"""The cluster's metadata in SQL: system tables, ``information_schema``, SHOW, DESCRIBE and SUMMARIZE."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""``information_schema``: the views by which the SQL standard has a database tell of its tables, with the columns that
-DuckDB gives them.
+"""``information_schema``: the standard's views of a database's tables, with the columns that DuckDB gives them.
 
 Types are written as DuckDB writes them. There is one catalog, called ``secateur``, and one schema of user tables,
 ``main``.

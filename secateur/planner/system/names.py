@@ -1,4 +1,4 @@
-"""Finding what stands behind a name with a schema in front of it."""
+"""Finds the object of a name that is qualified by a schema."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _SCHEMAS: Final[Mapping[str, Mapping[str, TableDef | ViewDef]]] = {
 def find_relation(
     catalog: str, schema: str, name: str, find: Callable[[str], TableDef | ViewDef]
 ) -> TableDef | ViewDef:
-    """The table or view that a name means.
+    """Return the table or view that a name refers to.
 
     Args:
-        catalog: What stands in front of the schema, else empty.
-        schema: What stands in front of the name, else empty.
+        catalog: The qualifier before the schema, or empty.
+        schema: The qualifier before the name, or empty.
         name: The name.
         find: The lookup of a name of one part.
 
     Raises:
-        UnknownTableError: There is none, with near names.
+        UnknownTableError: There is none, with similar names.
         NotSupportedError: There is no such schema, or catalog.
     """
     if catalog and folded(catalog) != _CATALOG:

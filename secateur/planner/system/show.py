@@ -1,4 +1,4 @@
-"""SHOW, DESCRIBE and SUMMARIZE: statements that are queries over the system tables, or over what the planner knows.
+"""SHOW, DESCRIBE and SUMMARIZE as queries over the system tables, or over columns that the planner knows.
 
 ::
 
@@ -7,8 +7,8 @@
     {DESCRIBE | DESC | SHOW [COLUMNS FROM]} [TABLE] t   |   {DESCRIBE | DESC} <query>
     SUMMARIZE {t | <query>}
 
-What they answer, and under which names, is what DuckDB answers; only which columns of a query are keys or cannot be
-NULL is not worked out. SHOW of a setting is read in ``planner/set_option.py``.
+Columns and their names are DuckDB's, except that DESCRIBE of a query does not determine keys and NOT NULL. SHOW of a
+setting is handled in ``planner/set_option.py``.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def read_show(
 
 
 def described_sql(columns: Iterable[tuple[str, str]]) -> str:
-    """The query that answers DESCRIBE for columns of which names and types are known."""
+    """Return the query that answers DESCRIBE for columns of known names and types."""
     return _described_rows([(name, kind, "YES", None) for name, kind in columns])
 
 

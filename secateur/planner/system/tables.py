@@ -1,9 +1,9 @@
-"""The system tables: what columns they have.
+"""The system tables and their columns.
 
-Their rows are made when a statement that reads them runs, so no plan holds any.
+Their rows are made when a statement that reads them runs, so no plan contains any.
 
-To the planner they are tables of which every member could have a copy; the statement that reads one runs where it is
-coordinated, over rows that the controller has put together once for it.
+The planner treats them as replicated tables; a statement that reads one runs on its coordinator, over rows that the
+controller has collected once for it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from secateur.partitioning.types.column_type import parse_type
 __all__ = ["SCHEMA", "SYSTEM_TABLES"]
 
 SCHEMA: Final = "secateur"
-"""The schema of the system tables, and what ``information_schema`` gives as the name of the catalog."""
+"""The schema of the system tables; also the catalog's name in ``information_schema``."""
 
 _TEXT, _NUMBER, _FLAG, _TEXTS, _MOMENT = "VARCHAR", "BIGINT", "BOOLEAN", "VARCHAR[]", "TIMESTAMP"
 

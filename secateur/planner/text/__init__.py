@@ -1,4 +1,4 @@
-"""The text of a statement: tokens, positions, parameters, long lists, and how DuckDB reads it."""
+"""The text of a statement: tokens, positions, parameters, hoisted lists, and the cross-check with DuckDB's parser."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The dialect as sqlglot knows it: DuckDB's, with true token positions and hexadecimal strings.
+"""DuckDB's dialect for sqlglot, with exact token positions and hexadecimal strings.
 
-sqlglot reads SELECT statements into trees. The statements that are ours alone (CREATE TABLE with PARTITION BY and the
-like) are read from the tokens by parsers of our own, see :mod:`secateur.planner.text.token_cursor`.
+sqlglot parses SELECT statements into trees. Statements of secateur's own (CREATE TABLE with PARTITION BY and the like)
+are parsed from the tokens by our own parsers, see :mod:`secateur.planner.text.token_cursor`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from secateur.planner.text.trees import copied
 
 __all__ = ["Secateur", "parse_query", "quoted", "to_sql", "tokenize"]
 
-# sqlglot warns where it falls back to another reading of a statement; what that means to a user is said by our own
-# errors.
+# sqlglot warns where it falls back to another parse of a statement; users get our own
+# errors instead.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 if not str(sqlglot.parser.__file__).endswith(".py"):
@@ -42,7 +42,7 @@ class Secateur(DuckDB):
     """DuckDB's dialect, read whole: no keyword makes the tokenizer swallow the rest of the text."""
 
     def to_json_path(self, path: exp.Expr | None) -> exp.Expr | None:
-        """``->`` and ``->>`` keep what stands behind them."""
+        """``->`` and ``->>`` keep their right operand unchanged."""
         return path
 
     class Tokenizer(DuckDB.Tokenizer):
@@ -55,8 +55,9 @@ class Secateur(DuckDB):
         HEX_STRINGS: ClassVar[list[Any]] = [("x'", "'"), ("X'", "'")]
 
     class Parser(DuckDBParser):
-        """Calls of functions are kept as written, but for the aggregates that plans are made of: sqlglot renames many
-        and completes the arguments of some.
+        """Keeps function calls as written, except the aggregates that plans are made of.
+
+        sqlglot renames many functions and completes the arguments of some.
         """
 
         FUNCTIONS: ClassVar[dict[str, Any]] = {
@@ -74,12 +75,13 @@ class Secateur(DuckDB):
             return exp.Interval(this=this) if split else interval
 
         def _values_to_select(self, values: exp.Values) -> exp.Expr:  # type: ignore[override]
-            """``WITH v AS (VALUES ...)`` stays what it is."""
+            """Keep ``WITH v AS (VALUES ...)`` unchanged."""
             return super()._values_to_select(values) if any(map(values.args.get, exp.QUERY_MODIFIERS)) else values
 
     class Generator(DuckDBGenerator):
-        """Hexadecimal strings are BLOBs, not numbers; operators, ``if()``, ``IGNORE NULLS`` and several arguments
-        behind DISTINCT stay what they are.
+        """Prints hexadecimal strings as BLOBs, not numbers.
+
+        Operators, ``if()``, ``IGNORE NULLS`` and several arguments of DISTINCT stay unchanged.
         """
 
         MULTI_ARG_DISTINCT = True
@@ -111,7 +113,7 @@ class Secateur(DuckDB):
 
 _DIALECT: Final = Secateur()
 
-# What a ``$`` inside of means nothing: strings, quoted names, comments, dollar-quoted strings; or the ``$`` of a
+# Texts in which a ``$`` has no meaning: strings, quoted names, comments, dollar-quoted strings; or the ``$`` of a
 # parameter.
 _DOLLARS: Final = re.compile(
     r"""
@@ -137,7 +139,7 @@ def tokenize(sql: str) -> list[Token]:
     placed = []
     line, line_start, counted = 1, 0, 0
     for index, token in enumerate(tokens):
-        # sqlglot's own positions are those of the last character, and are off behind a ``$``.
+        # sqlglot's own positions are those of the last character, and are wrong after a ``$``.
         newlines = sql.count("\n", counted, token.start)
         if newlines:
             line, line_start = line + newlines, sql.rfind("\n", counted, token.start) + 1
@@ -156,8 +158,9 @@ def tokenize(sql: str) -> list[Token]:
 
 
 def _question_mark(match: re.Match[str]) -> str:
-    """``?`` for the ``$`` of a parameter, while sqlglot looks: it would take the ``$1,$`` of ``$1,$2`` for the opening
-    of a string.
+    """Replace the ``$`` of a parameter by ``?`` for sqlglot's tokenizer.
+
+    It would take the ``$1,$`` of ``$1,$2`` for the opening of a string.
     """
     return match[0] if match["parameter"] is None else "?"
 
@@ -184,8 +187,9 @@ def parse_query(sql: str, tokens: Sequence[Token]) -> exp.Expr:
 
 
 def _hold_joins_in_selects(tree: exp.Expr) -> None:
-    """``FROM a JOIN b SELECT ...`` becomes the tree of ``SELECT ... FROM a JOIN b``: sqlglot hangs its joins on ``a``,
-    where nobody looks for them.
+    """Give ``FROM a JOIN b SELECT ...`` the tree of ``SELECT ... FROM a JOIN b``.
+
+    sqlglot attaches its joins to ``a``, where no other code expects them.
     """
     for from_ in tree.find_all(exp.From):
         select, first = from_.parent, from_.this
@@ -207,8 +211,9 @@ def quoted(name: str) -> str:
 
 
 def _parse_failure(error: ParseError, sql: str, tokens: Sequence[Token]) -> SqlSyntaxError | NotSupportedError:
-    """What to say of a text that sqlglot does not parse: that it is wrong, or, if DuckDB parses it, that we cannot read
-    it.
+    """Return the error for a text that sqlglot does not parse.
+
+    The text is wrong or, if DuckDB parses it, not supported.
     """
     first = error.errors[0] if error.errors else {}
     line, column, found = first.get("line"), first.get("col"), first.get("highlight") or ""
@@ -230,7 +235,7 @@ def _parse_failure(error: ParseError, sql: str, tokens: Sequence[Token]) -> SqlS
             offset,
             len(found),
         )
-    # sqlglot names what it missed by the names of its own classes; the token where it stopped is what helps.
+    # sqlglot names the missing part by its own classes; the token where it stopped is more helpful.
     if not found and (line is None or column is None):
         return syntax_error(reason, sql, offset)
     expected = (

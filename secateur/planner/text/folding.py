@@ -1,5 +1,6 @@
-"""When two names are one: DuckDB looks past the case of the letters A to Z, and of no others. ``"É"`` and ``"é"`` are
-two columns, ``"ß"`` is not ``ss``.
+"""Folds names: DuckDB ignores the case of the letters A to Z, and of no others.
+
+``"É"`` and ``"é"`` are two columns, ``"ß"`` is not ``ss``.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ _LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 def folded(name: str) -> str:
-    """A name as it compares with others in a statement.
+    """Return a name in the form in which names of a statement are compared.
 
-    Tables and the columns that they declare are told apart more strictly, by ``str.casefold``.
+    Tables and their declared columns are compared more strictly, by ``str.casefold``.
     """
     return name.lower() if name.isascii() else name.translate(_LOWER)

@@ -1,15 +1,15 @@
-"""Long lists of literals, hoisted out of the text before anything reads it.
+"""Long lists of literals, hoisted out of the text before any parser reads it.
 
-``x IN (1, 2, ..., 10000)`` costs a tokenizer, two parsers and a binder a second and more, and says no more than
-``x = ANY($n)`` with a list behind it. So a scan of the text, at the speed of regular expressions, takes such lists out:
-what is left is a short statement with hidden parameters, which follow the user's own. Statements that differ only in
-these values share one plan.
+``x IN (1, 2, ..., 10000)`` costs a tokenizer, two parsers and a binder more than a second, and means the same as ``x =
+ANY($n)`` with a list parameter. A scan of the text, at the speed of regular expressions, therefore takes such lists
+out: a short statement with hidden parameters remains, which follow the user's own. Statements that differ only in these
+values share one plan.
 
-A list is hoisted only where that is certainly the same: integers, strings or dates alone, right of a bare column name
-that follows ``(``, AND, OR, NOT, WHERE or ON, in a text without escapes, block comments and dollar quotes; and, once
-the names are bound, a column of an integer type, VARCHAR or DATE, in a WHERE or ON that is made of AND, OR and NOT.
-Everything else is planned as it is written, as is every statement in which an error is found: its position is one in
-the user's text.
+A list is hoisted only if the meaning is certainly the same: integers, strings or dates alone, right of a bare column
+name that follows ``(``, AND, OR, NOT, WHERE or ON, in a text without escapes, block comments and dollar quotes; and,
+once the names are bound, a column of an integer type, VARCHAR or DATE, in a WHERE or ON that is made of AND, OR and
+NOT. Every other statement is planned as written, and so is one in which an error is found, because the error's position
+must be one in the user's text.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def hoist_lists(sql: str) -> tuple[HoistedText, tuple[list[Any], ...]] | None:
 
 
 def lists_agree(query: Query, lists: Mapping[int, Sequence[Any]]) -> bool:
-    """Whether each list, by the index of its hidden parameter, stands where it means what the literals did."""
+    """Whether each list, by the index of its hidden parameter, has the meaning that its literals had."""
     found: dict[int, exp.Expr] = {}
     for node in query.tree.find_all(exp.Any):
         holder = node.parent
@@ -173,9 +173,7 @@ def _folded(constraint: Constraint, lists: Mapping[int, Sequence[Any]], column_t
 
 
 def readings_of(lists: tuple[list[Any], ...]) -> Iterator[tuple[list[Any], ...]]:
-    """What the literals can mean: strings that spell days are days beside a DATE column, and strings beside a
-    VARCHAR.
-    """
+    """Yield the possible meanings of the literals: strings that spell dates are dates beside a DATE column."""
     spelled = tuple(
         _days(values) if isinstance(values[0], str) and _SPELLED_DAY.fullmatch(values[0]) else None for values in lists
     )
@@ -212,9 +210,7 @@ def _kinds(values: Sequence[Any]) -> frozenset[TypeKind]:
 
 
 def _is_condition(node: exp.Expr) -> bool:
-    """Whether from a node up to the WHERE or ON that it is in there are only connectives, and no column of a result is
-    named by its text.
-    """
+    """Whether only connectives lead from a node up to its WHERE or ON, and no result column is named by its text."""
     while isinstance(node.parent, (exp.And, exp.Or, exp.Not, exp.Paren)):
         node = node.parent
     where = isinstance(node.parent, exp.Where) and isinstance(node.parent.parent, exp.Select)
@@ -228,8 +224,9 @@ def _is_condition(node: exp.Expr) -> bool:
 
 
 def _column_type(node: exp.Expr, query: Query) -> TypeKind | None:
-    """The type of a column of a table that the innermost SELECT reads; a bare name that is a column of one is that, or
-    the statement is ambiguous.
+    """Return the type of a column of a table that the innermost SELECT reads.
+
+    A bare name that is a column of one table means that column, or else the statement is ambiguous.
     """
     if not isinstance(node, exp.Column) or node.args.get("db") is not None:
         return None

@@ -27,7 +27,7 @@ _STRINGS: Final = (TokenType.STRING, TokenType.HEREDOC_STRING)
 
 
 def at_literal(cursor: TokenCursor) -> bool:
-    """Whether a value comes next."""
+    """Whether the next tokens are a value."""
     token, behind = cursor.peek(), cursor.peek(1)
     if token is None:
         return False
@@ -41,8 +41,8 @@ def read_tuple(cursor: TokenCursor, columns: int) -> tuple[Any, ...]:
     """One value per range column: ``v`` for one column, ``(v1, v2)`` for several; parentheses around one are allowed.
 
     Raises:
-        SqlSyntaxError: No value, or not as many as columns.
-        SchemeError: A NULL, or a text that is not what its type says.
+        SqlSyntaxError: No value, or another number of them than columns.
+        SchemeError: A NULL, or a text that is invalid for its type.
     """
     if not cursor.accept("("):
         if columns > 1:

@@ -1,4 +1,4 @@
-"""The parameters of a statement: ``?``, ``$1`` or ``$name``, brought to one form.
+"""The parameters of a statement: ``?``, ``$1`` or ``$name``, converted to one form.
 
 A statement uses one style. Inside plans every parameter is ``$1`` to ``$n`` in the order of first appearance (or its
 own number), and values are a sequence.
@@ -39,11 +39,11 @@ class Parameters:
         style: How they are written.
         count: How many values the statement takes.
         names: In order of index when named, else empty.
-        spans: Where each reference stands in the text: first offset, offset behind, index counted from 0.
+        spans: The place of each reference in the text: first offset, end offset, index counted from 0.
         lists: Values of hidden parameters, which follow those of the user
             (:mod:`~secateur.planner.text.hoisted_lists`).
-        foreign: What to write in place of something that other databases' drivers take for a parameter, such as ``%s``;
-            empty where there is none.
+        foreign: What to write instead of a placeholder of other databases' drivers, such as ``%s``; empty where there
+            is none.
     """
 
     style: ParameterStyle
@@ -203,8 +203,9 @@ def read_parameters(
 
 
 def _foreign_style(tokens: Sequence[Token]) -> str:
-    """What to write in place of the first ``%s``, ``%(name)s``, ``:name`` or ``:1``; all of them can mean something
-    else, so this is for messages only.
+    """Return what to write instead of the first ``%s``, ``%(name)s``, ``:name`` or ``:1``.
+
+    All of them can have other meanings, so this is for messages only.
     """
     for before, sign, behind, last in zip(tokens, tokens[1:], tokens[2:], (*tokens[3:], None), strict=False):
         if behind.start != sign.end + 1 or before.token_type is TokenType.L_BRACKET:

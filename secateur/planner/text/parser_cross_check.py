@@ -1,12 +1,12 @@
-"""DuckDB's own reading of a statement, as a check on sqlglot's.
+"""DuckDB's parse tree of a statement, as a check on sqlglot's.
 
-Plans are made from sqlglot's tree and executed by DuckDB. Where the two read one text differently (precedence, a
-renamed function, a literal), a plan made from the tree would answer another question. So nothing is decided from
+Plans are made from sqlglot's tree and executed by DuckDB. Where the two parse a text differently (precedence, a renamed
+function, a literal), a plan made from the tree would answer another question. No decision is therefore made from
 sqlglot's tree that DuckDB's tree does not confirm:
 
-**Invariant:** a conjunct prunes only if DuckDB, too, has it as a conjunct of a clause that filters; a statement is
-split in two, and a conjunct goes from one SELECT to another, only if the text made from sqlglot's
-tree reads back as the same DuckDB tree as the user's text.
+**Invariant:** a conjunct prunes only if DuckDB, too, has it as a conjunct of a clause that filters. A statement is
+split in two, and a conjunct passes from one SELECT to another, only if the text made from sqlglot's tree has the same
+DuckDB tree as the user's text.
 """
 
 from __future__ import annotations
@@ -132,16 +132,14 @@ class DuckDBParse:
         )
 
     def aggregates(self) -> frozenset[str]:
-        """The names of the functions outside of windows that aggregate rows; one that is not known counts as one that
-        does.
-        """
+        """The names of the functions outside of windows that aggregate rows; an unknown one counts as one that does."""
         called = {node["function_name"].lower() for node in self.nodes if node.get("class") == "FUNCTION"}
         return frozenset(
             name for name in called - _PURE_MACROS - _PURE_TABLE_FUNCTIONS if _kinds().get(name) != "scalar"
         )
 
     def is_aggregate(self, function: str) -> bool:
-        """Whether a function, by its name in small letters, certainly aggregates rows."""
+        """Whether a function, by its lower-case name, certainly aggregates rows."""
         return _kinds().get(function) == "aggregate"
 
     def base_tables(self) -> frozenset[str]:
@@ -154,9 +152,7 @@ class DuckDBParse:
 
     @property
     def has_collations(self) -> bool:
-        """Whether some text has a collation: it goes along with the text, and decides how whatever meets it
-        compares.
-        """
+        """Whether some text has a collation, which also affects the values that it is compared with."""
         return any(node.get("class") == "COLLATE" for node in self.nodes)
 
     @property
@@ -169,8 +165,9 @@ class DuckDBParse:
         return not self.unstable()
 
     def unstable(self) -> Counter[str]:
-        """What depends on when and where it is evaluated, and how often it stands there: functions, clocks that are
-        named like columns, and samples.
+        """The parts that depend on when and where they are evaluated, with their counts.
+
+        They are functions, clocks that are named like columns, and samples.
         """
         found: Counter[str] = Counter()
         stable = _stable() | _PURE_MACROS
@@ -200,7 +197,7 @@ class DuckDBParse:
 
     @property
     def depends_on_order(self) -> bool:
-        """Whether the answer may depend on the order in which rows are read, which nothing fixes."""
+        """Whether the answer may depend on the order in which rows are read, which is not fixed."""
         limited = any(
             str(node.get("type", "")).startswith("LIMIT")
             or node.get("distinct_on_targets")
@@ -216,7 +213,7 @@ class DuckDBParse:
 
     @property
     def parameters_only_in_where(self) -> bool:
-        """Whether every parameter stands in the WHERE clause of the outermost SELECT."""
+        """Whether every parameter is in the WHERE clause of the outermost SELECT."""
         return not any(
             node.get("class") == "PARAMETER"
             for key, part in self.tree.items()
@@ -226,8 +223,9 @@ class DuckDBParse:
 
 
 def read_statement(sql: str) -> DuckDBParse | None:
-    """DuckDB's reading of one query, or None when it is not one that DuckDB shows the tree of (or does not parse:
-    binding it will say why).
+    """Return DuckDB's parse tree of one query, or None if DuckDB has no tree for it.
+
+    If it does not parse, binding it will report why.
 
     Cost: half a millisecond.
     """
@@ -245,8 +243,9 @@ def expressions_query(expressions: Sequence[str]) -> str:
 
 
 def expressions_in(reading: DuckDBParse | None, count: int) -> list[str | None]:
-    """The readings of ``count`` expressions in the qualified text of :meth:`DuckDBParse.conjuncts`; None for all when
-    they do not parse.
+    """Return the trees of ``count`` expressions in the qualified text of :meth:`DuckDBParse.conjuncts`.
+
+    All are None when the text does not parse.
     """
     listed = [] if reading is None else reading.tree.get("select_list", [])
     return [_text(node) for node in listed] if len(listed) == count else [None] * count
@@ -282,9 +281,9 @@ def _flat_and(node: Any) -> Iterator[Any]:
 def _stripped(data: Any) -> Any:
     if isinstance(data, dict):
         if data.get("class") == "TYPE":
-            # CAST(x AS text) and CAST(x AS VARCHAR) are one thing.
+            # CAST(x AS text) and CAST(x AS VARCHAR) are the same.
             name = _type_name(data["type_name"])
-            # The length of a VARCHAR means nothing.
+            # The length of a VARCHAR has no effect.
             children = [] if name == "VARCHAR" else _stripped(data.get("children"))
             return {"class": "TYPE", "children": children, "name": name}
         plain = {key: _stripped(value) for key, value in data.items() if key not in _IGNORED}
@@ -293,9 +292,7 @@ def _stripped(data: Any) -> Any:
 
 
 def _spelled_alike(node: dict[str, Any]) -> dict[str, Any]:
-    """One spelling for what has several: NULLS LAST is what ORDER BY does unasked, names of clocks and of parts of
-    dates are in any case.
-    """
+    """Give one spelling to parts that have several: the default NULLS LAST, and names of clocks and of date parts."""
     match node:
         case {"null_order": "NULLS LAST"}:
             return {**node, "null_order": "ORDER_DEFAULT"}
@@ -318,8 +315,9 @@ def _spelled_alike(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _doubles_alike(node: dict[str, Any]) -> dict[str, Any]:
-    """``CAST(3 AS DOUBLE)`` and ``CAST('3' AS DOUBLE)`` are one thing: so are then ``INTERVAL 3 DAY`` and
-    ``INTERVAL '3' DAY``.
+    """Make ``CAST(3 AS DOUBLE)`` and ``CAST('3' AS DOUBLE)`` equal.
+
+    ``INTERVAL 3 DAY`` and ``INTERVAL '3' DAY`` then are equal too.
     """
     child: Any = node.get("child")
     if (
@@ -351,8 +349,9 @@ def _negations_apart(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _memberships_plain(node: dict[str, Any]) -> dict[str, Any]:
-    """``x = ANY($1)`` and ``x IN (SELECT unnest($1))``, which DuckDB reads as subqueries, read no rows: they are
-    comparisons of one row with a list.
+    """Turn ``x = ANY($1)`` and ``x IN (SELECT unnest($1))`` into comparisons of one row with a list.
+
+    DuckDB parses them as subqueries, but they read no rows.
     """
     if (
         node.get("class") != "SUBQUERY"

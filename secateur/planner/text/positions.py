@@ -1,4 +1,4 @@
-"""Where in the user's text something is, and how an error shows it."""
+"""Positions in the user's text, and how an error shows them."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ def excerpt(sql: str, offset: int, length: int = 1) -> str:
 
 
 def located(kind: type[_E], message: str, sql: str, offset: int, length: int = 1, **details: object) -> _E:
-    """An error of a kind with its position: in ``details`` as ``line`` and ``column``, in the message with an
-    excerpt.
-    """
+    """Make an error with its position: in ``details`` as ``line`` and ``column``, in the message with an excerpt."""
     line, column = position_of(sql, offset)
     return kind(
         f"{message} (line {line}, column {column})\n{excerpt(sql, offset, length)}", line=line, column=column, **details

@@ -1,6 +1,4 @@
-"""Texts made of the user's text by putting other text in place of some spans, and the way back: where in the user's
-text something comes from.
-"""
+"""Texts in which spans of the user's text are replaced, and the mapping of their positions back to the user's text."""
 
 from __future__ import annotations
 
@@ -12,14 +10,12 @@ from typing import TypeAlias
 __all__ = ["Splice", "Spliced", "splice", "spliced"]
 
 Splice: TypeAlias = tuple[int, int, str]
-"""First offset, offset behind, and what is to stand there."""
+"""First offset, end offset, and the replacement."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A part of the made text: where it begins there, the span of the user's text that it is or stands for, and whether
-    it is that span itself.
-    """
+    """A part of the spliced text: its start there, and the span of the user's text that it is or replaces."""
 
     at: int
     start: int
@@ -40,9 +36,9 @@ class Spliced:
     pieces: tuple[_Piece, ...]
 
     def origin(self, offset: int, length: int = 1) -> tuple[int, int]:
-        """Where in the user's text a span of this one comes from: offset and length.
+        """Map a span of this text to the user's text: offset and length.
 
-        What was put in comes from the whole span that it replaced.
+        A replacement maps to the whole span that it replaced.
         """
         first = self._origin(offset)
         last = self._origin(max(offset, offset + length - 1))

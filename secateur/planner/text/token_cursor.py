@@ -20,8 +20,8 @@ _NOT_NAMES: Final = frozenset(
 class TokenCursor:
     """A position in the tokens of one statement.
 
-    Keywords are compared by their text, upper case, whatever the tokenizer takes them for; a token of two words, such
-    as ``PRIMARY KEY``, counts as its words.
+    Keywords are compared by their upper-case text, independent of the tokenizer's token types; a token of two words,
+    such as ``PRIMARY KEY``, counts as its words.
     """
 
     def __init__(self, sql: str, tokens: Sequence[Token]) -> None:
@@ -42,9 +42,7 @@ class TokenCursor:
         return self._tokens[self._position].start
 
     def peek(self, ahead: int = 0) -> Token | None:
-        """The next token, or the one ``ahead`` tokens behind it; None at the end. -1 is the token that was taken
-        last.
-        """
+        """Return the next token, or the one ``ahead`` tokens after it; None at the end. -1 is the last token taken."""
         position = self._position + ahead
         return self._tokens[position] if position < len(self._tokens) else None
 
@@ -57,8 +55,9 @@ class TokenCursor:
         return token
 
     def rest(self) -> tuple[Token, ...]:
-        """All tokens that remain, those of two words whole again, as a parser of queries wants them; the cursor stays,
-        in front of a whole token.
+        """Return all remaining tokens, with those of two words whole again, as a parser of queries expects them.
+
+        The cursor does not move; it must be before a whole token.
         """
         offset = self.offset
         return tuple(token for token in self._whole if token.start >= offset)
@@ -68,7 +67,7 @@ class TokenCursor:
         return all(_is(self.peek(ahead), word) for ahead, word in enumerate(words))
 
     def at_ahead(self, count: int, *words: str) -> bool:
-        """Whether these words or symbols come behind the next ``count`` tokens."""
+        """Whether these words or symbols follow the next ``count`` tokens."""
         return all(_is(self.peek(count + ahead), word) for ahead, word in enumerate(words))
 
     def accept(self, *words: str) -> bool:
@@ -85,7 +84,7 @@ class TokenCursor:
                 raise self.expected(word)
 
     def name(self, what: str) -> str:
-        """A name, quoted or not; ``what`` says in an error what it should name."""
+        """Read a name, quoted or not; ``what`` describes the named object in an error."""
         token = self.peek()
         if token is None or not is_name(token):
             raise self.expected(what)
@@ -150,7 +149,7 @@ class TokenCursor:
         return "" if token is None else token.text.upper()
 
     def unsupported(self, what: str, instead: str) -> NotSupportedError:
-        """The error that what comes next is not supported."""
+        """Return the error that the next token is not supported."""
         token = self.peek()
         return located(
             NotSupportedError,
@@ -161,7 +160,7 @@ class TokenCursor:
         )
 
     def expect_end(self) -> None:
-        """Nothing may follow."""
+        """Raise unless all tokens are taken."""
         if not self.at_end:
             raise self.expected("the end of the statement")
 
@@ -188,7 +187,7 @@ def _split(tokens: Sequence[Token]) -> list[Token]:
         if token.token_type in (TokenType.IDENTIFIER, *_NOT_NAMES) or len(words) < 2:
             found.append(token)
             continue
-        # The words stand at both ends of the token's text; positions in between do not matter to an error.
+        # The words are at both ends of the token's text; positions in between do not matter to an error.
         start = token.start
         for word in words:
             found.append(

@@ -1,6 +1,4 @@
-"""Trees of statements: copies of them, and ways through them that cost less than the library's own, which planning goes
-hundreds of times a statement.
-"""
+"""Faster copy and traversal of sqlglot trees; planning does both hundreds of times per statement."""
 
 from __future__ import annotations
 
@@ -14,8 +12,9 @@ _Tree = TypeVar("_Tree", bound=exp.Expr)
 
 
 def copied(tree: _Tree) -> _Tree:
-    """A copy of a tree, as ``tree.copy()`` at half its cost: what our trees carry beside their nodes are plain values,
-    which copies may share.
+    """Copy a tree like ``tree.copy()`` at half its cost.
+
+    Our trees carry only plain values beside their nodes, which copies may share.
     """
     root = tree.__class__()
     pending: list[tuple[exp.Expr, exp.Expr]] = [(tree, root)]

@@ -1,4 +1,4 @@
-"""Views: queries that have a name. A statement that mentions one is planned as if the query stood there."""
+"""Views: named queries. A statement that names one is planned as if the query were in its place."""
 
 from __future__ import annotations
 

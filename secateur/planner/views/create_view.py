@@ -32,11 +32,11 @@ class ViewText:
 
     Attributes:
         name: The view's.
-        offset: Where it stands in the text.
+        offset: Its place in the text.
         renamed: The names given to its columns.
         query: The tokens of its query.
-        or_replace: Whether it takes the place of a view of that name.
-        if_not_exists: Whether it is left undone where there is a view of that name.
+        or_replace: Whether it replaces a view of that name.
+        if_not_exists: Whether an existing view of that name is left alone.
     """
 
     name: str
@@ -47,9 +47,7 @@ class ViewText:
     if_not_exists: bool
 
     def finder(self, find: Callable[[str], TableDef | ViewDef]) -> Callable[[str], TableDef | ViewDef]:
-        """The catalog's lookup by name as the query may use it: the view that it makes, or makes anew, is not to be
-        found, not even through other views.
-        """
+        """Return the catalog's lookup by name without the view that is being made, even through other views."""
 
         def found(name: str) -> TableDef | ViewDef:
             relation = find(name)
@@ -87,9 +85,7 @@ class ViewText:
 
 
 def told_apart(names: Sequence[str]) -> Iterator[str]:
-    """The names of columns as a query over them has to call them: of equal names all but the first have a number, as in
-    ``a, a_1, a_2``.
-    """
+    """Yield unique names of columns: of equal names all but the first get a number, as in ``a, a_1, a_2``."""
     taken: dict[str, int] = {}
     for name in names:
         key = folded(name)

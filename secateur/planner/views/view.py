@@ -27,13 +27,13 @@ class ViewDef:
 
     Attributes:
         name: As written in CREATE VIEW; matched without regard to case.
-        view_id: Unique for ever among views and tables: a view that is replaced gets another, so that no plan outlives
-            what it was made of.
+        view_id: Never reused among views and tables: a view that is replaced gets another, so that no plan outlives
+            the view that it was made of.
         query: The text of its query, as the user wrote it.
         renamed: The names given to its first columns, as in ``CREATE VIEW v (a, b) AS``; empty where the query names
             them.
         columns: Name and SQL type text of each column.
-        reads: What it reads, in the order of the text, as it was when the view was made.
+        reads: The tables that it reads, in the order of the text, as they were when the view was made.
     """
 
     name: str
@@ -50,8 +50,9 @@ class ViewDef:
         return f"CREATE VIEW {_quoted(self.name)}{names} AS\n{self.query}"
 
     def stale_read(self, reads: Sequence[ViewRead]) -> ViewRead | None:
-        """What the view reads otherwise now than when it was made: a table that has been made anew with other columns;
-        None while all is as it was.
+        """Return a read that has changed since the view was made, or None.
+
+        A read changes when its table is made anew with other columns.
         """
         return next((now for now, then in zip(reads, self.reads, strict=False) if now != then), None)
 
