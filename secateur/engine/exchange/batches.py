@@ -1,5 +1,6 @@
-"""Tables to batches of a good size, large enough to be worth a Python call, small enough to flow; and what a batch
-weighs.
+"""Splits tables into batches: large enough to be worth a Python call, small enough to flow.
+
+It also measures the bytes of a batch.
 """
 
 from __future__ import annotations
@@ -26,11 +27,10 @@ _known: tuple[ref[pa.RecordBatch] | None, int] = (None, 0)
 
 
 def batches_of(table: pa.Table, rows_max: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
-    """The rows of a table in batches of up to ``rows_max``; one without rows if the table has none, since a schema is
-    information too.
+    """Yield the rows of a table in batches of up to ``rows_max``; a table without rows yields one empty batch.
 
-    Chunks that are large enough are sliced without a copy; runs of small ones, as many partitions make them, are put
-    together.
+    Chunks that are large enough are sliced without a copy; runs of small ones, as many partitions make them, are
+    combined. The empty batch carries the schema.
     """
     if not table.num_rows:
         yield empty_batch(table.schema)
@@ -48,8 +48,9 @@ def batches_of(table: pa.Table, rows_max: int = BATCH_ROWS) -> Iterator[pa.Recor
 
 
 def small_batches_of(table: pa.Table) -> Iterator[pa.RecordBatch]:
-    """As :func:`batches_of`, in batches of about a megabyte: what queues hold beyond their bounds is a batch, and a row
-    may be large.
+    """Like :func:`batches_of`, in batches of about a megabyte.
+
+    Queues exceed their bounds by up to a batch, and a row may be large.
     """
     return batches_of(table, min(BATCH_ROWS, max(1, table.num_rows * _BATCH_BYTES // max(table.nbytes, 1))))
 
@@ -57,9 +58,10 @@ def small_batches_of(table: pa.Table) -> Iterator[pa.RecordBatch]:
 def bytes_of(batch: pa.RecordBatch) -> int:
     """The bytes of a batch, for bounds and metrics.
 
-    Above 64 KiB that of its values, and then not counted again if it was the last that :func:`remember_bytes` was told
-    of. A batch over smaller buffers weighs what they do, also if it is a slice of them: it keeps them alive, and
-    ``nbytes`` takes 2 us a column, most of what a small batch costs on its way, where this takes 0.2 us.
+    Above 64 KiB the bytes of its values, which are not counted again for the last batch given to
+    :func:`remember_bytes`. A batch over smaller buffers counts with its whole buffers, even if it is a slice of them:
+    it keeps them alive, and ``nbytes`` takes 2 us a column, most of what a small batch costs on its way, while this
+    takes 0.2 us.
     """
     held: int = batch.get_total_buffer_size()
     if held <= SMALL_BYTES_MAX:
@@ -72,11 +74,12 @@ def bytes_of(batch: pa.RecordBatch) -> int:
 
 
 def remember_bytes(batch: pa.RecordBatch, size: int) -> None:
-    """Note the bytes of a batch above :data:`SMALL_BYTES_MAX` that a processor is about to get, which as a rule it
-    keeps or passes on at once.
+    """Remember the bytes of a batch above :data:`SMALL_BYTES_MAX` that a processor is about to get.
 
-    Where columns have no fixed width, counting gives up the interpreter for a moment: if other threads wait for it,
-    getting it back takes longer than that.
+    The processor usually keeps it or passes it on at once.
+
+    Where columns have no fixed width, counting releases the GIL for a moment: if other threads wait for it, getting it
+    back takes longer than the counting.
     """
     global _known
     _known = (ref(batch), size)

@@ -1,8 +1,8 @@
-"""The output side of an edge for one producer: routes batches to lanes, and holds back what finds no room.
+"""The output side of an edge for one producer: routes batches to lanes, and holds back those that find no room.
 
- A *lane* leads to one consumer (or, for a broadcast over the network, to all consumers of a member at once). Routing
- turns a batch into parts, each with the
-lanes of which any one may take it; that covers every kind of edge with one mechanism.
+A *lane* leads to one consumer (or, for a broadcast over the network, to all consumers of a member at once). Routing
+turns a batch into parts, each with the lanes of which any one may take it; this one mechanism covers every kind of
+edge.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Lane(Protocol):
         """Whether a batch may be put."""
 
     def put(self, batch: pa.RecordBatch, size: int | None = None) -> None:
-        """Add a batch. ``size`` is what it weighs, where that is known."""
+        """Add a batch. ``size`` is its bytes, if known."""
 
     def wait_for_room(self, producer: Wakeable) -> None:
         """Wake the producer once when there is room."""
@@ -54,7 +54,7 @@ class EndOfEdge(Protocol):
 
 
 class LaneGroup:
-    """Lanes of which any one may take a batch; they take turns, and one without room is passed over."""
+    """Lanes of which any one may take a batch; they take turns, and one without room is skipped."""
 
     __slots__ = ("_lanes", "_next")
 
@@ -81,7 +81,7 @@ class LaneGroup:
 
 
 Route = Callable[[pa.RecordBatch], Iterable[tuple[LaneGroup, pa.RecordBatch]]]
-"""Says which lanes a batch, or which part of it, goes to."""
+"""Determines the lanes of a batch or of its parts."""
 
 
 class EdgeWriter:
@@ -118,9 +118,9 @@ class EdgeWriter:
                 self._backlog.append((group, part, part_size))
 
     def flush(self, producer: Wakeable) -> bool:
-        """Try again what was held back.
+        """Retry the batches that were held back.
 
-        False when something still is; the producer is woken when trying again makes sense.
+        Returns False when some are still held back; the producer is woken when a retry makes sense.
         """
         backlog = self._backlog
         for _ in range(len(backlog)):
@@ -137,7 +137,7 @@ class EdgeWriter:
             end.producer_done()
 
     def clear(self) -> None:
-        """Drop what is held back: the job has ended."""
+        """Drop the batches that are held back: the job has ended."""
         self._backlog.clear()
 
 

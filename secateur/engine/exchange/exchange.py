@@ -1,12 +1,11 @@
-"""Rows between members: the sending and the receiving end of one edge between two members, with a receive window.
+"""Rows between members: the sending and the receiving end of one edge between two members, with flow control.
 
- The receiver grants a window of bytes; the sender keeps at most that many unacknowledged (or a quarter of them and one
- batch, if a single batch is larger). The
-receiver acknowledges when a *processor takes* rows, not when they arrive, so a slow consumer slows producers on other
-members just as on its own.
+The receiver grants a window of bytes; the sender keeps at most that many unacknowledged (or a quarter of them and one
+batch, if a single batch is larger). The receiver acknowledges when a *processor takes* rows, not when they arrive, so a
+slow consumer slows producers on other members just as on its own.
 
 Source: Hazelcast Jet's ``SenderTasklet`` and ``ReceiverTasklet``; the window is fixed instead of adaptive, since
-members sit in one data centre.
+    members sit in one data centre.
 """
 
 from __future__ import annotations
@@ -43,10 +42,11 @@ def encode_batches(batches: Sequence[pa.RecordBatch]) -> memoryview:
 
 
 class SharedEncoder:
-    """Encodes what a broadcast sends to several members once: mostly its senders have the same batches at the heads of
-    their queues.
+    """Encodes a broadcast to several members once.
 
-    Keeps the payload made last.
+    The senders usually have the same batches at the heads of their queues.
+
+    Keeps the last payload.
     """
 
     __slots__ = ("_batches", "_payload")
@@ -155,16 +155,14 @@ class ExchangeSender:
         self._waiting.clear()
 
     def _next_pieces(self) -> list[tuple[tuple[int, ...], pa.RecordBatch, int]]:
-        """The head of the queue that fits into one frame and into the window; all of one schema, as a payload has
-        one.
-        """
+        """Return the head of the queue that fits into one frame and into the window, all of one schema."""
         pieces: list[tuple[tuple[int, ...], pa.RecordBatch, int]] = []
         frame_bytes = 0
         while self._queue:
             consumers, batch, size = self._queue[0]
             charge = size * len(consumers)
-            # Below the share the receiver may have taken everything and not said so; waiting for it to speak could wait
-            # for ever.
+            # Below the share the receiver may have taken everything without acknowledging; waiting for it could take
+            # forever.
             if (
                 self._unacknowledged >= self._free_below
                 and self._unacknowledged + charge > self._config.window_bytes_max
@@ -230,7 +228,7 @@ class ExchangeReceiver:
         self._is_ended = False
 
     def receive(self, message: ExchangeData) -> None:
-        """Take a message apart and deliver its rows; costs no copy.
+        """Decode a message and deliver its rows; costs no copy.
 
         Raises:
             ProtocolError: A message is missing, came after the end, or is not what its header says.
@@ -250,8 +248,9 @@ class ExchangeReceiver:
                 inbox.producer_done()
 
     def taken(self, size: int) -> None:
-        """A processor has taken ``size`` bytes; the sender hears of it when enough have come together, unless it has
-        ended.
+        """Record that a processor has taken ``size`` bytes.
+
+        The sender gets credit when enough have accumulated, unless it has ended.
         """
         self._unacknowledged += size
         if self._unacknowledged >= self._acknowledge_at and not self._is_ended:

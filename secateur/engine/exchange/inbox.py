@@ -14,7 +14,7 @@ __all__ = ["Acknowledger", "Inbox", "Wakeable"]
 
 
 class Wakeable(Protocol):
-    """Something that waits and can be told to look again."""
+    """Something that waits and can be woken to check again."""
 
     def wake(self) -> None:
         """There may be something to do. Cheap, and harmless when there is not."""
@@ -95,9 +95,7 @@ class Inbox:
 
     @property
     def fill(self) -> float:
-        """How much of what this queue may hold it holds, 0 to 1: of the bounds for this member's producers and the
-        windows of the others, the one nearest.
-        """
+        """How full this queue is, 0 to 1: by the tightest of the bounds of local producers and of remote windows."""
         local_batches, local_bytes = (
             self._put_batches - self._taken_local_batches,
             self._put_bytes - self._taken_local_bytes,
@@ -119,7 +117,7 @@ class Inbox:
 
     @property
     def is_drained(self) -> bool:
-        """Whether nothing is here and nothing will come."""
+        """Whether the queue is empty and no further batch will come."""
         return not self._items and self._open_producers == 0
 
     def put(self, batch: pa.RecordBatch, size: int | None = None) -> None:

@@ -1,5 +1,6 @@
-"""Which routing partition each row of a batch belongs to, by key columns of any type that a join or GROUP BY may have;
-or which partition of a table.
+"""Routing by key: the routing partition of each row, or its partition of a table.
+
+Keys may be columns of any type that a join or GROUP BY may have.
 """
 
 from __future__ import annotations
@@ -70,8 +71,9 @@ def routing_partitions(batch: pa.RecordBatch, columns: Sequence[str], edge: str)
 
 
 def can_route(arrow: pa.DataType) -> bool:
-    """Whether a column of that type can be a key of :func:`routing_partitions`; lists, structs, maps and intervals
-    cannot.
+    """Whether a column of that type can be a key of :func:`routing_partitions`.
+
+    Lists, structs, maps and intervals cannot.
     """
     try:
         routing_partitions(pa.RecordBatch.from_arrays([pa.nulls(1, arrow)], names=["key"]), ["key"], "of a test")
@@ -83,8 +85,9 @@ def can_route(arrow: pa.DataType) -> bool:
 def scheme_partitions(
     batch: pa.RecordBatch, columns: Sequence[str], scheme: PartitionScheme, unmatched: UnmatchedRows, edge: str
 ) -> npt.NDArray[np.int64]:
-    """The partition of each row under a table's scheme, whose columns ``columns`` stand for in order; -1 for a row of
-    no partition, where such rows may be.
+    """Return the partition of each row under a table's scheme; -1 for rows without one, where such rows are allowed.
+
+    ``columns`` correspond to the scheme's columns, in order.
 
     Raises:
         DagError: A column is missing.
@@ -98,10 +101,11 @@ def scheme_partitions(
 def table_partitions(
     batch: pa.RecordBatch, columns: Sequence[str], scheme: PartitionScheme, edge: str
 ) -> npt.NDArray[np.int64]:
-    """As :func:`scheme_partitions` on the way into a table; if some row has no partition, all rows of the batch have
-    the first one.
+    """Like :func:`scheme_partitions`, for rows on the way into a table.
 
-    Whoever writes them finds the partition of each row once more, and knows what to do with those that have none.
+    If some row has no partition, all rows of the batch get the first one.
+
+    The sink computes the partition of each row again, and handles those that have none.
 
     Raises:
         DagError: A column is missing.
@@ -171,8 +175,8 @@ def _reduced(keys: Sequence[npt.NDArray[np.uint64]], rows: int) -> npt.NDArray[n
     out = np.empty(rows, dtype=np.uint64)
     scratch = np.empty_like(out)
     for index, words in enumerate(keys):
-        # High bits come down first: those of a DOUBLE's word are all that tells small whole numbers apart, and
-        # multiplying moves bits up only.
+        # High bits are shifted down first: small whole numbers differ only in these bits of a DOUBLE's word, and
+        # multiplying only moves bits up.
         np.right_shift(words, _HALF, out=scratch)
         np.bitwise_xor(words, scratch, out=scratch)
         if index:

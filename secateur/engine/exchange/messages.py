@@ -1,8 +1,7 @@
 """The messages between the members of a running job: their types, and their form in a frame.
 
- All are one-way. ``job_start`` goes from the coordinator to each participant, ``exchange`` between participants,
- ``job_done`` back to the coordinator,
-``job_cancel`` from the coordinator to those who still run.
+All are one-way. ``job_start`` goes from the coordinator to each participant, ``exchange`` between participants,
+``job_done`` back to the coordinator, ``job_cancel`` from the coordinator to those that still run.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ class Credit(NamedTuple):
 
 
 class JobDone(NamedTuple):
-    """A participant has ended: ``error`` says why, None for success."""
+    """A participant has ended: ``error`` is the reason, None for success."""
 
     job: str
     sender: str

@@ -1,6 +1,4 @@
-"""The two outboxes: one that refuses, for cooperative processors, and one that waits, for processors with a thread of
-their own.
-"""
+"""The two outboxes: one that refuses, for cooperative processors, and one that waits, for threads."""
 
 from __future__ import annotations
 
@@ -59,9 +57,9 @@ class DirectOutbox:
         return all(writer.is_clear for writer in self._writers)
 
     def flush(self, producer: Wakeable) -> bool:
-        """Try again what is held back.
+        """Retry the batches that are held back.
 
-        False when something still is; the producer is woken when trying again makes sense.
+        Returns False when some are still held back; the producer is woken when a retry makes sense.
         """
         clear = [writer.is_clear or writer.flush(producer) for writer in self._writers]
         return all(clear)
@@ -78,8 +76,9 @@ class DirectOutbox:
 
 
 class WaitingOutbox:
-    """Takes batches from the processor's thread and moves them to the edges on the event loop; ``offer`` waits while
-    too many are held.
+    """Takes batches from the processor's thread and moves them to the edges on the event loop.
+
+    ``offer`` waits while too many are held.
     """
 
     def __init__(self, writers: Sequence[EdgeWriter], vertex: str, wake_loop: Callable[[], None]) -> None:
@@ -114,7 +113,7 @@ class WaitingOutbox:
         return not self._held and self._direct.is_clear
 
     def flush(self, producer: Wakeable) -> bool:
-        """Move what the thread has offered. On the event loop."""
+        """Move the batches that the thread has offered. On the event loop."""
         while self._direct.flush(producer):
             with self._changed:
                 if not self._held:
@@ -131,8 +130,9 @@ class WaitingOutbox:
         self._direct.finish()
 
     def clear(self) -> None:
-        """Drop everything; an ``offer`` that waits, and every later one, raises ``JobCancelledError`` in the
-        processor's thread.
+        """Drop everything.
+
+        An ``offer`` that waits, and every later one, raises ``JobCancelledError`` in the processor's thread.
         """
         with self._changed:
             self._is_closed = True

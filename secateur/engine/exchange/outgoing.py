@@ -15,7 +15,7 @@ __all__ = ["Outgoing"]
 class Outgoing:
     """Sends messages in order.
 
-    Bounded by what fills it: exchange windows, and one start, done and cancel for each job and member.
+    Its size is bounded by its producers: exchange windows, and one start, done and cancel for each job and member.
 
     Args:
         transport: The network.

@@ -1,4 +1,4 @@
-"""Rows that a processor keeps: batches of one schema, counted."""
+"""Rows that a processor keeps: batches of one schema, with counts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["RowBuffer", "together"]
 class RowBuffer:
     """Collects batches that agree in the names and types of their columns.
 
-    They may differ in what changes no value: nullability, metadata, the dictionary behind a dictionary column; and a
-    column may be of type ``null`` in some.
+    They may differ in properties that change no value: nullability, metadata, the dictionary of a dictionary column;
+    and a column may be of type ``null`` in some.
 
     Attributes:
         rows: Rows held.

@@ -1,4 +1,4 @@
-"""What the engine needs from the network: one-way messages to members, in order."""
+"""The engine's interface to the network: one-way messages to members, in order."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ class Transport(Protocol):
     """
 
     async def send(self, member_id: str, header: dict[str, Any], payload: Payload) -> None:
-        """Hand over one message; returns when the connection can take the next one, which is how a slow connection
-        slows the engine.
+        """Send one message; returns when the connection can take the next one.
+
+        A slow connection slows the engine in this way.
 
         Args:
             member_id: Where to.

@@ -1,4 +1,4 @@
-"""From a DAG to what each member runs: member pruning and the resolved plan."""
+"""Execution plans: from a DAG to the plan of each member, with member pruning."""
 
 from __future__ import annotations
 

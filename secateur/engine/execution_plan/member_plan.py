@@ -1,4 +1,4 @@
-"""What one member has to run: the resolved form of a DAG, without vertices that can receive nothing there.
+"""The plan of one member: the resolved form of a DAG, without vertices that can receive nothing there.
 
 Source: Hazelcast Jet, ``ExecutionPlan``, ``VertexDef`` and ``EdgeDef``: description and resolved form are two types.
 """
@@ -81,7 +81,7 @@ class EdgePlan:
 
     @property
     def is_apart(self) -> bool:
-        """Whether each of its origins is an input of its own."""
+        """Whether each of its origins is a separate input."""
         return isinstance(self.routing, AllToOne) and self.routing.apart
 
     def is_input(self, ordinal: int) -> bool:

@@ -1,8 +1,9 @@
-"""Aggregations taken apart in two before a job is planned: partial results are made where the rows are, so that a row
-travels for each key and not each row.
+"""Splits aggregations into partial and final before a job is planned.
+
+Partial results are made where the rows are, so one row per key is sent instead of all rows.
 
 Source: the combiners of MapReduce (Dean and Ghemawat, OSDI 2004); Jet's pipelines build ``accumulateByFrameP`` and
-``combineToSlidingWindowP`` for the same.
+    ``combineToSlidingWindowP`` for the same.
 """
 
 from __future__ import annotations
@@ -18,15 +19,14 @@ __all__ = ["with_partial_aggregation"]
 
 
 def with_partial_aggregation(dag: FrozenDAG) -> FrozenDAG:
-    """The same job, in which each vertex that can be taken apart has its first stage in front of every edge that rows
-    reach it by.
+    """Split each vertex that can be split, with its first stage before every edge that brings it rows.
 
     Args:
-        dag: The job as its author wrote it.
+        dag: The original job.
 
     Returns:
         ``dag`` itself, if there is none; else one with a vertex "<name>, first stage" for each inbound edge of such a
-        vertex, numbered where that is taken.
+        vertex, numbered where that name exists.
     """
     taken = {vertex.name for vertex in dag.vertices}
     taken_apart = {
@@ -77,8 +77,9 @@ def _free_name(wanted: str, taken: set[str]) -> str:
 
 
 def _meeting_by(edge: Edge) -> tuple[str, ...] | None:
-    """The columns of which equal values meet in one processor, none if everything does; None on an edge that does not
-    leave the member or follows a table.
+    """Return the columns whose equal values meet in one processor, none if all rows do.
+
+    None on an edge that does not leave the member or follows a table.
     """
     if not isinstance(edge.reach, Distributed):
         return None

@@ -1,9 +1,9 @@
-"""Member pruning: from the partitions that a job needs to the members that take part.
+"""Member pruning: from the partitions that a job requires to the members that take part.
 
- Two ways lead here and agree. ``JobConfig.required_partitions`` says it from outside (what a SQL planner derives);
- without it, the needs that the sources
-themselves declare are collected, which works for any DAG, also one written by hand. Either way no member is left out
-that owns rows some source would read: a source that needs more than the job allows is refused.
+There are two ways, which agree. ``JobConfig.required_partitions`` names the partitions from outside (as a SQL planner
+does); without it, the requirements that the sources declare are collected, which works for any DAG, including
+hand-written ones. Either way no owner of rows that a source would read is left out: a source that needs more than the
+job allows is refused.
 
 Source: the job partition pruning design of Hazelcast Jet, its "SQL-oriented" and its "generic" approach.
 """
@@ -92,7 +92,7 @@ def choose_participants(
 
 
 def _sources_choose(dag: FrozenDAG, placements: Mapping[str, Placement]) -> bool:
-    """Whether a source says by itself which members take part."""
+    """Whether a source determines the participants."""
     return any(
         isinstance(placement, OnPartitions | OnMembers) and not dag.inbound[name]
         for name, placement in placements.items()
@@ -119,8 +119,9 @@ def _required_by_group(
 
 
 def _check_sources(dag: FrozenDAG, placements: Mapping[str, Placement], required: Mapping[str, frozenset[int]]) -> None:
-    """An unrestricted scan in a restricted job would read only what the participants own, and lose the other rows
-    without a word.
+    """Refuse an unrestricted scan in a restricted job.
+
+    It would read only the participants' rows, and silently lose the others.
     """
     for name, placement in placements.items():
         if isinstance(placement, Unrestricted) and not dag.inbound[name]:

@@ -1,4 +1,4 @@
-"""From a DAG, its arguments and the topology to one resolved plan for each participant.
+"""Builds the plans of all participants from a DAG, its arguments and the topology.
 
 Source: Hazelcast Jet, ``ExecutionPlanBuilder``, with the member pruning of its job partition pruning design.
 """
@@ -60,11 +60,11 @@ class ExecutionPlan:
     """A job, resolved.
 
     Attributes:
-        dag: What it was built from, aggregations taken apart in stages.
+        dag: The DAG that it was built from, with aggregations split into stages.
         job: What all participants share.
         members: One plan for each participant, in topology order.
-        placements: Where each vertex had to run, by its name.
-        cluster: All members, those that take no part as well, in topology order.
+        placements: The placement of each vertex, by its name.
+        cluster: All members, including those that take no part, in topology order.
     """
 
     dag: FrozenDAG
@@ -171,7 +171,7 @@ class ExecutionPlanBuilder:
         return ExecutionPlan(self._dag, job, members, placements, self._topology.member_ids)
 
     def close(self, error: BaseException | None) -> None:
-        """Close every meta-supplier whose init was begun. What they raise is dropped: the outcome of the job stands."""
+        """Close every meta-supplier whose init was begun; exceptions are dropped, because the outcome stands."""
         begun, self._begun = self._begun, []
         for meta in begun:
             try:
@@ -320,7 +320,7 @@ class ExecutionPlanBuilder:
         return plans
 
     def _resolved_routing(self, edge: Edge) -> Routing:
-        """With the scheme of the table that it names; every member has a replicated table, so any consumer will do."""
+        """Replace a table by its scheme; for a replicated table, which every member has, any consumer will do."""
         routing = edge.routing
         if not isinstance(routing, Partitioned) or routing.table is None:
             return routing
@@ -337,8 +337,9 @@ class ExecutionPlanBuilder:
     def _owners(
         self, routing: Routing, is_distributed: bool, targets: Sequence[DestinationMember], destination: Placement
     ) -> npt.NDArray[np.uint16]:
-        """The owner of each routing partition as index into ``targets``: who owns it and takes part keeps it, the rest
-        is assigned in turn or dropped.
+        """Return the owner of each routing partition as an index into ``targets``.
+
+        An owner that takes part keeps its partitions; the others are assigned round robin or dropped.
         """
         if not isinstance(routing, Partitioned) or not is_distributed or not targets:
             return np.empty(0, dtype=np.uint16)
@@ -372,8 +373,9 @@ class ExecutionPlanBuilder:
 
 
 def _destinations(edge: Edge, origins: Sequence[str], allowed: Sequence[str]) -> set[str]:
-    """The members to which an edge can deliver, if its source runs on ``origins`` and its destination may run on
-    ``allowed``.
+    """Return the members to which an edge can deliver rows.
+
+    Its source runs on ``origins`` and its destination may run on ``allowed``.
     """
     if not origins or not allowed:
         return set()

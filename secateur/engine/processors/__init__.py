@@ -1,4 +1,4 @@
-"""Processors that ship with the engine."""
+"""The built-in processors."""
 
 from __future__ import annotations
 

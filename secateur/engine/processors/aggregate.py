@@ -1,4 +1,4 @@
-"""Aggregation in one stage, or in two: partial results where the rows are, and the answer where the keys meet."""
+"""Aggregation in one stage, or in two: partial results where the rows are, and final ones where the keys meet."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Aggregates = Mapping[str, AggregateExpression] | Mapping[str, AggregateOperation
 
 
 class AggregationPhase(Enum):
-    """What a processor does of an aggregation."""
+    """Which part of an aggregation a processor does."""
 
     ACCUMULATE = "accumulate"
     COMBINE = "combine"
@@ -48,9 +48,9 @@ def aggregate(
 ) -> ReplicatedMetaSupplier:
     """A vertex that computes aggregates for each key.
 
-    Feed it through an edge ``partitioned(*by).distributed()``. A job makes two stages of it, :func:`accumulate` and
-    :func:`combine`, so that only partial results travel; with operations of one's own every row travels to where its
-    key is.
+    Feed it through an edge ``partitioned(*by).distributed()``. A job splits it into two stages, :func:`accumulate` and
+    :func:`combine`, so that only partial results are sent; with custom operations every row is sent to the member of
+    its key.
 
     Emits the columns of the key and then the aggregates, keys in the order of arrival. NULL is a key like any other, so
     is NaN. Without keys there is one processor in the whole job, to be fed by ``all_to_one().distributed()``; it emits
@@ -97,10 +97,11 @@ def accumulate(
 def combine(
     by: Sequence[str], aggregates: Aggregates, *, schema: pa.Schema | None = None, bytes_max: int = BYTES_MAX
 ) -> ReplicatedMetaSupplier:
-    """The second of two stages: a vertex that makes the answer of the partial results of :func:`accumulate`, which gets
-    the same arguments.
+    """The second of two stages: a vertex that combines the partial results of :func:`accumulate`.
 
-    Feed it as :func:`aggregate`. It may also stand behind several first stages over different inputs.
+    Both get the same arguments.
+
+    Feed it as :func:`aggregate`. It may also follow several first stages over different inputs.
 
     Args:
         by: As for :func:`aggregate`.
@@ -185,7 +186,7 @@ class _Aggregate(GatheringProcessor):
         self._grouping = grouping
         self._schema = schema
         self._rows_kept = 0
-        """Rows of which ``kept`` was made."""
+        """The number of rows that ``kept`` was made from."""
 
     def reduce(self, kept: pa.Table | None, new: pa.Table) -> pa.Table:
         self._rows_kept += new.num_rows

@@ -1,4 +1,4 @@
-"""Aggregates of one's own: four functions and a state that Arrow can hold."""
+"""Custom aggregates: four functions and a state that Arrow can hold."""
 
 from __future__ import annotations
 
@@ -98,9 +98,7 @@ class OperationGrouping:
         return self._partials(None, None, {name: [operation.create()] for name, operation in self.operations.items()})
 
     def _groups(self, kernel: Kernel, rows: pa.Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The rows group by group, groups in the order in which they come first; and where in that order each group
-        starts.
-        """
+        """Return the rows group by group, groups in the order of their first rows, and the start of each group."""
         if not self.by:
             return np.arange(rows.num_rows, dtype=np.int64), np.zeros(min(rows.num_rows, 1), np.int64)
         relation = numbered(rows, self.by)

@@ -1,4 +1,4 @@
-"""The aggregates that the kernel computes, as values: which function over which column."""
+"""The built-in aggregates as values: a function and a column."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 class AggregateKind(Enum):
-    """What is computed."""
+    """The aggregate function."""
 
     COUNT_ROWS = "count_rows"
     COUNT = "count"
@@ -38,8 +38,8 @@ class AggregateExpression:
     """One aggregate. Made by the functions of this module.
 
     Attributes:
-        function: What is computed.
-        column: Over which column; None for ``COUNT_ROWS``.
+        function: The function.
+        column: Its argument; None for ``COUNT_ROWS``.
     """
 
     function: AggregateKind

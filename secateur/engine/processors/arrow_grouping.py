@@ -1,9 +1,9 @@
-"""Grouping by Arrow's hash aggregation, where it answers exactly what the kernel does: the usual keys and aggregates,
-for half the work.
+"""Grouping by Arrow's hash aggregation, for the usual keys and aggregates at half the work of the kernel.
 
-DuckDB reads Arrow tables without the statistics of its own, and has to be told each row's number to keep groups in
-order. Arrow runs in the calling thread alone: what runs side by side are the processors of a member, and the members of
-a machine.
+It is used only where it answers exactly what the kernel does.
+
+DuckDB reads Arrow tables without the statistics of its own tables, and needs each row's number to keep groups in order.
+Arrow runs in the calling thread alone: parallelism comes from the processors of a member, and the members of a machine.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def grouped_by_arrow(
     Args:
         keys: The columns of the key; none: all rows are one group.
         arguments: Values, in the Arrow form of their SQL type, and that type.
-        states: What to compute.
+        states: The states to compute.
         row_count: How many rows there are.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Grouping by integers of a small range: each group has its place in an array, so nothing is hashed.
+"""Grouping by integers of a small range: each group has a slot in an array, so nothing is hashed.
 
 A third of the time of a hash aggregation, or less.
 
@@ -82,13 +82,13 @@ _rooms: Final = _Rooms()
 
 
 class _Span(NamedTuple):
-    """The values of a key: from ``low`` on, ``size`` places, of which the last is that of NULL."""
+    """The values of a key: ``size`` slots, from ``low`` on, of which the last is that of NULL."""
 
     low: int
     size: int
 
     def holds(self, low: int, high: int) -> bool:
-        """Whether there is a place for all values between the two."""
+        """Whether there are slots for all values from ``low`` to ``high``."""
         return self.low <= low and high <= self.low + self.size - 2
 
 
@@ -102,13 +102,14 @@ class _MisfitError(Exception):
 def grouped_densely(
     keys: Sequence[Any], arguments: Mapping[str, tuple[Any, SqlType]], states: Sequence[PartialColumn], row_count: int
 ) -> list[Any] | None:
-    """As :func:`~secateur.engine.processors.arrow_grouping.grouped_by_arrow`, for counts and sums by integers that lie
-    close together.
+    """Like :func:`~secateur.engine.processors.arrow_grouping.grouped_by_arrow`, for integer keys in a small range.
 
-    Rows come from memory once, a block at a time: where keys lie is guessed from the first block, and found out from
-    all of them when one lies elsewhere. Sums of integers are taken as doubles where those of a block are exact, the
-    first of them together with the counts. Cost for one key, a count and a sum: 3.5 ns a row with a thousand groups, 7
-    ns with 100,000.
+    It computes counts and sums.
+
+    Rows are read once, a block at a time: the range of keys is guessed from the first block, and computed from all of
+    them when one lies outside. Sums of integers are computed as doubles where those of a block are exact, the first of
+    them together with the counts. Cost for one key, a count and a sum: 3.5 ns a row with a thousand groups, 7 ns with
+    100,000.
     """
     if not keys or any(key.type not in _KEY_TYPES for key in keys) or row_count > _ROWS_MAX:
         return None
@@ -164,8 +165,9 @@ def _grouped(
 
 
 def _span(key: Any, *, is_sample: bool = False) -> _Span:
-    """The place of each value; around a sample, some of those that it has not shown, and those from 0 on if that is
-    near.
+    """Return the slots of the values.
+
+    Around a sample there are some for values that it does not contain, and those from 0 on if that is near.
     """
     low, high = _extremes(key)
     if is_sample:
@@ -210,7 +212,7 @@ def _offsets(key: Any, span: _Span, offsets: Ints) -> Ints:
 
 
 def _keys_of(groups: Ints, keys: Sequence[Any], spans: Sequence[_Span]) -> list[Any]:
-    """The values of the key that the groups stand for."""
+    """Return the key values of the groups."""
     columns: list[Any] = []
     rest = groups
     for key, span in zip(reversed(keys), reversed(spans), strict=True):
@@ -282,7 +284,7 @@ class _Column:
         return counts
 
     def result(self, counts: Ints, groups: Ints) -> pa.Array:
-        """The states of the groups, of which ``counts`` says how many rows each place has."""
+        """Return the states of the groups; ``counts`` is the number of rows in each slot."""
         present = counts[groups] if self._missing is None else counts[groups] - self._missing[groups]
         if self._sums is None:
             return pa.array(present)
@@ -291,8 +293,9 @@ class _Column:
 
 
 def _counts_and_sums(places: Ints, values: Doubles, low: int, high: int, place_count: int) -> tuple[Ints, Ints] | None:
-    """How many values each place has, and their sum, in one pass: every value has a one added, above the digits that
-    sums need.
+    """Count and sum the values of each slot in one pass.
+
+    Every value has a one added, above the digits that sums need.
 
     Args:
         places: The place of each value.

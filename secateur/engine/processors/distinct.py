@@ -1,4 +1,4 @@
-"""Distinct: each row, or each key, once."""
+"""Distinct: emits each row, or each key, once."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["DistinctSupplier", "distinct"]
 
 
 def distinct(*columns: str, bytes_max: int = BYTES_MAX) -> DistinctSupplier:
-    """A vertex that emits, of rows that agree, the one that arrived first; at the end, in the order of arrival.
+    """A vertex that emits, of equal rows, the one that arrived first; at the end, in the order of arrival.
 
-    As in SQL, NULL agrees with NULL, NaN with NaN, and 0.0 with -0.0. Each processor answers for what reaches it: feed
-    it through an edge that is ``partitioned()`` by the same columns. One more ``distinct`` before that edge leaves less
-    to send.
+    As in SQL, NULL equals NULL, NaN equals NaN, and 0.0 equals -0.0. Each processor handles its own input: feed it
+    through an edge that is ``partitioned()`` by the same columns. Another ``distinct`` before that edge reduces what is
+    sent.
 
     Args:
         columns: What has to agree; none: all columns.

@@ -1,6 +1,4 @@
-"""The shape of every processor that answers when it has seen all rows: gather, reduce now and then in a thread, answer
-at the end.
-"""
+"""The base of processors that answer after all rows: gather, sometimes reduce in a thread, answer at the end."""
 
 from __future__ import annotations
 
@@ -29,10 +27,10 @@ _BLOCK_BYTES: Final = 64 << 20
 
 
 class GatheringProcessor(Processor):
-    """Keeps what :meth:`reduce` makes of its input, and emits what :meth:`answer` makes of that.
+    """Keeps the results of :meth:`reduce`, and emits the :meth:`answer` from them.
 
     A reduction happens when as many new rows have come as are kept, and at least a block of them, so that each row is
-    reduced a bounded number of times on average. Rows go on coming meanwhile, until they are as many again.
+    reduced a bounded number of times on average. Meanwhile further rows are accepted, until they are as many again.
 
     Args:
         bytes_max: Bound on what is kept.
@@ -50,11 +48,11 @@ class GatheringProcessor(Processor):
         self._is_answering = False
 
     def reduce(self, kept: pa.Table | None, new: pa.Table) -> pa.Table:
-        """What has to be kept of new rows and of what earlier reductions kept. Runs in a thread."""
+        """Reduce new rows and the result of earlier reductions. Runs in a thread."""
         raise NotImplementedError(f"{type(self).__name__} has no reduce()")
 
     def answer(self, kept: pa.Table | None) -> pa.Table | None:
-        """The output, from what the last reduction kept (None: no batch has come).
+        """Return the output, from the result of the last reduction (None: no batch has come).
 
         None emits nothing. Runs in a thread.
         """
@@ -66,7 +64,7 @@ class GatheringProcessor(Processor):
         return self._new.rows >= max(_BLOCK_ROWS, kept_rows) or self._new.bytes >= max(_BLOCK_BYTES, self._kept_bytes)
 
     def passes_on(self, kept: pa.Table) -> bool:
-        """Whether what is kept goes downstream at once, because keeping more of it is of no use."""
+        """Whether to send the kept rows downstream at once, because keeping more of them is of no use."""
         return False
 
     def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
@@ -110,9 +108,9 @@ class GatheringProcessor(Processor):
         self._work = self.context.offload(call)
 
     def _settled(self, *, waits: bool) -> bool:
-        """Deal with a reduction that is over.
+        """Handle a reduction that has ended.
 
-        False while what it made has no room downstream, or it is still under way and has to be waited for.
+        Returns False while its result has no room downstream, or while it still runs and has to be waited for.
         """
         if self._work is not None:
             if not self._is_over():

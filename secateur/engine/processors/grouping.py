@@ -1,6 +1,6 @@
-"""The three steps of an aggregation: rows to partial results, partial results to fewer, and those to the answer.
+"""The three steps of an aggregation: from rows to partial results, to fewer partial results, to the answer.
 
-A partial result is a row: the columns of the key, then the state of each aggregate. It is Arrow data, so it travels
+A partial result is a row: the columns of the key, then the state of each aggregate. It is Arrow data, so it is sent
 over an edge like any other row.
 """
 
@@ -42,7 +42,7 @@ class Grouping(Protocol):
         """The answer, of partial results with one row for each key."""
 
     def of_nothing(self, kernel: Kernel, schema: pa.Schema | None) -> pa.Table | None:
-        """The partial results of an input of which no batch came; None when nothing can be said, not even the columns.
+        """Return the partial results of an input without batches; None if not even the columns are known.
 
         Args:
             kernel: As elsewhere.
@@ -176,7 +176,10 @@ def _states(name: str, aggregate: AggregateExpression) -> tuple[str, ...]:
 
 
 def _argument(rows: pa.Table, column: str, null_as: pa.DataType = pa.int32()) -> tuple[Any, SqlType]:  # noqa: B008 - types are values
-    """A column in the Arrow form of a SQL type, and that type; what is only NULL and has no type is ``null_as``."""
+    """Return a column in the Arrow form of a SQL type, and that type.
+
+    An untyped column of NULLs becomes ``null_as``.
+    """
     values = rows.column(column_of(rows.schema, column))
     if pa.types.is_null(values.type):
         values = values.cast(null_as)

@@ -1,4 +1,4 @@
-"""Hash join: the rows of a stream with those of a smaller input that agree in the key."""
+"""Hash join: joins the rows of a stream with those of a smaller input by equal keys."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class JoinKind(Enum):
 
     @property
     def keeps_probe(self) -> bool:
-        """Whether rows of the probe side come out with NULLs for the partner that they lack."""
+        """Whether rows of the probe side without a match are emitted with NULLs."""
         return self in (JoinKind.LEFT, JoinKind.FULL)
 
     @property
     def keeps_build(self) -> bool:
-        """Whether rows of the build side come out with NULLs for the partner that they lack."""
+        """Whether rows of the build side without a match are emitted with NULLs."""
         return self in (JoinKind.RIGHT, JoinKind.FULL)
 
 
@@ -60,8 +60,7 @@ def hash_join(
     build_suffix: str = "_build",
     bytes_max: int = BYTES_MAX,
 ) -> HashJoinSupplier:
-    """A vertex that joins the rows of input 0, the *probe side*, with those of input 1, the *build side*, which it
-    keeps in memory.
+    """A vertex that joins input 0, the *probe side*, with input 1, the *build side*, which it keeps in memory.
 
     The edge into input 1 has to be read first, so give it a smaller priority::
 
@@ -173,7 +172,9 @@ class HashJoinSupplier(KernelSupplier):
 
 
 class _HashJoin(Processor):
-    """The kernel builds its hash table anew for each block of the probe side; blocks are as long as the build side, so
+    """Joins block by block.
+
+    The kernel builds its hash table anew for each block of the probe side; blocks are as long as the build side, so
     that each row is hashed about twice.
     """
 
@@ -257,7 +258,7 @@ class _HashJoin(Processor):
         return self._work is None and self._emitter is None
 
     def _block(self) -> Call:
-        """The join of what has come of the probe side."""
+        """Start the join of the pending rows of the probe side."""
         probe = self._probe.take()
         assert probe is not None
         return lambda: self._joined(probe)
@@ -269,7 +270,7 @@ class _HashJoin(Processor):
             yield self._rest
 
     def _step(self) -> bool:
-        """Go on with what is under way, and emit what came of it; call it again until True."""
+        """Continue the current join, and emit its rows; call it again until True."""
         if self._emitter is None:
             assert self._work is not None
             if not self._work.done():
@@ -377,8 +378,9 @@ def _as(key: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
 
 
 def _kind(arrow: pa.DataType) -> str:
-    """What values of a type may be compared with, in a word: equal words compare, and their rows meet behind
-    partitioned edges.
+    """Name the class of types that a type is comparable with.
+
+    Types of one class compare, and their equal values meet after partitioned edges.
     """
     if pa.types.is_dictionary(arrow):
         return _kind(arrow.value_type)

@@ -1,8 +1,8 @@
-"""The member's kernel as processors use it: it decides over *keys and row numbers*, and Arrow takes the rows.
+"""The member's kernel for processors: it computes over *keys and row numbers*, and Arrow takes the rows.
 
-A processor that sorts, joins or groups gives the kernel the key columns only, under names of its own, with the number
-of each row. The answer names rows, and the rows themselves never leave Arrow: their types, dictionaries and column
-names come out as they went in.
+A processor that sorts, joins or groups passes only the key columns to the kernel, under names of its own, with the
+number of each row. The result consists of row numbers, and the rows themselves stay in Arrow: their types, dictionaries
+and column names do not change.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Key-by: gives rows the columns that a partitioned edge, a join or an aggregate goes by."""
+"""Key-by: adds the key columns of a partitioned edge, a join or an aggregate to rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Merge: inputs that are in order, as one output in the same order."""
+"""Merge: combines ordered inputs into one output in the same order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["InputMerge", "MergeBuffer", "MergeSupplier", "merge"]
 
 
 def merge(*by: str | SortKey, inputs: int, bytes_max: int = BYTES_MAX) -> MergeSupplier:
-    """A vertex that merges inputs, each of which is in order already, and emits rows as soon as their place is known.
+    """A vertex that merges ordered inputs, and emits rows as soon as their position is known.
 
     Each inbound edge has to bring the rows of one ordered producer: one processor in the whole job, such as a sort on
     each of several known members. Unlike :func:`~secateur.engine.processors.sort.sort` it need not keep all rows: it
@@ -65,11 +65,12 @@ class MergeSupplier(KernelSupplier):
 
 
 class MergeBuffer(Processor):
-    """Sorts what is pending of all inputs, and emits up to the first of their last rows: what is still to come of that
-    input lies behind it.
+    """Sorts the pending rows of all inputs, and emits those before the first of the inputs' last rows.
 
-    The row emitted last stands before all others in each sort. So a row that an input brings too late is found before
-    it, for no extra cost.
+    Later rows of that input come after it.
+
+    The last emitted row precedes all others in each sort. A row that an input brings too late is thus detected at no
+    extra cost.
     """
 
     def __init__(self, kernel: Kernel, keys: tuple[SortKey, ...], bytes_max: int, inputs: int) -> None:
@@ -90,7 +91,7 @@ class MergeBuffer(Processor):
 
     @property
     def can_go_on(self) -> bool:
-        """Whether rows are pending of every input that is open, so that some have their place."""
+        """Whether rows of every open input are pending, so that some positions are known."""
         return any(buffer.rows for buffer in self._pending) and all(self._pending[index].rows for index in self._open)
 
     def expect(self, inputs: int) -> None:
@@ -124,7 +125,7 @@ class MergeBuffer(Processor):
         self._pending = []
 
     def step(self) -> bool:
-        """Merge what is pending and emit what has its place; call it again until True."""
+        """Merge the pending rows and emit those whose position is known; call it again until True."""
         if self._emitter is None:
             if self._work is None:
                 tables = [buffer.take() for buffer in self._pending]
@@ -146,7 +147,7 @@ class MergeBuffer(Processor):
     def _merged(
         self, last: pa.Table | None, tables: Sequence[pa.Table | None], open_: frozenset[int]
     ) -> tuple[pa.Table, list[pa.Table]]:
-        """The rows that have their place, in order, and what is left of each input. In a thread."""
+        """Return the rows whose position is known, in order, and the rest of each input. In a thread."""
         rows = last
         bounds = [0 if last is None else 1]
         for table in tables:
@@ -178,8 +179,9 @@ class MergeBuffer(Processor):
 
 
 class InputMerge(MergeBuffer):
-    """Merges the inputs of a processor, each as far as it is needed: of one that is ahead nothing is taken, so its
-    producer waits.
+    """Merges the inputs of a processor.
+
+    It takes nothing from an input that is ahead, so that input's producer waits.
 
     Args:
         kernel: Compares.
@@ -204,7 +206,7 @@ class InputMerge(MergeBuffer):
 
     @property
     def wanted(self) -> Collection[int]:  # type: ignore[override]
-        """The inputs of which too little is pending."""
+        """The inputs of which too few rows are pending."""
         return [
             index
             for index in self._open
@@ -232,7 +234,7 @@ class InputMerge(MergeBuffer):
         return self._proceed()
 
     def _proceed(self) -> bool:
-        """Emit whatever has its place; True once more rows are needed."""
+        """Emit the rows whose position is known; True once more rows are needed."""
         while not self.is_idle or self.can_go_on:
             if not self.step():
                 return False

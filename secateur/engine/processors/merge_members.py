@@ -1,6 +1,4 @@
-"""The rows of a stage that come in order from each member, in one order: a merge at the coordinator that hears every
-member by itself.
-"""
+"""Merges the ordered rows of a stage at the coordinator, with a separate input for each member."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ class MergeMembers(ProcessorMetaSupplier):
 
 
 class _MergeMembersSupplier(KernelSupplier):
-    """Runs at the coordinator only, so it never travels."""
+    """Runs only at the coordinator, so it is never sent."""
 
     def __init__(self, keys: tuple[SortKey, ...]) -> None:
         self._keys = keys

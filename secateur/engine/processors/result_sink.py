@@ -19,8 +19,9 @@ __all__ = ["ResultSink"]
 
 @portable("result-sink")
 class ResultSink(ProcessorMetaSupplier):
-    """One processor at the coordinator that keeps what it receives, in the order of arrival; the job's result has it
-    under the name of the vertex.
+    """One processor at the coordinator that keeps its rows in the order of arrival.
+
+    The job's result has them under the name of the vertex.
 
     Feed it through distributed edges, unless what feeds it runs at the coordinator only. A job in which no row can
     reach it has an empty result.
@@ -51,7 +52,7 @@ class ResultSink(ProcessorMetaSupplier):
 
 
 class _ResultSinkSupplier(ProcessorSupplier):
-    """Runs at the coordinator only, so it never travels."""
+    """Runs only at the coordinator, so it is never sent."""
 
     init_is_cooperative = True
     close_is_cooperative = True

@@ -60,7 +60,7 @@ def flat_map_dicts(
 
 
 def filter_dicts(predicate: Callable[[dict[str, Any]], bool], *, cooperative: bool = False) -> ProcessorSupplier:
-    """A vertex that keeps the rows for which a function says something true.
+    """A vertex that keeps the rows for which a function returns a true value.
 
     Args:
         predicate: Is given a row as a dict by column name.

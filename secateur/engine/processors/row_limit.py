@@ -1,6 +1,4 @@
-"""LIMIT and OFFSET of rows that come in any order, or in the right one: which of them are the answer, and when there
-are enough.
-"""
+"""LIMIT and OFFSET of ordered or unordered rows: which rows are the answer, and when there are enough."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ __all__ = ["LimitedRows", "RowLimit"]
 
 @dataclass(frozen=True, slots=True)
 class RowLimit:
-    """What a statement wants of the rows of its last stage.
+    """The rows of the last stage that a statement wants.
 
     Attributes:
         skipped: Rows that are left out first.
@@ -35,7 +33,7 @@ class RowLimit:
 
 
 class LimitedRows:
-    """Cuts batches to what a limit leaves of them.
+    """Cuts batches to the rows within a limit.
 
     Args:
         limit: The limit.
@@ -53,7 +51,7 @@ class LimitedRows:
         return self._take == 0
 
     def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """What is wanted of the next batch; none of its rows is counted before :meth:`count` is told of it."""
+        """Return the wanted rows of the next batch; none of its rows is counted before :meth:`count`."""
         kept = batch.slice(min(self._skip, batch.num_rows))
         return kept if self._take is None else kept.slice(0, self._take)
 

@@ -1,4 +1,4 @@
-"""Sort: all rows that reach a processor, in order."""
+"""Sort: emits all rows of a processor in order."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = ["SortProcessor", "SortSupplier", "sort"]
 def sort(*by: str | SortKey, bytes_max: int = BYTES_MAX) -> SortSupplier:
     """A vertex that emits its rows in order, once it has all. Rows with equal keys stay in the order of arrival.
 
-    Each processor sorts what reaches it: for one order over everything feed it through ``all_to_one().distributed()``,
-    or sort where the rows are and :func:`~secateur.engine.processors.merge.merge`.
+    Each processor sorts its own input: for one order over everything feed it through ``all_to_one().distributed()``, or
+    sort where the rows are and :func:`~secateur.engine.processors.merge.merge`.
 
     Args:
         by: Columns by name, or as :class:`SortKey`; see :func:`desc`.

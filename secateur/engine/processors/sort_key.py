@@ -1,4 +1,4 @@
-"""What rows are ordered by."""
+"""Sort keys: a column, its direction and the place of NULLs."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Sort where the rows are, then merge: each producer's rows are a *run* in order, and one processor merges the runs as
-they come.
+"""Sort at the members, then merge: each producer's rows are an ordered *run*, and one processor merges the runs.
 
 A merge of several edges (:mod:`~secateur.engine.processors.merge`) has to know its producers when the DAG is built.
-Here one edge brings the runs of all participants, however many there will be: a column says which run a row belongs to
-and how many there are, and a last row says that a run has ended.
+Here one edge brings the runs of all participants, however many there are: a column identifies the run of a row and the
+number of runs, and a last row marks the end of a run.
 """
 
 from __future__ import annotations
@@ -35,8 +34,9 @@ _RUN_BITS: Final = 32
 
 
 def sort_runs(*by: str | SortKey, bytes_max: int = BYTES_MAX) -> SortRunsSupplier:
-    """As :func:`~secateur.engine.processors.sort.sort`, for :func:`merge_runs` downstream; put an
-    ``all_to_one().distributed()`` edge between them.
+    """Like :func:`~secateur.engine.processors.sort.sort`, for :func:`merge_runs` downstream.
+
+    Put an ``all_to_one().distributed()`` edge between them.
 
     Raises:
         Error: As ``sort``.
@@ -45,8 +45,7 @@ def sort_runs(*by: str | SortKey, bytes_max: int = BYTES_MAX) -> SortRunsSupplie
 
 
 def merge_runs(*by: str | SortKey, bytes_max: int = BYTES_MAX) -> MergeRunsSupplier:
-    """A vertex that brings the runs of :func:`sort_runs` into one order, and emits rows as soon as their place is
-    known.
+    """A vertex that merges the runs of :func:`sort_runs`, and emits rows as soon as their position is known.
 
     It keeps the rows that are ahead of the slowest run: a fraction of all where the runs cover the same values, most of
     them where each has values of its own.

@@ -1,4 +1,4 @@
-"""Top-n: the first rows in an order, without keeping the others."""
+"""Top-n: the first rows of an order, without keeping the others."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ __all__ = ["TopNSupplier", "top_n"]
 def top_n(n: int, *by: str | SortKey, bytes_max: int = BYTES_MAX) -> TopNSupplier:
     """A vertex that emits its first ``n`` rows in an order, in that order. Of equal rows, those that arrived first.
 
-    Each processor answers for what reaches it. For the first ``n`` of everything put two behind each other: one where
-    the rows are, one behind an ``all_to_one().distributed()`` edge; so at most ``n`` rows of each processor travel.
+    Each processor handles its own input. For the first ``n`` of everything use two: one where the rows are, and one
+    after an ``all_to_one().distributed()`` edge; at most ``n`` rows of each processor are then sent.
 
     Args:
         n: At least 0.

@@ -29,7 +29,7 @@ def map_batches(function: BatchFunction, *, cooperative: bool = False) -> Proces
 
 
 def filter_rows(mask: MaskFunction, *, cooperative: bool = False) -> ProcessorSupplier:
-    """A vertex that keeps the rows for which a function says true.
+    """A vertex that keeps the rows for which a function returns True.
 
     Args:
         mask: Returns one boolean for each row of the batch; a null drops the row, as in SQL.

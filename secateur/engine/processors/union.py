@@ -1,4 +1,4 @@
-"""Union: the rows of several inputs, as they come."""
+"""Union: the rows of several inputs, in the order of arrival."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ __all__ = ["UnionSupplier", "union"]
 
 
 def union(schema: pa.Schema | None = None) -> UnionSupplier:
-    """A vertex that passes on the rows of all its inputs, duplicates too (UNION ALL by name; put :func:`distinct`
-    behind it for UNION).
+    """A vertex that passes on the rows of all its inputs, including duplicates (UNION ALL by name).
+
+    Put :func:`distinct` after it for UNION.
 
     Args:
         schema: The columns to pass on, by name and in this order; types are cast. None: those of the first batch that

@@ -1,5 +1,6 @@
-"""Kernel calls from inside a processor: on the loop when they are sure to be short, otherwise in a thread; answered at
-once, or a part at a time.
+"""Kernel calls from a processor: on the loop if they are certainly short, otherwise in a thread.
+
+The answer is taken whole or in parts.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ INLINE_ROWS_MAX: Final = 5_000
 
 
 class FragmentCall:
-    """A fragment with what it needs to run on this member. Shared by the processors of a supplier."""
+    """A fragment with everything that it needs to run on this member. Shared by the processors of a supplier."""
 
     def __init__(
         self, fragment: Fragment, services: MemberServices, cancellation: Cancellation, params: Sequence[Any]
@@ -47,7 +48,7 @@ class FragmentCall:
         """Start the call.
 
         Returns:
-            A function that returns the result once there is one, None before, and raises what the kernel raised.
+            A function that returns the result once there is one, None before, and raises the kernel's error.
         """
         run = self._services.run_fragment
         if self._is_short(relations):
@@ -66,8 +67,9 @@ class FragmentCall:
         scans: Mapping[str, Callable[[], pa.Table]],
         scanned_rows: int,
     ) -> FragmentParts:
-        """Begin the call, whose answer is taken in parts; ``scans`` are relations that are read in the thread of the
-        call, with so many rows together.
+        """Begin a call whose answer is taken in parts.
+
+        ``scans`` are relations that the thread of the call reads; ``scanned_rows`` is their total number of rows.
         """
         answer = self._services.open_answer
 
@@ -123,12 +125,12 @@ class FragmentParts:
         return 0 if self._answer is None else self._answer.held_bytes
 
     def poll(self) -> pa.Table | None:
-        """The next part once it is there, None before; only while not :attr:`is_done`.
+        """Return the next part once it is there, None before; only while not :attr:`is_done`.
 
-        The first part may be without rows, and so may any whose predecessor was not known to be the last.
+        The first part may be without rows, and so may any part after one that was not known to be the last.
 
         Raises:
-            Error: What the kernel raised.
+            Error: The kernel's error.
         """
         if self._is_short:
             return self._take()
@@ -140,9 +142,9 @@ class FragmentParts:
         return part
 
     def close(self) -> None:
-        """Leave the rest; only while no part is being made.
+        """Drop the remaining parts; only while no part is being made.
 
-        What a kernel kept for it may be large, so letting go of it is a thread's.
+        The kernel may hold much memory for them, so a thread frees it.
         """
         answer, self._answer = self._answer, None
         if answer is None:

@@ -1,8 +1,8 @@
-"""A kernel fragment as a processor: reads its scans, gathers its inputs as relations, then answers; or, where it can,
-row by row as they come.
+"""A kernel fragment as a processor: it reads its scans, gathers its inputs as relations, then answers.
 
-An answer is passed on in parts, each made when the one before has found room: what comes after a stage that is slow
-slows the stage.
+Where it can, it answers row by row as rows arrive.
+
+An answer is passed on in parts, each made when the one before has found room: a slow consumer slows the stage.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class FragmentStageSupplier(ProcessorSupplier):
     see the same rows.
 
     Args:
-        fragment: What to run; its parameters are those of the job.
-        inputs: For each input ordinal, the relation that it fills and its schema, which is what the relation has when
-            no batch arrives.
-        scans: What to read here, as it is when the job starts.
-        aliases: The names by which the fragment calls the rows of inputs instead of theirs.
+        fragment: The fragment to run; its parameters are those of the job.
+        inputs: For each input ordinal, the relation that it fills and its schema, which is used when no batch
+            arrives.
+        scans: The scans to read here, as they are when the job starts.
+        aliases: Other names of the inputs' rows in the fragment.
     """
 
     init_is_cooperative = True
@@ -163,7 +163,7 @@ class _FragmentStage(Processor):
                     return False
                 if self._has_emitted and not part.num_rows:
                     continue
-                # What a kernel reads it keeps until its last rows are made.
+                # A kernel keeps its input until its last rows are made.
                 self._hold(part.nbytes + self._parts.held_bytes + (0 if self._parts.is_done else self._gathered_bytes))
                 self._emitter = Emitter(self.outbox, small_batches_of(part))
             if not self._emitter.emit():

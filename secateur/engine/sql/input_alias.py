@@ -1,4 +1,4 @@
-"""Other names for the rows that a stage gets from earlier ones."""
+"""Aliases of the rows that a stage gets from earlier ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kernel call in a thread that ends when nobody waits for it any more."""
+"""A kernel call in a thread, which is cancelled when its caller is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHORT_ROWS_MAX: Final = 100_000
 
 
 def is_long_over(rows: int) -> bool:
-    """Whether a kernel call over so many rows is expected to take long, and so to wait for others of its kind."""
+    """Whether a kernel call over so many rows is expected to take long; it then waits for other long ones."""
     return rows > _SHORT_ROWS_MAX
 
 
@@ -30,7 +30,7 @@ async def in_thread(
 
     Args:
         executor: The threads.
-        call: Is given the handle by which kernels are stopped.
+        call: Gets the handle by which kernels are stopped.
         cancellation: The handle, where it serves several calls; None for one of its own.
 
     Raises:

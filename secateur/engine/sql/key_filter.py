@@ -1,4 +1,4 @@
-"""Rows of some keys, where the keys are no prefix of the primary key and so cannot be searched."""
+"""Rows of some keys that are not a prefix of the primary key and therefore cannot be searched."""
 
 from __future__ import annotations
 
@@ -44,5 +44,5 @@ def rows_with_keys(table: pa.Table, columns: Sequence[str], keys: Sequence[tuple
 
 
 def _storage(values: Any) -> Any:
-    """Comparisons are not defined on extension types such as UUID, but on what they are made of."""
+    """Return the storage of an extension type such as UUID, which has no comparisons of its own."""
     return values.cast(values.type.storage_type) if isinstance(values.type, pa.BaseExtensionType) else values

@@ -1,11 +1,11 @@
-"""Searching the sorted partitions of a scan by primary key, as data of a plan.
+"""Searches in the sorted partitions of a scan by primary key, as data of a plan.
 
-Everything that is said about the key goes through :mod:`secateur.partitioning.pruning.key_bounds`. Serving statements
-name one key, a prefix of it, or a span of values behind a prefix (one device, one day), with values that are keys as
-they stand: for them the search is made of these values and no more.
+Every bound on the key goes through :mod:`secateur.partitioning.pruning.key_bounds`. Serving statements have one key, a
+prefix of it, or a span of values after a prefix (one device, one day), with values that are canonical keys: for them
+the search consists of just these values.
 
-The member that holds a partition needs no knowledge of the partition's own range for this. Its first and last row are
-the tightest bounds there are, and a binary search that meets neither ends at once.
+The member that holds a partition does not need the partition's own range for this. Its first and last row are the
+tightest bounds there are, and a binary search that meets neither ends at once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OWN_TYPES: Final[dict[TypeKind, type]] = {
 
 @dataclass(frozen=True, slots=True)
 class KeyOperand:
-    """What a primary-key column is compared with.
+    """The operand that a primary-key column is compared with.
 
     Attributes:
         operand: The constant or parameter.
@@ -46,9 +46,7 @@ class KeyOperand:
     type: SqlType
 
     def holds(self, value: Any) -> bool:
-        """Whether a value is one of the column as it stands, for the types that most keys have; False says only that it
-        has to be looked at closely.
-        """
+        """Whether a value is canonical for the column, for the types of most keys; False requires a conversion."""
         if type(value) is int and self.type.is_integer:
             low, high = self.type.integer_range
             return low <= value <= high
@@ -79,13 +77,13 @@ class KeyEnd:
 
 @dataclass(frozen=True, slots=True)
 class DirectSearch:
-    """Equalities on leading primary-key columns, and perhaps a span of the column behind them.
+    """Equalities on leading primary-key columns, and perhaps a span of the next column.
 
     Attributes:
-        prefix: What the leading columns equal.
+        prefix: The values of the leading columns.
         lower: The lower end of the next column, or None.
         upper: The upper end of the next column, or None.
-        decides: Whether WHERE says nothing beyond this, so that the search leaves nothing to filter.
+        decides: Whether WHERE has no further condition, so that the rows found need no filter.
     """
 
     prefix: tuple[KeyOperand, ...]
@@ -94,7 +92,7 @@ class DirectSearch:
     decides: bool = False
 
     def holds(self, params: Sequence[Any]) -> bool:
-        """Whether all values are keys as they stand; else there is more to comparing them than :meth:`bind` knows."""
+        """Whether all values are canonical keys; otherwise :meth:`bind` cannot compare them."""
         # A loop, not all(): this runs for each serving statement.
         for key in self.prefix:
             if not key.holds(resolve_operand(key.operand, params, key.type)):
@@ -105,7 +103,7 @@ class DirectSearch:
         )
 
     def bind(self, params: Sequence[Any]) -> KeySlice:
-        """The part of each partition that holds the rows, for values of which :meth:`holds` is true."""
+        """Return the part of each partition that holds the rows, for values of which :meth:`holds` is true."""
         prefix = tuple([resolve_operand(key.operand, params, key.type) for key in self.prefix])
         if self.lower is None and self.upper is None:
             return KeyPrefix(prefix)
@@ -136,12 +134,12 @@ class DirectSearch:
 
 @dataclass(frozen=True, slots=True)
 class KeySearch:
-    """What a statement says about the primary key of one scan.
+    """The bounds that a statement sets on the primary key of one scan.
 
     Attributes:
-        bounds: All of it; None when nothing is said.
+        bounds: All of them; None if there are none.
         direct: The same in the form of serving statements, when it has that form.
-        index: Where to search instead when nothing is said about the primary key; None for nowhere.
+        index: The index to search if there are no bounds on the primary key; None for none.
     """
 
     bounds: KeyBounds | None = None
@@ -157,7 +155,7 @@ class KeySearch:
 
     @property
     def decides(self) -> bool:
-        """Whether for some values the search leaves nothing to filter."""
+        """Whether for some values the rows found need no filter."""
         return self.direct is not None and self.direct.decides
 
     def decides_for(self, params: Sequence[Any]) -> bool:
@@ -203,12 +201,12 @@ class KeySearch:
 
 @dataclass(frozen=True, slots=True)
 class IndexSearch:
-    """What a statement says about the columns of a secondary index.
+    """The bounds that a statement sets on the columns of a secondary index.
 
     Attributes:
         name: The index.
-        columns: Those of its columns that are looked at.
-        search: What is said about them, as about a key. It never decides: NULLs and long lists may add rows.
+        columns: Those of its columns that are searched.
+        search: The bounds on them, as on a key. It never decides: NULLs and long lists may add rows.
     """
 
     name: str

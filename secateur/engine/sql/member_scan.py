@@ -1,6 +1,4 @@
-"""A scan as one member carries it out: which rows of which of its partitions, and that they are those the statement
-began with.
-"""
+"""A scan as one member executes it: its partitions and key slices, and a check that the data have not changed."""
 
 from __future__ import annotations
 
@@ -21,18 +19,18 @@ __all__ = ["MemberScan"]
 
 @dataclass(frozen=True, slots=True)
 class MemberScan:
-    """What one member reads for one scan of a statement.
+    """One member's part of a scan of a statement.
 
     Attributes:
-        relation: The name by which the fragment calls the rows.
+        relation: The name of the rows in the fragment.
         table_id: The table.
-        partitions: Those of the wanted partitions that the member owns; none reads no row, but the columns.
+        partitions: The required partitions that the member owns; with none the scan has columns but no rows.
         columns: The columns to read, in order.
         key_slice: The part of each partition that is wanted, None for all of it.
-        published: The number of the load that has to be the last one published here; None takes any.
-        rows: What there is to read, when it is nothing that the member stores.
-        mark: The mark under which the table is read here, or None.
-        since: The mark under which the table was read here before, and has not changed since; None takes any state.
+        published: The number of the load that has to be the last one published here; None accepts any.
+        rows: The rows to read, if the member does not store them.
+        mark: The token under which the read version of the table is recorded, or None.
+        since: The token of an earlier read, since which the table must not have changed; None accepts any state.
     """
 
     relation: str
@@ -59,7 +57,7 @@ class MemberScan:
         return store.relation(self.table_id, self.partitions, self.columns, self.key_slice)
 
     def opened(self, store: MemberStore) -> TableScan | pa.Table:
-        """The rows as they are now: what is to read them in a thread, or the rows where they are cheap to read at once.
+        """Return the current rows, or a scan that reads them in a thread if that is not cheap.
 
         Raises:
             Error: As :meth:`read`.

@@ -1,6 +1,6 @@
-"""The specific-partitions reader: a source that reads only the partitions a job needs, each at the member that owns it.
+"""A source that reads only the partitions that a job requires, each at the member that owns it.
 
-Which partitions is evaluated when the job starts, at the coordinator, with the parameters bound; each member then gets
+The partitions are determined when the job starts, at the coordinator, with the parameters bound; each member then gets
 its subset. Nothing of it is kept with the DAG.
 
 Source: ``SpecificPartitionsImapReaderPms`` of Hazelcast's job partition pruning design.
@@ -47,11 +47,11 @@ class KeyLookup:
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """What to read, resolved for one run.
+    """The rows to read, resolved for one run.
 
     Attributes:
         table_id: The table.
-        group: Its affinity group; the topology knows owners by it.
+        group: Its affinity group, by which the topology lists owners.
         partitions: Ids of the partitions to read, without duplicates.
         replicated: Whether every member has a full copy, so that any one of them will do.
         columns: The columns to read, in order; None for all.
@@ -67,7 +67,7 @@ class ReadRequest:
 
 
 class PartitionsReader(ProcessorMetaSupplier):
-    """A meta-supplier of table scans; what to read is up to the subclass.
+    """A meta-supplier of table scans; subclasses define what to read.
 
     A replicated table is read on any participant.
     """
@@ -80,7 +80,7 @@ class PartitionsReader(ProcessorMetaSupplier):
         self._by_member: Mapping[str, tuple[int, ...]] = {}
 
     def resolve(self, context: MetaContext) -> ReadRequest:
-        """Evaluate what to read. Called once, in ``init``: topology and parameters are known then."""
+        """Determine what to read. Called once, in ``init``, when topology and parameters are known."""
         raise NotImplementedError(f"{type(self).__name__} has no resolve()")
 
     def init(self, context: MetaContext) -> None:
@@ -109,10 +109,10 @@ class PartitionsReader(ProcessorMetaSupplier):
 
 @portable("partitions-reader")
 class PartitionsReaderSupplier(ProcessorSupplier):
-    """Reads partitions that live on its member.
+    """Reads partitions of its member.
 
     Args:
-        request: What to read.
+        request: The rows to read.
         partitions: The member's subset of the request's partitions.
     """
 
@@ -131,8 +131,7 @@ class PartitionsReaderSupplier(ProcessorSupplier):
         return [_Read(self, self._partitions[index::count]) for index in range(count)]
 
     def read(self, partitions: Sequence[int]) -> pa.Table:
-        """The rows of some of the partitions as they are at one moment; without a copy, unless keys have to be
-        compared.
+        """Return the rows of some of the partitions at one moment; without a copy, unless keys have to be compared.
 
         Raises:
             TopologyChangedError: A partition is not on this member any more.

@@ -1,5 +1,6 @@
-"""A kernel fragment that answers row by row, as a processor: what comes in is answered and passed on before more is
-taken, so that little is held.
+"""A kernel fragment that answers row by row, as a processor that holds few rows.
+
+Each input batch is answered and passed on before the next is taken.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class PipelinedFragment(Processor):
         self._emitter: Emitter | None = None
         self._has_emitted = False
         self._is_last = False
-        """Nothing was passed on, so an answer without rows is."""
+        """No rows were passed on, so an answer without rows has to be."""
 
     def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
         if not batch.num_rows:
@@ -66,7 +67,7 @@ class PipelinedFragment(Processor):
         self._pieces.drop()
 
     def _is_open(self) -> bool:
-        """Whether the rows are there to be answered."""
+        """Whether there are rows to answer."""
         if self._open is not None:
             if self._opening is None:
                 self._opening = self.context.offload(self._open)

@@ -1,9 +1,9 @@
-"""What a statement does to the rows of a table, as a table: one line for each row that is inserted, updated or deleted.
+"""Row changes: the effect of a statement on a table's rows, one line for each inserted, updated or deleted row.
 
-Statements that are worked out at one place for all partitions (MERGE, UPDATE ... FROM, ON CONFLICT DO UPDATE, and every
-other change that has to look beyond the partition of its row) are queries for such a table. Its columns, whatever their
-names: the action, the key of the row as it was (NULL for an insertion), and all columns of the table: the row as it
-will be, of a deleted row as it was.
+Statements that one member computes for all partitions (MERGE, UPDATE ... FROM, ON CONFLICT DO UPDATE, and every other
+change that has to read beyond the partition of its row) are queries for such a table. Its columns, whatever their
+names: the action, the old key of the row (NULL for an insertion), and all columns of the table: the new row, or for a
+deletion the old one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["DuplicateMatchPolicy", "RowAction", "RowChanges"]
 
 
 class RowAction(StrEnum):
-    """What happens to a row. The value stands in the first column; a line without one is left out."""
+    """What happens to a row. The value is in the first column; a line without one is left out."""
 
     INSERT = "INSERT"
     UPDATE = "UPDATE"
@@ -32,7 +32,7 @@ class RowAction(StrEnum):
 
 
 class DuplicateMatchPolicy(Enum):
-    """What it means that a statement says several things of one row that is there.
+    """What happens when a statement has several changes of one existing row.
 
     The value is its name on the wire.
     """
@@ -45,14 +45,14 @@ class DuplicateMatchPolicy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RowChanges:
-    """The changes, sorted out.
+    """The changes, sorted by kind.
 
     Attributes:
-        removed: Keys of rows that go: deleted ones, and the old keys of those that are updated to another key.
-        added: Rows whose keys have to be new once those are gone.
-        replaced: Rows that take the place of those with the same keys.
-        actions: The action of each row concerned.
-        rows: The rows concerned, as far as the query tells them, in the same order.
+        removed: Keys of rows that are removed: deleted ones, and the old keys of those that are updated to another key.
+        added: Rows whose keys must be new once those are removed.
+        replaced: Rows that replace those with the same keys.
+        actions: The action of each changed row.
+        rows: The changed rows, with the columns of the query, in the same order.
     """
 
     removed: pa.Table
@@ -63,17 +63,17 @@ class RowChanges:
 
     @classmethod
     def of(cls, effects: pa.Table, table: TableDef, duplicate_match: DuplicateMatchPolicy) -> RowChanges:
-        """Sort out what a query has found.
+        """Sort the result of a query for row changes.
 
         Args:
             effects: The query's result.
             table: The table that is changed.
-            duplicate_match: What it means that a row is found twice.
+            duplicate_match: What happens when a row is found twice.
 
         Raises:
             ProgrammingError: A row is found twice, and that is refused.
             DataError, NullKeyError: A row that the table cannot hold.
-            ProtocolError: The result names no actions: the query is not that of a change.
+            ProtocolError: The result has no actions: the query is not that of a change.
 
         Cost: vectorised, a few passes over the rows.
         """
@@ -142,7 +142,7 @@ def _rows(effects: pa.Table, table: TableDef) -> pa.Table:
 
 
 def _differ(old: pa.Table, new: pa.Table, table: TableDef) -> pa.ChunkedArray:
-    """Whether the key of each row is another than it was; NULL counts as another."""
+    """Whether the new key of each row differs from the old one; NULL counts as different."""
     different = [
         pc.fill_null(pc.not_equal(plain_column(old.column(name)), plain_column(new.column(name))), True)
         for name in table.primary_key

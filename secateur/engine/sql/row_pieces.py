@@ -34,7 +34,7 @@ class RowPieces:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left.
+        """Whether all pieces have been taken.
 
         A relation without rows has one piece, which has none either: its schema is an answer too.
         """
@@ -43,7 +43,7 @@ class RowPieces:
     def take(self) -> pa.Table:
         """The next piece."""
         if not self._rows_max:
-            # Not before: counting the bytes of many partitions takes its time, which the threads that take pieces have.
+            # Not earlier: counting the bytes of many partitions takes time, which the threads that take pieces have.
             self._rows_max = max(
                 _PIECE_ROWS_MIN, self._relation.num_rows * PIECE_BYTES // max(self._relation.nbytes, 1)
             )
@@ -54,9 +54,7 @@ class RowPieces:
         return piece
 
     def answered(self, nbytes: int) -> None:
-        """What was taken last came to an answer of so many bytes; if that is little, the next piece is twice as
-        large.
-        """
+        """Record the bytes of the last piece's answer; if they are few, the next piece is twice as large."""
         if nbytes < _KEPT_MIN * self._taken_bytes and self._rows_max < self._rows_limit:
             self._rows_max *= 2
             self._taken_bytes *= 2

@@ -1,8 +1,8 @@
-"""The rows of an answer, handed out as fast as whoever wants them takes them: what is held meanwhile is bounded.
+"""A stream of result rows, which are made as fast as the consumer takes them: the rows held are bounded.
 
-Three kinds, by where the rows come from: one kernel call over partitions that are all here, a fragment that reads them
-piece by piece, and a job over several members. All of them make rows as they are asked for; only what the arrow kernel
-answers as a whole is there at once, and counts with all that is left of it.
+There are three kinds, by the origin of the rows: one kernel call over partitions that are all local, a fragment that
+reads them piece by piece, and a job over several members. All of them make rows on demand; only the answer of the arrow
+kernel is complete at once, and counts with all its remaining rows.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ class RowStream(Protocol):
 
     @property
     def is_done(self) -> bool:
-        """Whether everything has been taken. False may mean that nobody knows yet: the next part is empty then."""
+        """Whether all rows have been taken. False may mean that it is not known yet: the next part is then empty."""
 
     @property
     def held_bytes(self) -> int:
         """Bytes of rows that were made and not taken."""
 
     async def take(self, bytes_wanted: int) -> pa.Table:
-        """The next rows: about as many bytes as wanted, or what is left; without rows when nothing is.
+        """Return the next rows: about as many bytes as wanted, or the remaining ones; without rows when none remain.
 
-        Cancelling the call stops the making of rows.
+        Cancelling the call stops the statement.
 
         Raises:
-            Error: Why there will be no more rows, such as a value that a cast does not take, or a member that was lost.
+            Error: Why there are no more rows, such as a failed cast, or a lost member.
         """
 
     def close(self) -> None:
@@ -99,8 +99,9 @@ class LocalRowStream:
 
 
 class FragmentRowStream:
-    """Rows of a fragment that answers row by row, over a relation of this member: a piece of the relation is read when
-    its rows are wanted.
+    """Rows of a fragment that answers row by row, over a relation of this member.
+
+    A piece of the relation is read when its rows are wanted.
 
     Args:
         relation: The rows to read, as they were when the statement began.
@@ -142,12 +143,11 @@ class JobRowStream:
 
     Args:
         job: The job.
-        queue: Where its result sink puts the rows; full, it refuses, and so each stage waits for the next, on every
-            member.
-        schema: That of the rows, for when no batch says it.
-        bytes_before_first: What the first part waits for, though it may take less; at most what the queue may hold.
-            Until then an error is one of a job of which nobody has seen a row.
-        when_late: What to say of an error in the data that comes later.
+        queue: The queue of its result sink; a full queue makes each stage wait for the next, on every member.
+        schema: That of the rows, in case no batch has one.
+        bytes_before_first: The bytes that the first part waits for, though it may return fewer; at most what the queue
+            may hold. Until then no row of the job has been returned, so an error may be handled by running it again.
+        when_late: Makes the error for an error in the data that comes later.
     """
 
     def __init__(

@@ -1,6 +1,4 @@
-"""A SELECT whose partitions are on several members, as a DAG: a vertex for each stage, where the stage's partitions
-are, and edges as its exchanges say.
-"""
+"""A SELECT on partitions of several members, as a DAG: a vertex for each stage, and edges for its exchanges."""
 
 from __future__ import annotations
 
@@ -38,22 +36,23 @@ def select_dag(
     mark: str | None = None,
     since: Mapping[int, str] | None = None,
 ) -> tuple[FrozenDAG, JobConfig]:
-    """The DAG of a statement and its arguments.
+    """Return the DAG of a statement and its arguments.
 
     Run it at one of the owning members with the statement's parameters in order; the answer is the only table of the
-    result, in the schema of ``plan.columns`` also when it has no row. A stage with nothing to read, or that only such
-    stages would hear, is in the DAG and runs nowhere.
+    result, in the schema of ``plan.columns`` even if it has no row. A stage without input, or whose consumers all have
+    none, is in the DAG and runs nowhere.
 
     Args:
         plan: The statement's plan.
-        partitions: For each scan of the plan, the ids of the partitions to read: what its tree came to with the
+        partitions: For each scan of the plan, the ids of the partitions to read: those of its tree with the
             parameters bound, or all of them. Ignored for replicated tables.
-        published: By table id, the load that has to be the last one published at each member; a table that is not in it
-            is read as it is.
-        search_keys: Whether what is said about the primary key replaces the scan by a search.
+        published: By table id, the load that has to be the last one published at each member; tables that are not in it
+            are read in any state.
+        search_keys: Whether bounds on the primary key replace the scan by a search.
         timeout_s: Deadline in seconds, or None.
-        mark: The mark under which partitioned tables are read; see :mod:`secateur.storage.read_versions`.
-        since: By index of a scan, the mark under which its rows were read before, and are to be the same.
+        mark: The token under which read versions of partitioned tables are recorded; see
+            :mod:`secateur.storage.read_versions`.
+        since: By index of a scan, the token of an earlier read, since which its rows must not have changed.
     """
     loads, marks = published or {}, since or {}
     scans = [
@@ -74,7 +73,7 @@ def select_dag(
     dag.new_vertex(RESULT_VERTEX, ResultSink(plan.stages[-1].limit))
     out = [0] * len(plan.stages)
     for index, stage in enumerate(plan.stages):
-        # Rows must not be made for a stage that runs nowhere; what such a stage would have heard does not matter.
+        # Rows must not be made for a stage that runs nowhere; the input of such a stage does not matter.
         heard = [number for number in stage.inputs if runs[index] or not runs[number]]
         for ordinal, number in enumerate(heard):
             source = plan.stages[number]
@@ -102,7 +101,7 @@ def vertex_names(plan: SelectPlan) -> tuple[str, ...]:
 
 
 def merge_names(plan: SelectPlan) -> dict[int, str]:
-    """The names of the vertices that merge what comes in order, by the stage that it comes from."""
+    """Return the names of the vertices that merge ordered rows, by the stage that the rows come from."""
     names = [RESULT_VERTEX, *vertex_names(plan)]
     return {
         number: _unique(f"merge {names[number + 1]}", names) for number, stage in enumerate(plan.stages) if stage.order
@@ -112,7 +111,7 @@ def merge_names(plan: SelectPlan) -> dict[int, str]:
 def describe_select(
     plan: SelectPlan, partitions: Sequence[Sequence[int]], params: Sequence[Any], topology: Topology, coordinator: str
 ) -> dict[str, Any]:
-    """The ``dag`` object of EXPLAIN (FORMAT JSON): what :func:`select_dag` would run, and where."""
+    """Return the ``dag`` object of EXPLAIN (FORMAT JSON): what :func:`select_dag` would run, and where."""
     dag, config = select_dag(plan, partitions)
     builder = ExecutionPlanBuilder(
         dag, config, job_id="explain", coordinator=coordinator, topology=topology, params=params, table=_no_table
@@ -124,7 +123,7 @@ def describe_select(
 
 
 def _running(plan: SelectPlan, partitions: Sequence[Sequence[int]]) -> list[bool]:
-    """Which stages run anywhere: those that have something to read and somebody to hear them."""
+    """Return which stages run anywhere: those that have input and a consumer that runs."""
     fed: list[bool] = []
     for stage in plan.stages:
         has_partitions = any(partitions[number] for number in stage.scans if not plan.scans[number].replicated)

@@ -1,8 +1,8 @@
-"""The plan of a SELECT, as data: what the planner builds, members execute, and msgpack carries.
+"""The plan of a SELECT, as data: the planner builds it, members execute it, and msgpack carries it.
 
 A plan holds the statement twice, so that the execution mode can be chosen when the parameters are known: whole
-(``local``, for one member that has every required partition), and taken apart into ``stages`` that run where the
-partitions are. Nothing here knows SQL beyond the text inside the fragments.
+(``local``, for one member that has every required partition), and divided into ``stages`` that run where the partitions
+are. The SQL in it is only the text inside the fragments.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Strategy(Enum):
     """How a statement runs when its partitions are on several members."""
 
     TWO_STAGE = "two_stage"
-    """Each owner aggregates, sorts and limits what it has; the coordinator combines."""
+    """Each owner aggregates, sorts and limits its own rows; the coordinator combines."""
     PLACED = "placed"
     """Joins, groups and subqueries are computed where their rows are, as far as they are on one member; the rest moves
     between stages.
@@ -185,9 +185,7 @@ class SelectPlan:
         )
 
     def as_written(self) -> SelectPlan:
-        """The plan that runs the user's own text in DuckDB's kernel, wherever its rows are; itself where it has no
-        stages for that.
-        """
+        """Return the plan that runs the user's own text in DuckDB's kernel; itself if it has no stages for that."""
         return (
             replace(self, local=replace(self.local, arrow=None), stages=self.undivided, gathered=(), reads_clock=False)
             if self.undivided
@@ -195,14 +193,12 @@ class SelectPlan:
         )
 
     def stage_params(self, params: Sequence[Any]) -> Sequence[Any]:
-        """What the stages take for the values of the parameters of the statement, which starts now."""
+        """Return the parameters of the stages for those of the statement, which starts now."""
         return [*params, datetime.now(UTC)] if self.reads_clock else params
 
     @property
     def is_estimated(self) -> bool:
-        """Whether estimates of sizes had a say in it: they choose between ways to bring tables together, and to
-        sort.
-        """
+        """Whether the plan depends on estimates, which choose between ways to join tables and to sort."""
         return self.is_sized or len(self.scans) > 1
 
     def __post_init__(self) -> None:
@@ -257,7 +253,7 @@ class SelectPlan:
 
     @classmethod
     def from_wire(cls, data: dict[str, Any]) -> SelectPlan:
-        """Read what :meth:`to_wire` made, whoever sends it.
+        """Read a plan of :meth:`to_wire`, from a sender that need not be trusted.
 
         Raises:
             ProtocolError: It is not the plan that its id names.
@@ -296,7 +292,7 @@ def _digest(data: Mapping[str, Any]) -> str:
 
 
 def check_stages(scans: Sequence[ScanPlan], stages: Sequence[QueryStage]) -> None:
-    """Whether stages fit together, so that each row has somewhere to go and each relation somebody who fills it.
+    """Check that each row of a stage has a consumer and each relation a producer.
 
     Raises:
         InternalError: They do not; says which.

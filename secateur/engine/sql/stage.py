@@ -1,7 +1,8 @@
 """A stage: the part of a SELECT between two exchanges, one kernel call at each member that runs it.
 
-A statement over several members is a small DAG of stages. Each reads partitions of the tables where they are, and what
-earlier stages sent; its fragment answers over all of it at once, and the exchange says which members get the answer.
+A statement over several members is a small DAG of stages. Each reads partitions of the tables where they are, and the
+rows that earlier stages sent; its fragment answers over all of it at once, and the exchange determines which members
+get the answer.
 
 Source: the exchange operator of Volcano (Graefe, 1994); fragments between exchanges as in Apache Ignite's SQL engine.
 """
@@ -55,25 +56,25 @@ class QueryStage:
         name: For EXPLAIN and metrics, such as ``scan:o`` or ``final``.
         fragment: One kernel call over the relations of its scans (``ScanPlan.relation``) and of its inputs
             (:func:`stage_relation`, or their ``aliases``).
-        scans: Indices into the plan's scans. Each member reads those of the kept partitions that it owns, or its own
-            copy of a replicated table.
+        scans: Indices into the plan's scans. Each member reads those of the required partitions that it owns, or its
+            own copy of a replicated table.
         inputs: Indices of earlier stages.
         at_coordinator: Whether it runs once, at the coordinator, where it can read replicated tables only. Otherwise it
-            runs at each member that owns a kept partition of one of its scans or, when it scans no partitioned table,
-            at every participant.
-        exchange: Where its output goes; of no meaning for the last stage, whose output is the answer.
-        columns: The key of ``ROUTE`` or ``SHUFFLE``, columns of its output. For ``ROUTE`` they stand for the
-            partitioning key of the table, in order, and are of its types; a NULL from a ``TRY_CAST`` does for a value
+            runs at each member that owns a required partition of one of its scans or, when it scans no partitioned
+            table, at every participant.
+        exchange: How its output is sent; without meaning for the last stage, whose output is the answer.
+        columns: The key of ``ROUTE`` or ``SHUFFLE``, columns of its output. For ``ROUTE`` they correspond to the
+            partitioning key of the table, in order, and have its types; a NULL of a ``TRY_CAST`` replaces a value
             that none of them can hold.
-        route: For ``ROUTE``: the index of the scan, one of each consumer's, whose partitions the rows follow. Else
+        route: For ``ROUTE``: the index of a scan that every consumer has, whose partitions the rows follow. Else
             None.
-        order: For ``GATHER``: what its rows at each member come in order of, columns of its output that DuckDB orders;
-            they are merged before its consumer, the last stage, gets them. Empty: they come in no order.
-        limit: Of the last stage: which of its rows, in the order in which they come, are the answer; the statement ends
+        order: For ``GATHER``: the order of its rows at each member, columns of its output that DuckDB orders;
+            they are merged before its consumer, the last stage, gets them. Empty: they have no order.
+        limit: Of the last stage: how many of its rows, in their order, are the answer; the statement ends
             when they are there. None for all.
-        keeps_unmatched: For ``ROUTE``: whether a row for which the consumer reads no partition travels all the same, to
-            any member that runs the consumer, as an outer join needs it that keeps such rows. Otherwise it is dropped.
-        aliases: The names by which the fragment calls rows of its inputs instead.
+        keeps_unmatched: For ``ROUTE``: whether a row for which the consumer reads no partition is sent to any member
+            that runs the consumer, as an outer join needs it. Otherwise it is dropped.
+        aliases: Other names of its inputs' rows in the fragment.
     """
 
     name: str
@@ -99,9 +100,7 @@ class QueryStage:
 
     @property
     def spreads(self) -> bool:
-        """Whether each of its rows reaches exactly one of the members that run a consumer, whatever the consumer
-        scans.
-        """
+        """Whether each row reaches exactly one of the members that run a consumer, whatever the consumer scans."""
         return self.exchange is ExchangeKind.SHUFFLE or (self.exchange is ExchangeKind.ROUTE and self.keeps_unmatched)
 
     def to_wire(self) -> list[Any]:

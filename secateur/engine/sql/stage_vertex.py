@@ -1,4 +1,4 @@
-"""A stage as a vertex: at the coordinator, at the owners of what it scans, or at every participant."""
+"""A stage as a vertex: at the coordinator, at the owners of its scans' partitions, or at every participant."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ class StageScan(NamedTuple):
         scan: Its plan.
         partitions: The partitions to read; ignored for a replicated table.
         published: The load that has to be the last one published at each member that reads, or None.
-        search_keys: Whether what is said about the primary key replaces the scan by a search.
-        mark: The mark under which a partitioned table is read, or None; see :mod:`secateur.storage.read_versions`.
-        since: The mark under which the rows were read before, and are to be the same; None takes any.
+        search_keys: Whether bounds on the primary key replace the scan by a search.
+        mark: The token under which the read version of a partitioned table is recorded, or None; see
+            :mod:`secateur.storage.read_versions`.
+        since: The token of an earlier read, since which the rows must not have changed; None accepts any state.
     """
 
     scan: ScanPlan
