@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from secateur.cluster import Cluster, MemberInfo, start
     from secateur.dag import DAG, JobConfig, between, from_
     from secateur.pipeline import Pipeline
+    from secateur.planner.cost_model import CostModel
 
 __all__ = [
     "BINARY",
@@ -70,6 +71,7 @@ __all__ = [
     "Binary",
     "Cluster",
     "Connection",
+    "CostModel",
     "Cursor",
     "DataError",
     "DatabaseError",
@@ -120,6 +122,7 @@ _MODULES: Final = {
 
 _LATER: Final = {
     "Cluster": "secateur.cluster",
+    "CostModel": "secateur.planner.cost_model",
     "DAG": "secateur.dag",
     "JobConfig": "secateur.dag",
     "MemberInfo": "secateur.cluster",

@@ -18,6 +18,7 @@ from secateur.cluster.runtimes.embedded import EmbeddedRuntime
 from secateur.cluster.runtimes.runtime import Runtime
 from secateur.cluster.settings import DEFAULTS, ClusterSettings
 from secateur.errors import InterfaceError, NotSupportedError, ProgrammingError, SerializationError
+from secateur.planner.cost_model import CostModel
 from secateur.wire import Channel, Limits, Role
 
 __all__ = ["Cluster", "MemberInfo", "start"]
@@ -208,6 +209,7 @@ def start(
     plan_cache_max: int = DEFAULTS.plan_cache_max,
     cluster_id: str | None = None,
     limits: Limits = DEFAULTS.limits,
+    cost_model: CostModel = DEFAULTS.cost_model,
 ) -> Cluster:
     """Start a cluster and return when all members serve.
 
@@ -235,6 +237,7 @@ def start(
         plan_cache_max: As there.
         cluster_id: As there; None makes one.
         limits: As there.
+        cost_model: As there.
 
     Raises:
         ProgrammingError: An unknown runtime or setting, or a value out of bounds.
@@ -258,6 +261,7 @@ def start(
         plan_cache_max=plan_cache_max,
         cluster_id=secrets.token_hex(4) if cluster_id is None else cluster_id,
         limits=limits,
+        cost_model=cost_model,
     )
     cluster = Cluster(chosen, _runtime(runtime, chosen))
     if token is None and chosen.token is not None:

@@ -9,6 +9,7 @@ from typing import Final
 from secateur.cluster.lease import LeaseTimes
 from secateur.dag.job_config import RESULT_BYTES_MAX
 from secateur.errors import ProgrammingError
+from secateur.planner.cost_model import CostModel
 from secateur.wire import ClusterIdentity, Limits, Role
 
 __all__ = ["DEFAULTS", "ClusterSettings"]
@@ -53,6 +54,7 @@ class ClusterSettings:
         cluster_id: Tells clusters apart: in Ray actor names, and so that a client notices that an address belongs to
             another cluster now.
         limits: Bounds of every connection.
+        cost_model: By what the planner chooses between plans that give the same rows; a session may set single numbers.
         secret: By which members and controller recognise each other; made at random, and given to no client.
     """
 
@@ -73,6 +75,7 @@ class ClusterSettings:
     member_stall_s: float = 60.0
     cluster_id: str = field(default_factory=lambda: secrets.token_hex(4))
     limits: Limits = field(default_factory=Limits)
+    cost_model: CostModel = field(default_factory=CostModel)
     secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
 
     def identity(self, role: Role) -> ClusterIdentity:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
+    "cost_model": ["COST_SETTINGS", "CostModel"],
     "plan_settings": ["PlanSettings"],
     "planner": ["Planner"],
     "select": ["BoundSelect"],

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from sqlglot import exp
 
@@ -23,18 +22,14 @@ from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.sql.input_alias import InputAlias
 from secateur.engine.sql.stage import QueryStage, stage_relation
 from secateur.planner.binding.query import Query
-from secateur.planner.gathered_cost import GATHERED_BYTES_MAX, GATHERED_PARTS_MIN, gathered_ms, placed_ms
+from secateur.planner.cost_model import CostModel
+from secateur.planner.gathered_cost import gathered_ms, placed_ms
 from secateur.planner.placement.cost import Estimate
 from secateur.planner.placement.scan_rows import ScanRows
 from secateur.planner.placement.stage_builder import Columns, Schema
 from secateur.planner.scans.scan_reading import ScanReading
 
 __all__ = ["FragmentOf", "GatheredScan", "gathered_scans", "gathered_stages", "why_gathered"]
-
-_FILTERED_BYTES_MIN: Final = 1e6
-"""Rows of fewer bytes travel unfiltered."""
-_FILTERED_SHARE_MAX: Final = 0.5
-"""Rows are filtered before they travel if at most this share is thought to be left."""
 
 FragmentOf = Callable[[str, Mapping[str, Schema], Columns], Fragment]
 
@@ -58,6 +53,7 @@ def gathered_scans(
     scans: Sequence[ScanReading],
     rows_of: Mapping[str, ScanRows],
     estimates: Mapping[str, Estimate],
+    model: CostModel,
     *,
     filters_all: bool,
 ) -> tuple[GatheredScan, ...]:
@@ -67,6 +63,7 @@ def gathered_scans(
         scans: Its scans.
         rows_of: For each the predicates on the rows that the statement may need.
         estimates: The estimated rows of each.
+        model: From when on it pays to filter rows before they move.
         filters_all: Whether each reference gets only the rows that pass its own conditions, however many they are. The
             statement then evaluates nothing on the other rows, so it raises no error for them. Otherwise rows are
             filtered, and sent once for each filter, where it pays.
@@ -81,7 +78,8 @@ def gathered_scans(
                 index if is_alone else (rows.read, read.scan.columns, filters_all and rows.where), []
             ).append(read)
     return tuple(
-        _gathered_scan(references, rows_of, estimates, filters_all=filters_all) for references in together.values()
+        _gathered_scan(references, rows_of, estimates, model, filters_all=filters_all)
+        for references in together.values()
     )
 
 
@@ -90,6 +88,7 @@ def why_gathered(
     scans: Sequence[ScanReading],
     rows_of: Mapping[str, ScanRows],
     estimates: Mapping[str, Estimate],
+    model: CostModel,
     sent_in_stages: Callable[[], float | None],
 ) -> str | None:
     """Return why a statement that could be divided should be gathered; None if it should not.
@@ -99,20 +98,21 @@ def why_gathered(
         scans: As :func:`gathered_scans`.
         rows_of: As there.
         estimates: As there.
+        model: What both forms cost.
         sent_in_stages: Places the statement and estimates the bytes that its stages would send, None if it cannot be
             divided. It is called only if gathering costs more than stages that send nothing.
     """
     queries = sum(1 for _ in query.tree.find_all(exp.Select))
     parts = len(scans) + queries
-    if len(scans) == 1 or parts < GATHERED_PARTS_MIN:
+    if len(scans) == 1 or parts < model.gather_parts_min:
         return None
-    moved = sum(scan.nbytes for scan in gathered_scans(scans, rows_of, estimates, filters_all=False))
-    if not 0 < moved <= GATHERED_BYTES_MAX:
+    moved = sum(scan.nbytes for scan in gathered_scans(scans, rows_of, estimates, model, filters_all=False))
+    if not 0 < moved <= model.gather_statement_bytes_max:
         return None
-    cost = gathered_ms(moved, parts)
-    if cost > placed_ms(0, parts):
+    cost = gathered_ms(moved, parts, model)
+    if cost > placed_ms(0, parts, model):
         sent = sent_in_stages()
-        if sent is None or cost > placed_ms(sent, parts):
+        if sent is None or cost > placed_ms(sent, parts, model):
             return None
     return (
         f"its tables are small, about {moved / 1e6:.1f} MB for {len(query.scans)} table references "
@@ -166,6 +166,7 @@ def _gathered_scan(
     references: Sequence[ScanReading],
     rows_of: Mapping[str, ScanRows],
     estimates: Mapping[str, Estimate],
+    model: CostModel,
     *,
     filters_all: bool,
 ) -> GatheredScan:
@@ -182,7 +183,8 @@ def _gathered_scan(
         ),
     )
     nbytes = max(estimate.table_bytes for estimate in found)
-    if not filters_all and ("" in wheres or nbytes < _FILTERED_BYTES_MIN or share > _FILTERED_SHARE_MAX):
+    is_worth_filtering = nbytes >= model.unfiltered_bytes_max and share <= model.filtered_share_max
+    if not filters_all and ("" in wheres or not is_worth_filtering):
         return GatheredScan(tuple(references), "", nbytes)
     where = wheres.popitem()[0] if len(wheres) == 1 else " OR ".join(f"({where})" for where in wheres)
     return GatheredScan(tuple(references), where, nbytes * share)

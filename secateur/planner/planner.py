@@ -17,6 +17,7 @@ from secateur.planner.binding.functions import refuse_calls_of
 from secateur.planner.binding.parameter_types import sample_value, types_of
 from secateur.planner.binding.pivot import read_pivot, read_unpivot
 from secateur.planner.binding.refused import STATEMENTS as REFUSED_STATEMENTS
+from secateur.planner.cost_model import CostModel
 from secateur.planner.ddl.alter_table import read_alter_table
 from secateur.planner.ddl.create_index import read_create_index, read_drop_index
 from secateur.planner.ddl.create_table import read_create_table, read_drop_table
@@ -116,9 +117,11 @@ class Planner:
 
     Args:
         cached_max: How many plans to keep.
+        cost_model: By what plans are chosen, unless a session has set a number of it.
     """
 
-    def __init__(self, cached_max: int = _CACHED_MAX) -> None:
+    def __init__(self, cached_max: int = _CACHED_MAX, cost_model: CostModel | None = None) -> None:
+        self._cost_model = cost_model or CostModel()
         self._cached_max = cached_max
         self._cache: OrderedDict[_CacheKey, _Remembered] = OrderedDict()
         self._styles: OrderedDict[str | HoistedText, Parameters] = OrderedDict()
@@ -148,7 +151,7 @@ class Planner:
             NotSupportedError: A valid statement that is not supported.
             LimitExceededError: The text is too long.
         """
-        catalog = PlanningCatalog(view, PlanSettings.of(settings))
+        catalog = PlanningCatalog(view, PlanSettings.of(settings, self._cost_model))
         known = self._styles.get(sql)
         if known is not None:
             cached = self._cached(sql, known, params, catalog)
@@ -310,7 +313,7 @@ class Planner:
                 return read_set(cursor)
             case "SHOW" if is_show_settings(cursor, catalog.relation):
                 _refuse_parameters(parameters, sql)
-                return read_show_settings(cursor)
+                return read_show_settings(cursor, self._cost_model)
             case "SHOW" | "DESCRIBE" | "DESC" | "SUMMARIZE":
                 return self._show(cursor, parameters, _arrange(parameters, params), catalog)
             case _ if first in REFUSED_STATEMENTS:
@@ -366,7 +369,7 @@ class Planner:
         return (
             whole
             if query.skips_steps or MATERIALIZE_SUBQUERY in catalog.settings.disabled_rules
-            else materialize_subqueries(whole, sql, tokens, parameters, bind)
+            else materialize_subqueries(whole, sql, tokens, parameters, bind, catalog.settings.cost_model)
         )
 
     def _show(

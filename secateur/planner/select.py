@@ -33,6 +33,7 @@ from secateur.planner.binding.query import Query, TableReference, bind_query
 from secateur.planner.checks.columns_by_position import read_by_position
 from secateur.planner.checks.recomposed import spelling_difference
 from secateur.planner.checks.select_node import named_columns
+from secateur.planner.cost_model import CostModel
 from secateur.planner.fragments.arrow_form import arrow_form
 from secateur.planner.fragments.qualified import NotDistributable, RecompositionMismatch, qualified_select
 from secateur.planner.placement.cost import Estimate, estimate_of
@@ -113,6 +114,11 @@ class BoundSelect:
                 raise
 
     @property
+    def cost_model(self) -> CostModel:
+        """By what it is planned."""
+        return self._settings.cost_model
+
+    @property
     def reads_tables(self) -> bool:
         """Whether it has scans."""
         return bool(self._query.scans)
@@ -153,7 +159,15 @@ class BoundSelect:
             _arrow(query, read, self._schemas, self.columns) if read.is_faithful else None,
         )
         found = staged(
-            query, read, self._schemas, self.columns, self._params, self._estimates, self._why_whole, self._differs
+            query,
+            read,
+            self._schemas,
+            self.columns,
+            self._params,
+            self._estimates,
+            self._settings.cost_model,
+            self._why_whole,
+            self._differs,
         )
         if found.strategy is Strategy.TWO_STAGE:
             local = replace(local, is_pipelineable=found.stages[0].fragment.is_pipelineable)
@@ -222,16 +236,18 @@ class BoundSelect:
     @cached_property
     def _estimates(self) -> dict[str, Estimate]:
         return {
-            scan.scan.relation: estimate_of(scan, self._statistics_snapshot.of(scan.scan.table.table_id))
+            scan.scan.relation: estimate_of(
+                scan, self._statistics_snapshot.of(scan.scan.table.table_id), self._settings.cost_model
+            )
             for scan in self._read.scans
         }
 
     @cached_property
     def _why_whole(self) -> str | None:
         read = self._read  # which may bind the query once more
-        return (
-            None if self._differs is not None else why_whole(self._query, read, self._estimates, self._sent_if_placed)
-        )
+        if self._differs is not None:
+            return None
+        return why_whole(self._query, read, self._estimates, self._settings.cost_model, self._sent_if_placed)
 
     def _sent_if_placed(self) -> float | None:
         """Estimate the bytes that its stages would send, None if it cannot be divided.
@@ -240,7 +256,9 @@ class BoundSelect:
         """
         query = self._bind()
         read = read_query(query, self._settings, _spelled(query))
-        return sent_if_placed(query, read, self._schemas, self.columns, self._params, self._estimates)
+        return sent_if_placed(
+            query, read, self._schemas, self.columns, self._params, self._estimates, self._settings.cost_model
+        )
 
     @property
     def _is_sized(self) -> bool:

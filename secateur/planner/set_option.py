@@ -12,6 +12,7 @@ from sqlglot import Token
 from secateur.errors import ProgrammingError, UnknownTableError
 from secateur.partitioning.pruning.select_partitions import COMBINATIONS_PER_PARTITION
 from secateur.planner.binding.suggestions import similar_names
+from secateur.planner.cost_model import COST_SETTINGS, CostModel
 from secateur.planner.plan_settings import split_rules
 from secateur.planner.rewrites.rules import rule_names
 from secateur.planner.statement import SetOption, Setting, ShowSettings
@@ -19,6 +20,7 @@ from secateur.planner.steps.join_keys import RULE as JOIN_KEYS_FIRST
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.tunable import Tunable
 
 __all__ = ["is_show_settings", "read_set", "read_show_settings"]
 
@@ -34,6 +36,7 @@ _OPTIONS: Final = {
     _DISABLED_RULES: (*rule_names(), MATERIALIZE_SUBQUERY, JOIN_KEYS_FIRST),
     _COMBINATIONS: ("a whole number",),
     _TIMEOUT: ("a time such as '5s'", "0"),
+    **dict.fromkeys(COST_SETTINGS, ("a number",)),
 }
 
 _SETTINGS: Final = (
@@ -50,14 +53,14 @@ _SETTINGS: Final = (
     ),
     Setting(_TIMEOUT, "0", "after how much time a statement is given up; 0 for none"),
 )
-"""Every setting that there is, for SHOW."""
+"""Every setting that there is, for SHOW, but for those of the cost model."""
 
 
 def read_set(cursor: TokenCursor) -> SetOption:
     """Read a SET statement.
 
-    ``SET pruning = on | off | verify``, ``SET disabled_rules = 'name, ...'``, ``SET combinations_per_partition = n`` or
-    ``SET statement_timeout = '5s'``.
+    ``SET pruning = on | off | verify``, ``SET disabled_rules = 'name, ...'``, ``SET combinations_per_partition = n``,
+    ``SET statement_timeout = '5s'``, or a number of the cost model by its name.
 
     The value may be quoted, and ``TO`` may be used instead of ``=``.
 
@@ -103,6 +106,8 @@ def read_set(cursor: TokenCursor) -> SetOption:
     if name.lower() == _TIMEOUT:
         cursor.expect_end()
         return SetOption(_TIMEOUT, f"{value} = {_milliseconds(cursor, token, offset)}")
+    if name.lower() in COST_SETTINGS:
+        return _read_cost(cursor, COST_SETTINGS[name.lower()], token, offset)
     if value not in values:
         raise located(
             ProgrammingError,
@@ -133,13 +138,38 @@ def is_show_settings(cursor: TokenCursor, find: Callable[[str], object]) -> bool
     return True
 
 
-def read_show_settings(cursor: TokenCursor) -> ShowSettings:
-    """``SHOW name`` or ``SHOW ALL``, for which :func:`is_show_settings` holds."""
+def read_show_settings(cursor: TokenCursor, cost_model: CostModel) -> ShowSettings:
+    """``SHOW name`` or ``SHOW ALL``, for which :func:`is_show_settings` holds.
+
+    Args:
+        cursor: At SHOW.
+        cost_model: That of the cluster, whose numbers are the defaults of their settings.
+    """
     cursor.expect("SHOW")
     name = cursor.take().text.lower()
     cursor.expect_end()
-    chosen = tuple(setting for setting in _SETTINGS if setting.name == name)
-    return ShowSettings(chosen or _SETTINGS, is_single=bool(chosen))
+    costs = (Setting(one.name, str(getattr(cost_model, one.name)), one.effect) for one in COST_SETTINGS.values())
+    settings = (*_SETTINGS, *costs)
+    chosen = tuple(setting for setting in settings if setting.name == name)
+    return ShowSettings(chosen or settings, is_single=bool(chosen))
+
+
+def _read_cost(cursor: TokenCursor, known: Tunable, token: Token, offset: int) -> SetOption:
+    """A number of the cost model, which may have a sign."""
+    sign = ""
+    if token.text in ("-", "+") and not cursor.at_end:
+        sign, token = token.text, cursor.take()
+    cursor.expect_end()
+    text = sign + token.text.lower()
+    if known.read(text) is None:
+        raise located(
+            ProgrammingError,
+            f"{known.name} is {known.expected}: {known.effect}",
+            cursor.sql,
+            offset,
+            token.end + 1 - offset,
+        )
+    return SetOption(known.name, text)
 
 
 def _milliseconds(cursor: TokenCursor, token: Token, offset: int) -> int:

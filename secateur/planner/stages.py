@@ -26,6 +26,7 @@ from secateur.planner.binding.query import Query
 from secateur.planner.checks.placed import Source, clocks_difference, unsaid_filters
 from secateur.planner.checks.recomposed import difference
 from secateur.planner.checks.select_node import named_columns
+from secateur.planner.cost_model import CostModel
 from secateur.planner.fragments.arrow_form import arrow_form
 from secateur.planner.fragments.merged_order import is_worth_merging, merge_keys, order_clause
 from secateur.planner.fragments.partial_final import PartialFinal, split_select
@@ -70,13 +71,17 @@ class StagedPlan:
 
 
 def why_whole(
-    query: Query, read: QueryReading, estimates: Mapping[str, Estimate], sent_in_stages: Callable[[], float | None]
+    query: Query,
+    read: QueryReading,
+    estimates: Mapping[str, Estimate],
+    model: CostModel,
+    sent_in_stages: Callable[[], float | None],
 ) -> str | None:
     """Return why a statement is gathered although it could be divided.
 
     See :func:`~secateur.planner.gathered.why_gathered`.
     """
-    return why_gathered(query, read.scans, _rows_of_scans(read), estimates, sent_in_stages)
+    return why_gathered(query, read.scans, _rows_of_scans(read), estimates, model, sent_in_stages)
 
 
 def sent_if_placed(
@@ -86,6 +91,7 @@ def sent_if_placed(
     columns: Columns,
     params: Sequence[Any],
     estimates: Mapping[str, Estimate],
+    model: CostModel,
 ) -> float | None:
     """About how many bytes the stages of a query would send if it were placed; None if it is not.
 
@@ -96,12 +102,13 @@ def sent_if_placed(
         columns: As there.
         params: As there.
         estimates: As there.
+        model: As there.
     """
     try:
-        drafts, _ = _placed(_Settled(query, read, params, _rows_of_scans(read)), schemas, columns, estimates)
+        drafts, _ = _placed(_Settled(query, read, params, _rows_of_scans(read)), schemas, columns, estimates, model)
     except NotDistributable:
         return None
-    return sent_bytes(drafts, estimates)
+    return sent_bytes(drafts, estimates, model)
 
 
 def staged(
@@ -111,6 +118,7 @@ def staged(
     columns: Columns,
     params: Sequence[Any],
     estimates: Mapping[str, Estimate],
+    model: CostModel,
     small: str | None,
     differs: RecompositionMismatch | None = None,
 ) -> StagedPlan:
@@ -123,6 +131,7 @@ def staged(
         columns: Name and type of each column of its result.
         params: Values of its parameters, for their types.
         estimates: The estimated rows of each scan that it needs.
+        model: What both forms, and moving rows, cost.
         small: Why it is to be gathered, from :func:`why_whole`; None where it is divided if that is possible.
         differs: Why it must be gathered in any case.
     """
@@ -130,7 +139,7 @@ def staged(
     said = cache(lambda: _said(gathered, read))
 
     def whole(fragment_of: FragmentOf, *, filters_all: bool = True) -> tuple[QueryStage, ...]:
-        scans = gathered_scans(read.scans, said(), estimates, filters_all=filters_all)
+        scans = gathered_scans(read.scans, said(), estimates, model, filters_all=filters_all)
         return gathered_stages(query, read.scans, scans, schemas, tuple(columns), fragment_of)
 
     if small is not None:
@@ -145,14 +154,14 @@ def staged(
         binder = settled.binder
         if len(query.scans) == 1 and query.scans[0].system is None:
             try:
-                is_large = is_worth_merging(estimate.bytes for estimate in estimates.values())
+                is_large = is_worth_merging((estimate.bytes for estimate in estimates.values()), model)
                 partial_final = _in_two(query, read, settled.reading, schemas, columns, binder, is_large=is_large)
                 return StagedPlan(partial_final, Strategy.TWO_STAGE, reads_clock=settled.reads_clock)
             except RecompositionMismatch:
                 raise
             except NotDistributable:
                 pass
-        drafts, parts = _placed(settled, schemas, columns, estimates)
+        drafts, parts = _placed(settled, schemas, columns, estimates, model)
         placed = _placed_stages(drafts, query, schemas, binder)
         # When a placed statement has failed, it does not matter which kernel answers.
         return StagedPlan(
@@ -207,7 +216,7 @@ class _Settled:
 
 
 def _placed(
-    settled: _Settled, schemas: Schemas, columns: Columns, estimates: Mapping[str, Estimate]
+    settled: _Settled, schemas: Schemas, columns: Columns, estimates: Mapping[str, Estimate], model: CostModel
 ) -> tuple[tuple[StageDraft, ...], str | None]:
     """Return the stages of a query as drafts, and the tables gathered for them.
 
@@ -229,6 +238,7 @@ def _placed(
         settled.binder.describe,
         settled.rows_of,
         estimates.__getitem__,
+        model,
         settled.clock,
     )
     for draft in drafts[:-1]:

@@ -19,12 +19,10 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 
 import duckdb
-import pytest
 
 import secateur
-from placed import EXCHANGES, Changes, Placeable, exchange_by, placed_world
+from placed import EXCHANGES, Changes, Placeable, exchange_model, placed_world
 from secateur.engine.sql import Strategy
-from secateur.planner import gathered
 from secateur.planner.fragments.qualified import DIFFERS
 from worlds import World, depends_on_optimizer, examined_closely, sorted_rows
 
@@ -69,24 +67,23 @@ def compare_world(seed: int) -> Compared:
     rng = random.Random(23_000 + seed)
     strategies: Counter[Strategy] = Counter()
     compared = 0
-    with pytest.MonkeyPatch.context() as patch:
-        exchange_by(patch, EXCHANGES[seed % len(EXCHANGES)])
-        if not gathers_small(seed):
-            patch.setattr(gathered, "GATHERED_BYTES_MAX", 0)
-        world = placed_world(rng)
-        for _ in range(_ATTEMPTS_MAX):
-            maker = Placeable(rng, tuple(world.tables))
-            sql = maker.statement()
-            plan = examined_closely(world, sql, maker.params, rng)
-            if plan is not None:
-                compared += 1
-                assert DIFFERS not in (plan.gather_reason or ""), (
-                    f"seed {seed}: {sql} with {maker.params!r}: {plan.gather_reason}"
-                )
-                if len(plan.scans) > 1:
-                    strategies[plan.strategy] += 1
-            if compared == STATEMENTS_PER_WORLD or (plan is None and world.is_broken):
-                return Compared(compared, strategies)
+    model = exchange_model(EXCHANGES[seed % len(EXCHANGES)])
+    if not gathers_small(seed):
+        model = replace(model, gather_statement_bytes_max=0)
+    world = placed_world(rng, model=model)
+    for _ in range(_ATTEMPTS_MAX):
+        maker = Placeable(rng, tuple(world.tables))
+        sql = maker.statement()
+        plan = examined_closely(world, sql, maker.params, rng)
+        if plan is not None:
+            compared += 1
+            assert DIFFERS not in (plan.gather_reason or ""), (
+                f"seed {seed}: {sql} with {maker.params!r}: {plan.gather_reason}"
+            )
+            if len(plan.scans) > 1:
+                strategies[plan.strategy] += 1
+        if compared == STATEMENTS_PER_WORLD or (plan is None and world.is_broken):
+            return Compared(compared, strategies)
     raise AssertionError(f"seed {seed}: DuckDB refused {_ATTEMPTS_MAX - compared} of {_ATTEMPTS_MAX} statements")
 
 

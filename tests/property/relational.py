@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from secateur.planner import CostModel, Planner
 from worlds import World
 
 __all__ = ["Relational", "relational_world"]
@@ -55,9 +56,9 @@ _JOINS = (
 )
 
 
-def relational_world(rng: random.Random) -> World:
-    """Small tables of three schemes, one that is replicated and an empty one."""
-    world = World()
+def relational_world(rng: random.Random, model: CostModel | None = None) -> World:
+    """Small tables of three schemes, one that is replicated and an empty one; planned over by a cost model."""
+    world = World(planner=Planner(cost_model=model))
     keys = "range(-2, 6) r(x), (VALUES ('a'), ('A'), ('1'), (''), ('b')) q(y)"
     value = "CASE WHEN random() < 0.3 THEN NULL ELSE CAST(floor(random() * 6) AS INTEGER) - 1 END"
     world.duck.execute(f"SELECT setseed({rng.random()})")

@@ -13,8 +13,7 @@ import pytest
 
 from secateur.engine.sql import ExchangeKind, Strategy
 from secateur.partitioning.tables import TableDef
-from secateur.planner import gathered
-from secateur.planner.placement import search, semi_joins
+from secateur.planner import CostModel, Planner
 from worlds import World, check
 
 SEED = int(os.environ.get("SECATEUR_SEED", "20261121"))
@@ -42,8 +41,8 @@ def _rows(rng: random.Random, name: str) -> list[dict[str, object]]:
     ]
 
 
-def _world(rng: random.Random) -> World:
-    world = World()
+def _world(rng: random.Random, model: CostModel) -> World:
+    world = World(planner=Planner(cost_model=model))
     for name, scheme in TABLES.items():
         rows = _rows(rng, name)
 
@@ -113,29 +112,28 @@ def _statements(rng: random.Random) -> Iterator[str]:
     [(0.0, 1e18, ExchangeKind.ROUTE), (1e18, 0.0, ExchangeKind.SHUFFLE), (1e18, 1e18, ExchangeKind.BROADCAST)],
     ids=["routes", "shuffles", "broadcasts"],
 )
-def test_exchanges_change_no_answer(
-    monkeypatch: pytest.MonkeyPatch, routed: float, shuffled: float, wanted: ExchangeKind
-) -> None:
-    monkeypatch.setattr(search, "_ROUTED_MIN", routed)
-    monkeypatch.setattr(search, "_SHUFFLED_MIN", shuffled)
-    monkeypatch.setattr(search, "_SHUFFLE_SHARE", 0.5 if shuffled else 1e-6)
-    monkeypatch.setattr(semi_joins, "_SAVED_MIN", 1e18 if wanted is ExchangeKind.SHUFFLE else -1.0)
-    monkeypatch.setattr(semi_joins, "_SHARE_MAX", 1.0)
+def test_exchanges_change_no_answer(routed: float, shuffled: float, wanted: ExchangeKind) -> None:
+    model = CostModel(
+        routed_bytes_min=routed,
+        shuffled_bytes_min=shuffled,
+        shuffle_share=0.5 if shuffled else 1e-6,
+        semi_join_saved_bytes_min=1e18 if wanted is ExchangeKind.SHUFFLE else -1.0,
+        semi_join_share_max=1.0,
+    )
     seen: Counter[ExchangeKind] = Counter()
     for number in range(2):
         rng = random.Random(SEED + number)
-        world = _world(rng)
+        world = _world(rng, model)
         for sql in _statements(rng):
             if check(world, sql, [], rng):
                 seen.update(stage.exchange for stage in world.prepare(sql, []).plan.stages)
     assert seen[wanted] > 20, seen
 
 
-def test_gathering_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathered, "GATHERED_PARTS_MIN", 0)
+def test_gathering_changes_no_answer() -> None:
     seen: Counter[Strategy] = Counter()
     rng = random.Random(SEED)
-    world = _world(rng)
+    world = _world(rng, CostModel(gather_parts_min=0))
     for sql in _statements(rng):
         if check(world, sql, [], rng):
             seen[world.prepare(sql, []).plan.strategy] += 1

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 
 import pytest
 
-from placed import EXCHANGES, exchange_by, placed_world
+from placed import EXCHANGES, exchange_model, placed_world
 from worlds import World, check
 
 TABLES = ("orders", "items", "hashed", "ranged", "single", "copied", "nothing")
@@ -280,10 +279,8 @@ VALUES = [
 
 
 @pytest.fixture(scope="module", params=EXCHANGES)
-def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    with pytest.MonkeyPatch.context() as patch:
-        exchange_by(patch, request.param)
-        yield placed_world(random.Random(5), TABLES)
+def world(request: pytest.FixtureRequest) -> World:
+    return placed_world(random.Random(5), TABLES, exchange_model(request.param))
 
 
 @pytest.mark.parametrize("sql", [*SUBQUERIES, *JOINS, *NAMES, *CTES, *GROUPS, *VALUES])

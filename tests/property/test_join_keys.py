@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import random
+from dataclasses import replace
 
 import pytest
 
-from placed import EXCHANGES, Placeable, exchange_by, placed_world
+from placed import EXCHANGES, Placeable, exchange_model, placed_world
 from relational import Relational, relational_world
-from secateur.planner import SelectStatement, SubqueryUse
-from secateur.planner.steps import join_keys
+from secateur.planner import CostModel, SelectStatement, SubqueryUse
 from worlds import World, examined_closely
 
 WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "4"))
@@ -23,10 +23,9 @@ FIRST_SEED = int(os.environ.get("SECATEUR_SEED", "0"))
 STATEMENTS_PER_WORLD = 20
 
 
-@pytest.fixture(autouse=True)
-def _everything_pays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(join_keys, "STEP_ROWS", -1)
-    monkeypatch.setattr(join_keys._Build, "cost", property(lambda build: -1.0))
+def every_step_pays(model: CostModel) -> CostModel:
+    """The model with steps that cost less than nothing."""
+    return replace(model, step_rows=-1, step_read_weight=0)
 
 
 def is_stepped(statement: SelectStatement) -> bool:
@@ -51,12 +50,12 @@ def check_world(world: World, maker: type[Relational] | type[Placeable], rng: ra
 
 
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + WORLDS))
-def test_keys_found_first_leave_the_answers_of_duckdb(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_found_first_leave_the_answers_of_duckdb(seed: int) -> None:
     rng = random.Random(17_000 + seed)
     if seed % 2:
-        exchange_by(monkeypatch, EXCHANGES[seed // 2 % len(EXCHANGES)])
-        assert check_world(placed_world(rng), Placeable, rng), (
+        model = every_step_pays(exchange_model(EXCHANGES[seed // 2 % len(EXCHANGES)]))
+        assert check_world(placed_world(rng, model=model), Placeable, rng), (
             f"seed {seed}: no statement had keys that are found first"
         )
     else:
-        check_world(relational_world(rng), Relational, rng)
+        check_world(relational_world(rng, every_step_pays(CostModel())), Relational, rng)

@@ -16,7 +16,7 @@ import pytest
 import secateur
 from secateur.client.execution import StepResult, materialize
 from secateur.cluster import Cluster
-from secateur.planner.steps import join_keys
+from secateur.planner import CostModel
 
 CUSTOMERS = 2_000
 TABLES = {
@@ -52,11 +52,9 @@ DDL = (
 @pytest.fixture(scope="module")
 def shop() -> Iterator[Cluster]:
     with (
-        pytest.MonkeyPatch.context() as patch,
-        secateur.start(members=3, runtime="embedded") as cluster,
+        secateur.start(members=3, runtime="embedded", cost_model=CostModel(step_rows=3_000)) as cluster,
         cluster.connect() as conn,
     ):
-        patch.setattr(join_keys, "STEP_ROWS", 3_000)
         for ddl in DDL:
             conn.execute(ddl)
         for name, rows in TABLES.items():

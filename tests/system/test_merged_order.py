@@ -14,8 +14,7 @@ import pytest
 import secateur
 from secateur.client import Connection
 from secateur.engine.kernels.duckdb import default_kernel
-from secateur.planner import stages
-from secateur.planner.placement import place
+from secateur.planner import CostModel
 
 SPECIAL = "WHEN 0 THEN NULL WHEN 1 THEN 'nan' WHEN 2 THEN '-inf' WHEN 3 THEN 'inf' WHEN 4 THEN '-0.0' WHEN 5 THEN '0.0'"
 COLUMNS = {
@@ -75,12 +74,9 @@ def oracle() -> duckdb.DuckDBPyConnection:
 @pytest.fixture(scope="module")
 def conn() -> Iterator[Connection]:
     with (
-        pytest.MonkeyPatch.context() as patch,
-        secateur.start(members=3, runtime="embedded") as cluster,
+        secateur.start(members=3, runtime="embedded", cost_model=CostModel(merged_bytes_min=0)) as cluster,
         cluster.connect() as conn,
     ):
-        for module in (stages, place):
-            patch.setattr(module, "is_worth_merging", lambda costs: True)
         kinds = ", ".join(f"{name} {kind}" for name, (kind, _) in COLUMNS.items())
         conn.execute(f"CREATE TABLE t (id BIGINT PRIMARY KEY, {kinds}) PARTITION BY HASH (id) PARTITIONS 7")
         conn.execute("CREATE TABLE few (id BIGINT PRIMARY KEY, n BIGINT) PARTITION BY RANGE (id) SPLIT AT (10, 20)")

@@ -5,14 +5,18 @@ from __future__ import annotations
 import pytest
 
 import secateur
+from secateur import CostModel
 from secateur.errors import NotSupportedError, SqlSyntaxError, UnknownTableError
+from secateur.tunable import tunables_of
 
-DEFAULTS = {"pruning": "on", "disabled_rules": "", "combinations_per_partition": "8", "statement_timeout": "0"}
+COSTS = {one.name: str(one.default) for one in tunables_of(CostModel)}
+DEFAULTS = {"pruning": "on", "disabled_rules": "", "combinations_per_partition": "8", "statement_timeout": "0", **COSTS}
 CHANGED = {
     "pruning": "verify",
     "disabled_rules": "in_pull_out, in_to_exists",
     "combinations_per_partition": "32",
     "statement_timeout": "50min",
+    **dict.fromkeys(COSTS, "0"),
 }
 
 

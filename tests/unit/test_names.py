@@ -36,9 +36,6 @@ STILL_DEFINED_TWICE: set[str] = {
 STILL_PATCHED: dict[str, int] = {
     "engine/test_aggregate_members.py": 1,
     "engine/test_hash_join_members.py": 1,
-    "property/placed/tables.py": 5,
-    "property/test_exchanges.py": 5,
-    "property/test_join_keys.py": 1,
     "property/test_kernels_agree.py": 2,
     "property/test_key_slices.py": 1,
     "property/test_storage_model.py": 1,
@@ -59,8 +56,6 @@ STILL_PATCHED: dict[str, int] = {
     "unit/engine/processors/test_hash_join.py": 1,
     "unit/engine/processors/test_ordering.py": 3,
     "unit/engine/test_row_pieces.py": 1,
-    "unit/planner/placement/test_placed_plans.py": 3,
-    "unit/planner/placement/test_semi_joins.py": 2,
     "unit/storage/test_key_windows.py": 2,
     "unit/storage/test_partition.py": 2,
     "unit/storage/test_scan_form.py": 2,

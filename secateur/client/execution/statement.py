@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -42,8 +42,6 @@ __all__ = [
     "WholeChange",
     "read_prepared",
 ]
-
-_PLAN_OPTIONS: Final = frozenset({"disabled_rules", "combinations_per_partition"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -438,7 +436,7 @@ def read_prepared(answer: Answer) -> Prepared:
             case "set" if statement["name"] == "statement_timeout":
                 text, _, milliseconds = statement["value"].partition(" = ")
                 return SetTimeout(StatementTimeout(text, int(milliseconds)))
-            case "set" if statement["name"] in _PLAN_OPTIONS:
+            case "set":
                 return SetPlanOption(str(statement["name"]), str(statement["value"]))
             case "show_settings":
                 return ShowSettings(

@@ -87,7 +87,7 @@ class Controller:
         self._watching: asyncio.Task[None] | None = None
         self._planning = PlanningThreads()  # while the loop goes on serving
         self._schemes = ThreadPoolExecutor(1, thread_name_prefix="secateur-schemes")
-        self._statements = StatementReplies(settings.plan_cache_max)
+        self._statements = StatementReplies(settings.plan_cache_max, settings.cost_model)
         self._table_commands = TableCommands(self._state, self._loads, self._statistics, self._schemes)
         self._view_commands = ViewCommands(self._state)
         self._jobs = ControllerJobs(

@@ -22,6 +22,7 @@ from secateur.errors import LimitExceededError, TopologyChangedError
 from secateur.partitioning.tables.statistics import NO_STATISTICS, StatisticsSnapshot, TableStatistics
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
+from secateur.planner.cost_model import CostModel
 from secateur.planner.explain.explain import explain
 from secateur.planner.planner import Planner
 from secateur.planner.statement import (
@@ -95,10 +96,11 @@ class StatementReplies:
 
     Args:
         plans_max: Plans kept for members to ask for.
+        cost_model: By what plans are chosen.
     """
 
-    def __init__(self, plans_max: int) -> None:
-        self._planner = Planner()
+    def __init__(self, plans_max: int, cost_model: CostModel | None = None) -> None:
+        self._planner = Planner(cost_model=cost_model)
         self._plans: OrderedDict[str, SelectPlan] = OrderedDict()
         self._texts: dict[str, str] = {}
         self._plans_max = plans_max

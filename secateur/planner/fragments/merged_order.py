@@ -11,10 +11,9 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from secateur.engine.processors.sort_key import SortKey
+from secateur.planner.cost_model import CostModel
 
 __all__ = ["is_worth_merging", "merge_keys", "order_clause"]
-
-_MERGED_BYTES_MIN: Final = 32 << 20
 
 _ORDERED_ALIKE: Final = frozenset(
     {
@@ -69,6 +68,6 @@ def order_clause(keys: Sequence[SortKey], columns: Sequence[tuple[str, str]]) ->
     return f" ORDER BY {', '.join(items)}"
 
 
-def is_worth_merging(costs: Iterable[float]) -> bool:
+def is_worth_merging(sizes: Iterable[float], model: CostModel) -> bool:
     """Whether the rows of a statement are many, by estimates of the bytes that it needs of each scan."""
-    return sum(costs) > _MERGED_BYTES_MIN
+    return sum(sizes) > model.merged_bytes_min

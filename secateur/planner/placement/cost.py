@@ -18,18 +18,14 @@ from typing import Any, Final
 from sqlglot import exp
 
 from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics
+from secateur.planner.cost_model import CostModel
 from secateur.planner.placement.scan_rows import is_about_scan
 from secateur.planner.predicates.predicate import flat
 from secateur.planner.scans.scan_reading import ScanReading
 
 __all__ = ["Estimate", "estimate_of", "selectivity_of"]
 
-_UNKNOWN_BYTES: Final = 1e6
-_UNKNOWN_ROWS: Final = 1e4
-_RANGE: Final = 1 / 3
 _INTEGER_MAX: Final = 10**300
-_PATTERN: Final = 0.1
-_OTHER: Final = 0.5
 _COMPARISONS: Final = (exp.GT, exp.GTE, exp.LT, exp.LTE)
 
 
@@ -52,28 +48,31 @@ class Estimate:
     distinct: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
 
-def estimate_of(read: ScanReading, statistics: TableStatistics | None) -> Estimate:
+def estimate_of(read: ScanReading, statistics: TableStatistics | None, model: CostModel) -> Estimate:
     """The estimate of a scan, of its predicates and of the statistics of its table, if there are any."""
     share = selectivity_of(
-        [conjunct for conjunct in read.scope.local if is_about_scan(conjunct, read.scope)], read, statistics
+        [conjunct for conjunct in read.scope.local if is_about_scan(conjunct, read.scope)], read, statistics, model
     )
     if statistics is None:
-        unknown = _UNKNOWN_BYTES * (1 + len(read.scan.columns) / 100)
-        return Estimate(unknown, unknown, _UNKNOWN_ROWS, share)
+        unknown = model.unknown_bytes * (1 + len(read.scan.columns) / 100)
+        return Estimate(unknown, unknown, model.unknown_rows, share)
     width = sum(column.nbytes for name, column in statistics.columns.items() if name in read.scan.columns)
     distinct = {name: column.distinct for name, column in statistics.columns.items() if column.distinct}
     return Estimate(max(width * share, 1.0), float(width), statistics.rows * share, share, distinct)
 
 
-def selectivity_of(conjuncts: Iterable[exp.Expr], read: ScanReading, statistics: TableStatistics | None) -> float:
+def selectivity_of(
+    conjuncts: Iterable[exp.Expr], read: ScanReading, statistics: TableStatistics | None, model: CostModel
+) -> float:
     """Estimate the share of a scan's rows that meets some conjuncts."""
-    return _Selectivity(read, statistics).of_all(conjunct.unnest() for conjunct in conjuncts)
+    return _Selectivity(read, statistics, model).of_all(conjunct.unnest() for conjunct in conjuncts)
 
 
 class _Selectivity:
     """The shares of rows for which predicates of a scan are TRUE."""
 
-    def __init__(self, read: ScanReading, statistics: TableStatistics | None) -> None:
+    def __init__(self, read: ScanReading, statistics: TableStatistics | None, model: CostModel) -> None:
+        self._model = model
         self._scope = read.scope
         self._columns = {} if statistics is None else statistics.columns
 
@@ -99,11 +98,11 @@ class _Selectivity:
                 return 1 - self._equal(conjunct)
             case exp.In() if conjunct.expressions:
                 distinct = self._distinct(conjunct.this)
-                return min(1.0, len(conjunct.expressions) / distinct) if distinct else _OTHER
+                return min(1.0, len(conjunct.expressions) / distinct) if distinct else self._model.condition_share
             case exp.GT() | exp.GTE() | exp.LT() | exp.LTE() | exp.Between():
-                return _RANGE
+                return self._model.range_share
             case exp.Like() | exp.ILike():
-                return _PATTERN
+                return self._model.pattern_share
             case exp.Or():
                 return min(1.0, sum(self.of_all([side.unnest()]) for side in (conjunct.this, conjunct.expression)))
             case exp.And():
@@ -111,11 +110,11 @@ class _Selectivity:
             case exp.Not():
                 return 1 - self.of_all([conjunct.this.unnest()])
             case _:
-                return _OTHER
+                return self._model.condition_share
 
     def _equal(self, comparison: exp.Binary) -> float:
         known = [distinct for side in (comparison.this, comparison.expression) if (distinct := self._distinct(side))]
-        return 1 / max(known) if known else _PATTERN
+        return 1 / max(known) if known else self._model.pattern_share
 
     def _bounded(self, conjunct: exp.Expr) -> str | None:
         """Return the column that a conjunct bounds by a constant, if the range of the column's values is known."""
@@ -149,7 +148,7 @@ class _Selectivity:
             start, stop = (start, min(stop, place)) if is_upper else (max(start, place), stop)
         # At least one of the existing values: a single one may be within the bounds.
         least = 1 / column.distinct if column.distinct else 0.0
-        return min(1.0, max((stop - start) / whole, least)) if whole else _RANGE
+        return min(1.0, max((stop - start) / whole, least)) if whole else self._model.range_share
 
     def _distinct(self, side: exp.Expr) -> int | None:
         """How many values the column has that a side of a comparison is."""

@@ -23,6 +23,7 @@ from sqlglot import exp
 from secateur.errors import DatabaseError
 from secateur.planner.binding.query import Query, holds_query
 from secateur.planner.checks.placed import placed_difference
+from secateur.planner.cost_model import CostModel
 from secateur.planner.fragments.merged_order import is_worth_merging
 from secateur.planner.fragments.qualified import NotDistributable, RecompositionMismatch
 from secateur.planner.placement.correlated import Lookup, lookup_of, with_asked_keys
@@ -79,6 +80,7 @@ def place(
     describe: Callable[[str, Mapping[str, Schema]], Columns],
     rows_of: Mapping[str, ScanRows],
     estimate_of: Callable[[str], Estimate],
+    model: CostModel,
     clock: int | None = None,
 ) -> tuple[tuple[StageDraft, ...], str | None]:
     """Place a query.
@@ -91,6 +93,7 @@ def place(
         describe: DuckDB's binder.
         rows_of: For each scan the predicates on the rows that the query may need.
         estimate_of: The estimated rows of a scan.
+        model: The costs of moving rows.
         clock: The number of the parameter that replaces the statement's clock functions, counted from 1; None where
             there are none.
 
@@ -106,7 +109,7 @@ def place(
         raise NotDistributable(
             "a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE"
         )
-    context = PlacementContext(query.scans, reading, schemas, describe, rows_of, estimate_of)
+    context = PlacementContext(query.scans, reading, schemas, describe, rows_of, estimate_of, model)
     placer = _Placer(query, context)
     try:
         drafts = placer.place(columns)
@@ -133,7 +136,8 @@ class _Placer:
         self._context.move_system_tables(tree)
         final = self._gathered(without_ctes(tree, self._compute_cte, self._compute_recursion))
         done = pass_through_of(final)
-        if done is not None and (done.limit or is_worth_merging(map(self._context.cost_of, self._context.rows_of))):
+        sizes = map(self._context.cost_of, self._context.rows_of)
+        if done is not None and (done.limit or is_worth_merging(sizes, self._context.model)):
             final = without_order_and_limit(final)
             self._context.drafts.sort(done.relation, done.order)
         else:

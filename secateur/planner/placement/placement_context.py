@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 from sqlglot import exp
 
@@ -12,6 +11,7 @@ from secateur.engine.kernels.duckdb.result_types import sql_type
 from secateur.errors import DatabaseError
 from secateur.planner.binding.query import TableReference
 from secateur.planner.checks.placed import Source
+from secateur.planner.cost_model import CostModel
 from secateur.planner.placement.cost import Estimate
 from secateur.planner.placement.distribution import Repartition, UnsupportedDistribution
 from secateur.planner.placement.scan_rows import ScanRows, columns_read, hint_selection, settle_applied
@@ -38,9 +38,6 @@ from secateur.planner.text.trees import copied
 
 __all__ = ["PlacementContext"]
 
-_SELECTION_MAX: Final = 0.5
-"""Moved rows that are at most this share of their table's are called a selection."""
-
 
 class PlacementContext:
     """One statement that is being placed.
@@ -52,8 +49,10 @@ class PlacementContext:
         describe: DuckDB's binder.
         rows_of: For each scan the predicates on the rows that it may need.
         estimate_of: The estimated rows of a scan.
+        model: The costs of moving rows.
 
     Attributes:
+        model: As given.
         drafts: The stages so far.
         gathered: The rows that the coordinator gathers unchanged, and why.
         rows_of: As given.
@@ -67,7 +66,9 @@ class PlacementContext:
         describe: Callable[[str, Mapping[str, Schema]], Columns],
         rows_of: Mapping[str, ScanRows],
         estimate_of: Callable[[str], Estimate],
+        model: CostModel,
     ) -> None:
+        self.model = model
         self.drafts = StageBuilder(schemas, describe)
         self.gathered: list[GatheredRows] = []
         self.rows_of = rows_of
@@ -171,12 +172,12 @@ class PlacementContext:
     def find(self, query: exp.Expr) -> PlacementChoice | UnsupportedDistribution:
         builder = self._builder(query)
         root = builder.query(query, VisibleNames(), {})
-        joins = semi_joins(root.relation, self._estimate_of)
+        joins = semi_joins(root.relation, self._estimate_of, self.model)
 
         def cost_moved(relation: str) -> float:
             return self.cost_of(relation) * share_left(joins.get(relation, ()))
 
-        found = find_anchor(root.relation, builder.loose, cost_moved, orderless=self._orderless)
+        found = find_anchor(root.relation, builder.loose, cost_moved, self.model, orderless=self._orderless)
         return found if isinstance(found, UnsupportedDistribution) else replace(found, semi_joins=joins)
 
     def names(self, select: exp.Select) -> VisibleNames:
@@ -226,7 +227,7 @@ class PlacementContext:
             # condition has been applied.
             read = {*columns_read(reference, scan), *(() if route is None else route.columns)}
             columns = tuple(name for name in scan.columns if name in read)
-            if self._estimate_of(relation).share * share_left(joins) <= _SELECTION_MAX:
+            if self._estimate_of(relation).share * share_left(joins) <= self.model.selection_share_max:
                 hint_selection(reference, scan, columns)
             moved = self._scan_draft(scan, columns, route, joins)
             # Other parts of the node, such as joins in parentheses, stay.

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from secateur.planner.cost_model import CostModel
 from secateur.planner.placement.distribution import (
     Distribution,
     Distributions,
@@ -27,15 +28,7 @@ from secateur.planner.relations.nodes import Join, JoinType, Relation, Scan, pos
 
 __all__ = ["PlacementChoice", "find_anchor", "is_shuffled"]
 
-_ROUTED_MIN: Final = 250_000.0
-"""Bytes up to which it is quicker to send everything to everybody than to look at each row."""
-_SHUFFLED_MIN: Final = 16e6
-"""Bytes up to which tables stay where they are rather than being shuffled."""
 _KEEPING: Final = frozenset({JoinType.LEFT, JoinType.RIGHT, JoinType.FULL})
-_SHUFFLE_SHARE: Final = 0.5
-"""What it costs to send each row to one member, to a member of its own among others, of what it costs to send it to all
-of a few members.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +58,12 @@ class PlacementChoice:
 
 
 def find_anchor(
-    relation: Relation, beside: Sequence[Relation], cost_of: Callable[[str], float], *, orderless: bool
+    relation: Relation,
+    beside: Sequence[Relation],
+    cost_of: Callable[[str], float],
+    model: CostModel,
+    *,
+    orderless: bool,
 ) -> PlacementChoice | UnsupportedDistribution:
     """Find the scans that stay.
 
@@ -74,6 +72,7 @@ def find_anchor(
         beside: Relations that are evaluated with it, without being its inputs: their scans have to be read as a
             whole.
         cost_of: The cost of sending the rows of a scan to every member.
+        model: The bytes from which on rows are routed and shuffled.
         orderless: As :class:`~secateur.planner.placement.distribution.Distributions`.
 
     Returns:
@@ -117,23 +116,23 @@ def find_anchor(
             best = PlacementChoice(staying, moving, cost, found)
     scans = {node.scan.relation: node for node in postorder(relation) if isinstance(node, Scan)}
     has_outer_joins = any(isinstance(node, Join) and node.kind in _KEEPING for node in postorder(relation))
-    routable = best is not None and any(cost_of(name) > _ROUTED_MIN for name in best.moving)
-    if routable or best is None or best.cost > _SHUFFLED_MIN:
+    routable = best is not None and any(cost_of(name) > model.routed_bytes_min for name in best.moving)
+    if routable or best is None or is_shuffled(best.cost, model):
         ways = _Alternatives(
-            scans, EquivalenceClasses.of(distributions.equalities()), distributions, inside, forced, cost_of
+            scans, EquivalenceClasses.of(distributions.equalities()), distributions, inside, forced, cost_of, model
         )
         if best is not None and routable:
             best = ways.to_owners(best)
         if has_outer_joins:
             best = ways.around_one(best)
-        if best is None or best.cost > _SHUFFLED_MIN:
+        if best is None or is_shuffled(best.cost, model):
             best = ways.shuffled(best)
     return everything if best is None else best
 
 
-def is_shuffled(cost: float) -> bool:
+def is_shuffled(cost: float, model: CostModel) -> bool:
     """Whether rows are so many that they are shuffled by hash, rather than gathered in one place."""
-    return cost > _SHUFFLED_MIN
+    return cost > model.shuffled_bytes_min
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +148,7 @@ class _Alternatives:
         inside: The scans of partitioned tables.
         forced: Those that every member has to have.
         cost_of: The cost of sending the rows of a scan to every member.
+        model: The cost of sending them to one member instead.
     """
 
     scans: Mapping[str, Scan]
@@ -157,6 +157,7 @@ class _Alternatives:
     inside: Sequence[str]
     forced: frozenset[str]
     cost_of: Callable[[str], float]
+    model: CostModel
 
     def around_one(self, best: PlacementChoice | None) -> PlacementChoice | None:
         """One scan stays, and the scans joined with it by its partitioning key are routed to it.
@@ -176,7 +177,9 @@ class _Alternatives:
                 other: replace(route, keeps_unmatched=True) for other, route in found.items() if route is not None
             }
             moving = frozenset(self.inside) - {anchor} | self.forced
-            cost = sum(self.cost_of(name) * (_SHUFFLE_SHARE if name in repartitions else 1.0) for name in moving)
+            cost = sum(
+                self.cost_of(name) * (self.model.shuffle_share if name in repartitions else 1.0) for name in moving
+            )
             if repartitions and (best is None or cost < best.cost):
                 distribution = self.distributions.under(moving - repartitions.keys(), repartitions)
                 if isinstance(distribution, HashPartitioned):
@@ -206,7 +209,9 @@ class _Alternatives:
                     for other, equal in shuffled.items()
                 }
                 everybody = frozenset(self.inside) - repartitions.keys()
-                cost = sum(map(self.cost_of, everybody)) + _SHUFFLE_SHARE * sum(map(self.cost_of, repartitions))
+                cost = sum(map(self.cost_of, everybody)) + self.model.shuffle_share * sum(
+                    map(self.cost_of, repartitions)
+                )
                 if best is not None and cost >= best.cost:
                     continue
                 distribution = self.distributions.under(everybody | self.forced, repartitions)
@@ -220,7 +225,7 @@ class _Alternatives:
         """Route large scans to the owners of the rows that they are joined with, instead of broadcasting them."""
         repartitions: dict[str, Repartition] = {}
         for moving in sorted(
-            (name for name in found.moving if name in self.scans and self.cost_of(name) > _ROUTED_MIN),
+            (name for name in found.moving if name in self.scans and self.cost_of(name) > self.model.routed_bytes_min),
             key=self.cost_of,
             reverse=True,
         ):
@@ -236,7 +241,7 @@ class _Alternatives:
                         found,
                         distribution=distribution,
                         repartitions=repartitions,
-                        cost=found.cost - (1 - _SHUFFLE_SHARE) * self.cost_of(moving),
+                        cost=found.cost - (1 - self.model.shuffle_share) * self.cost_of(moving),
                     )
                     break
         return found

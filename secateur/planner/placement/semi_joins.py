@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Final
 
 from sqlglot import exp
 
+from secateur.planner.cost_model import CostModel
 from secateur.planner.placement.cost import Estimate
 from secateur.planner.placement.scan_rows import ScanRows
 from secateur.planner.relations.attribute import Attribute
@@ -30,14 +30,6 @@ from secateur.planner.relations.nodes import Apply, Filter, Join, JoinType, Rela
 from secateur.planner.text.dialect import quoted
 
 __all__ = ["SemiJoin", "reduced_sql", "reducing_scans", "semi_joins", "share_left"]
-
-_SHARE_MAX: Final = 0.5
-"""A semi-join that leaves more than this share of the rows is left out."""
-_SAVED_MIN: Final = 3e6
-"""Bytes that have to stay where they are to be worth a kernel call at each member."""
-_ROW_BYTES: Final = 32
-"""What it costs to join a row that has moved, in bytes that move."""
-_DEPTH_MAX: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,27 +49,31 @@ class SemiJoin:
     share: float
 
 
-def semi_joins(root: Relation, estimate_of: Callable[[str], Estimate]) -> Mapping[str, tuple[SemiJoin, ...]]:
+def semi_joins(
+    root: Relation, estimate_of: Callable[[str], Estimate], model: CostModel
+) -> Mapping[str, tuple[SemiJoin, ...]]:
     """Return the semi-joins that should reduce scans of partitioned tables before they move, by relation name.
 
     Args:
         root: The relations of a query, before rewrites.
         estimate_of: The estimated rows of a scan after its own predicates.
+        model: The bytes that a semi-join has to save.
 
     Cost: quadratic in the scans that are joined with one another.
     """
     scans = [node.scan.relation for node in postorder(root) if isinstance(node, Scan)]
     shares = {relation: estimate_of(relation).share for relation in scans}
     found: dict[str, tuple[SemiJoin, ...]] = {}
-    if all(share > _SHARE_MAX for share in shares.values()):
+    if all(share > model.semi_join_share_max for share in shares.values()):
         return found
-    for block in _blocks(root):
+    for block in _blocks(root, model):
         for scan in block.scans:
             # A relation that occurs twice has rows for two blocks.
             if not scan.scan.table.replicated and scans.count(scan.scan.relation) == 1:
                 joins = block.reducing(scan, shares, frozenset({scan}))
                 whole = estimate_of(scan.scan.relation)
-                if (whole.bytes + _ROW_BYTES * whole.rows) * (1 - share_left(joins)) > _SAVED_MIN:
+                saved = (whole.bytes + model.moved_row_bytes * whole.rows) * (1 - share_left(joins))
+                if saved > model.semi_join_saved_bytes_min:
                     found[scan.scan.relation] = joins
     return found
 
@@ -113,6 +109,7 @@ class _Block:
 
     scans: tuple[Scan, ...]
     classes: EquivalenceClasses
+    model: CostModel
 
     def reducing(self, scan: Scan, shares: Mapping[str, float], taken: frozenset[Scan]) -> tuple[SemiJoin, ...]:
         """Return the semi-joins that reduce a scan, without the scans in ``taken``."""
@@ -120,9 +117,11 @@ class _Block:
         for other in self.scans:
             on = self._on(scan, other) if other not in taken else ()
             if on:
-                by = self.reducing(other, shares, taken | {other}) if len(taken) < _DEPTH_MAX else ()
+                by = (
+                    self.reducing(other, shares, taken | {other}) if len(taken) < self.model.semi_join_depth_max else ()
+                )
                 share = shares[other.scan.relation] * share_left(by)
-                if share <= _SHARE_MAX:
+                if share <= self.model.semi_join_share_max:
                     found.append(SemiJoin(other.scan.relation, on, by, share))
                     taken |= {other, *(inner for inner in self.scans if inner.scan.relation in reducing_scans(by))}
         return tuple(found)
@@ -152,7 +151,7 @@ class _Block:
         return mine.type is not None and mine.type == theirs.type and theirs in self.classes.equal_to(mine)
 
 
-def _blocks(root: Relation) -> Iterator[_Block]:
+def _blocks(root: Relation, model: CostModel) -> Iterator[_Block]:
     """Yield the maximal blocks of a tree: below anything but an inner join or a filter a new block begins."""
     roots = [root]
     while roots:
@@ -175,7 +174,7 @@ def _blocks(root: Relation) -> Iterator[_Block]:
                 case other:
                     roots += children(other)
         if len(scans) > 1:
-            yield _Block(tuple(scans), EquivalenceClasses(equalities))
+            yield _Block(tuple(scans), EquivalenceClasses(equalities), model)
 
 
 def _is_strict(bound_predicate: BoundPredicate) -> bool:

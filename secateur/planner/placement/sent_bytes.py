@@ -20,16 +20,13 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.engine.sql.stage import stage_relation
+from secateur.planner.cost_model import CostModel
 from secateur.planner.placement.cost import Estimate
 from secateur.planner.placement.stage_builder import Columns, StageDraft
 from secateur.planner.text.dialect import parse_query, tokenize
 
 __all__ = ["sent_bytes"]
 
-_UNKNOWN_ROWS: Final = 1e4
-"""The rows of an item that is neither a query nor a relation of the plan, such as a table function."""
-_SUBQUERY_SHARE: Final = 0.5
-"""The share of the rows that a predicate with a subquery leaves."""
 _WIDTHS: Final = {"BOOLEAN": 1, "SMALLINT": 2, "INTEGER": 4, "DATE": 4, "VARCHAR": 16, "BLOB": 16, "HUGEINT": 16}
 _WIDTH: Final = 8
 _GROUPING_SETS: Final = (exp.Rollup, exp.Cube, exp.GroupingSets)
@@ -43,30 +40,47 @@ class _Rows:
     share: float = 1.0
 
 
-def sent_bytes(drafts: Sequence[StageDraft], estimates: Mapping[str, Estimate]) -> float:
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of relations.
+
+    Attributes:
+        rows: The rows of each that has been looked at so far.
+        estimates: Of the scans.
+        model: What is assumed of everything else.
+    """
+
+    rows: dict[str, _Rows]
+    estimates: Mapping[str, Estimate]
+    model: CostModel
+
+
+def sent_bytes(drafts: Sequence[StageDraft], estimates: Mapping[str, Estimate], model: CostModel) -> float:
     """Estimate the bytes that members send for a statement in stages, to each other and to the coordinator.
 
     Args:
         drafts: Its stages in the order in which they run.
         estimates: The estimated rows of each scan.
+        model: The assumptions about relations and conditions without statistics.
 
     Cost: the text of each stage is parsed.
     """
-    known = {relation: _Rows(estimate.rows, estimate.share) for relation, estimate in estimates.items()}
+    rows = {relation: _Rows(estimate.rows, estimate.share) for relation, estimate in estimates.items()}
+    known = _Known(rows, estimates, model)
     sent = 0.0
     for index, draft in enumerate(drafts):
         tree = parse_query(draft.sql, tokenize(draft.sql))
         # The rows of one scan remain the same selection of their table.
-        is_selection = draft.is_pipelineable and len(draft.relations) == 1 and draft.relations[0] in known
-        share = known[draft.relations[0]].share if is_selection else 1.0
-        count = _rows_of(tree, known, estimates)
-        known[stage_relation(index)] = _Rows(count, share)
+        is_selection = draft.is_pipelineable and len(draft.relations) == 1 and draft.relations[0] in rows
+        share = rows[draft.relations[0]].share if is_selection else 1.0
+        count = _rows_of(tree, known)
+        rows[stage_relation(index)] = _Rows(count, share)
         if not draft.at_coordinator:
             sent += count * _width(draft.columns)
     return sent
 
 
-def _rows_of(tree: exp.Expr, known: Mapping[str, _Rows], estimates: Mapping[str, Estimate]) -> float:
+def _rows_of(tree: exp.Expr, known: _Known) -> float:
     rows = 0.0
     pending = [tree]
     while pending:
@@ -76,21 +90,21 @@ def _rows_of(tree: exp.Expr, known: Mapping[str, _Rows], estimates: Mapping[str,
             case exp.SetOperation() as operation:
                 pending += [operation.this, operation.expression]
             case exp.Select() as select:
-                rows += _limited(select, _grouped(select, _joined(select, known, estimates), estimates))
+                rows += _limited(select, _grouped(select, _joined(select, known), known.estimates))
             case _:
-                rows += _UNKNOWN_ROWS
+                rows += known.model.unknown_rows
     return rows
 
 
-def _joined(select: exp.Select, known: Mapping[str, _Rows], estimates: Mapping[str, Estimate]) -> float:
+def _joined(select: exp.Select, known: _Known) -> float:
     """The rows of FROM that WHERE leaves."""
-    sources = [_source(node, known, estimates) for node in _sources(select)]
+    sources = [_source(node, known) for node in _sources(select)]
     if not sources:
         return 1.0
     largest = max(source.count / max(source.share, 1e-9) for source in sources)
     where = select.args.get("where")
     subqueries = 0 if where is None else sum(1 for query in where.find_all(exp.Select) if query.parent_select is select)
-    return float(largest * prod(source.share for source in sources) * _SUBQUERY_SHARE**subqueries)
+    return float(largest * prod(source.share for source in sources) * known.model.subquery_share**subqueries)
 
 
 def _sources(select: exp.Select) -> Iterator[exp.Expr]:
@@ -108,10 +122,10 @@ def _sources(select: exp.Select) -> Iterator[exp.Expr]:
             yield node
 
 
-def _source(node: exp.Expr, known: Mapping[str, _Rows], estimates: Mapping[str, Estimate]) -> _Rows:
+def _source(node: exp.Expr, known: _Known) -> _Rows:
     if isinstance(node, exp.Table):
-        return known.get(node.name, _Rows(_UNKNOWN_ROWS))
-    return _Rows(_rows_of(node, known, estimates))
+        return known.rows.get(node.name, _Rows(known.model.unknown_rows))
+    return _Rows(_rows_of(node, known))
 
 
 def _grouped(select: exp.Select, rows: float, estimates: Mapping[str, Estimate]) -> float:

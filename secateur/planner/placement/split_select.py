@@ -107,7 +107,7 @@ def split_block(
         scans = list(filter(context.is_partitioned_scan, sources))
         key = (
             _shuffle_key(qualified, context)
-            if is_shuffled(sum(map(context.cost_of, scans))) and not is_distributed
+            if is_shuffled(sum(map(context.cost_of, scans)), context.model) and not is_distributed
             else None
         )
         cutting = _cutting(context, select, partial_final, from_, sources)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from math import inf, prod
-from typing import Final, assert_never
+from typing import assert_never
 
 from secateur.partitioning.pruning.condition import Box
 from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions, boxes_of
 from secateur.partitioning.pruning.operand import ParameterList, parameters_of
 from secateur.partitioning.pruning.tree import PartitionTree
+from secateur.planner.cost_model import CostModel
 
 __all__ = ["has_list", "is_few"]
 
-_FEW_KEYS_MAX: Final = 4
 
-
-def is_few(tree: PartitionTree, first: int) -> bool:
+def is_few(tree: PartitionTree, first: int, model: CostModel) -> bool:
     """Whether a tree yields few partitions without the values of steps, which are the parameters from ``first`` on."""
-    return _is_few(tree.root, tree.scheme.columns, first)
+    return _is_few(tree.root, tree.scheme.columns, first, model.few_keys_max)
 
 
 def has_list(tree: PartitionTree) -> bool:
@@ -26,20 +25,20 @@ def has_list(tree: PartitionTree) -> bool:
     return any(isinstance(operand, ParameterList) for test in tests for operand in test.operands)
 
 
-def _is_few(node: Node, columns: tuple[str, ...], first: int) -> bool:
+def _is_few(node: Node, columns: tuple[str, ...], first: int, most: int) -> bool:
     match node:
         case All():
             return False
         case Nothing() | Everywhere():
             return True
         case Partitions(ids):
-            return len(ids) <= _FEW_KEYS_MAX
+            return len(ids) <= most
         case Keys(box):
-            return prod(_keys(box, column, first) for column in columns) <= _FEW_KEYS_MAX
+            return prod(_keys(box, column, first) for column in columns) <= most
         case AnyOf(parts):
-            return len(parts) <= _FEW_KEYS_MAX and all(_is_few(part, columns, first) for part in parts)
+            return len(parts) <= most and all(_is_few(part, columns, first, most) for part in parts)
         case AllOf(parts):
-            return any(_is_few(part, columns, first) for part in parts)
+            return any(_is_few(part, columns, first, most) for part in parts)
         case _:
             assert_never(node)
 

@@ -24,13 +24,14 @@ Source: dynamic filtering of Trino and runtime filters of Impala, on partitions 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from secateur.errors import DatabaseError
 from secateur.partitioning.tables.statistics import StatisticsSnapshot
 from secateur.planner.binding.query import Query
+from secateur.planner.cost_model import CostModel
 from secateur.planner.placement.cost import selectivity_of
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.scans.scan_bounds import ScanBounds, bound_scan
@@ -50,10 +51,6 @@ RULE: Final = "join_keys_first"
 
 PlanStep = Callable[[str, int], SelectStatement]
 """Plans the text of a step, which has the parameters of the statement and so many more of steps before it."""
-
-STEP_ROWS: Final = 250_000
-"""What a round trip costs, in rows that are read and joined meanwhile."""
-_STEPS_MAX: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +96,9 @@ class _Build:
     columns: tuple[str, ...]
     keys: float
 
-    @property
-    def cost(self) -> float:
+    def cost(self, model: CostModel) -> float:
         """In rows: the round trip, and the rows that it reads."""
-        return STEP_ROWS + (0 if self.side.is_named else self.side.rows)
+        return model.step_rows + (0 if self.side.is_named else model.step_read_weight * self.side.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,43 +190,46 @@ def find_join_keys(
         or not read.second.is_repeatable
     ):
         return None
-    large = {scan.scan.relation for scan in read.scans if _is_large(scan, statistics_snapshot, first)}
+    model = settings.cost_model
+    large = {scan.scan.relation for scan in read.scans if _is_large(scan, statistics_snapshot, first, model)}
     if not large:
         return None
     sides = {
-        scan.scan.relation: side for scan in read.scans if (side := _side(scan, statistics_snapshot, first)) is not None
+        scan.scan.relation: side
+        for scan in read.scans
+        if (side := _side(scan, statistics_snapshot, first, model)) is not None
     }
     return _Search(query, read, sides, first, settings).found(
         [side for side in sides.values() if side.relation in large]
     )
 
 
-def _is_large(read: ScanReading, statistics_snapshot: StatisticsSnapshot, first: int) -> bool:
+def _is_large(read: ScanReading, statistics_snapshot: StatisticsSnapshot, first: int, model: CostModel) -> bool:
     """Whether so much of a scan is read that keys might pay."""
     statistics = statistics_snapshot.of(read.scan.table.table_id)
     return (
         statistics is not None
-        and statistics.rows > STEP_ROWS
+        and statistics.rows > model.step_rows
         and not read.scan.table.replicated
-        and not _is_named(read, first)
+        and not _is_named(read, first, model)
     )
 
 
-def _is_named(read: ScanReading, first: int) -> bool:
+def _is_named(read: ScanReading, first: int, model: CostModel) -> bool:
     """Whether the statement names the keys that are read of a scan, or a list of them."""
-    return is_few(read.bounds.tree, first) or has_list(read.bounds.tree)
+    return is_few(read.bounds.tree, first, model) or has_list(read.bounds.tree)
 
 
-def _side(read: ScanReading, statistics_snapshot: StatisticsSnapshot, first: int) -> _Side | None:
+def _side(read: ScanReading, statistics_snapshot: StatisticsSnapshot, first: int, model: CostModel) -> _Side | None:
     statistics = statistics_snapshot.of(read.scan.table.table_id)
     if statistics is None or read.scan.system is not None:
         return None
-    relevant = statistics.rows * selectivity_of(applied_conjuncts(read, ()), read, statistics)
+    relevant = statistics.rows * selectivity_of(applied_conjuncts(read, ()), read, statistics, model)
     distinct = {
         name: max(column.distinct, 1) for name, column in statistics.columns.items() if column.distinct is not None
     }
     sample_values = {name: column.minimum for name, column in statistics.columns.items()}
-    return _Side(read, statistics.rows, relevant, distinct, sample_values, _is_named(read, first))
+    return _Side(read, statistics.rows, relevant, distinct, sample_values, _is_named(read, first, model))
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,10 +250,17 @@ class _Search:
             shares = {probe.relation: self._rough_share(probe, builds[-1], classes) for probe in probes}
             gain = sum(rows[relation] * (1 - share) for relation, share in shares.items())
             fresh = {build.side.relation: build for build in builds if build.side.relation not in chosen}
-            if fresh and len(chosen) + len(fresh) <= _STEPS_MAX and gain > sum(build.cost for build in fresh.values()):
+            if (
+                fresh
+                and len(chosen) + len(fresh) <= self.settings.cost_model.steps_max
+                and gain > self._cost(fresh.values())
+            ):
                 chosen |= fresh
                 rows = {relation: left * shares[relation] for relation, left in rows.items()}
         return self._decided(tuple(chosen.values()), origins, probes) if chosen else None
+
+    def _cost(self, builds: Iterable[_Build]) -> float:
+        return sum(build.cost(self.settings.cost_model) for build in builds)
 
     def _candidates(
         self, probes: Sequence[_Side], classes: Sequence[frozenset[ScanColumn]]
@@ -350,7 +356,7 @@ class _Search:
                         distinct,
                     )
             gain += probe.rows * (1 - share)
-        if gain <= sum(build.cost for build in builds):
+        if gain <= self._cost(builds):
             return None
         steps = [self._step(build, scopes[numbers[build.side.relation]], lists, bounds) for build in builds]
         return JoinKeys(tuple(steps), tuple(numbers[build.side.relation] for build in builds), bounds)

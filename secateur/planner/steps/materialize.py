@@ -32,6 +32,7 @@ from secateur.partitioning.pruning.nodes import boxes_of
 from secateur.partitioning.pruning.operand import Cast, Computed, Operand, ParameterList, parameters_of
 from secateur.partitioning.types.column_type import SqlType, parse_type
 from secateur.planner.binding.query import spliced
+from secateur.planner.cost_model import CostModel
 from secateur.planner.select import BoundSelect
 from secateur.planner.statement import Materialized, SelectStatement, Step, SubqueryUse
 from secateur.planner.steps.enclosing_ctes import EnclosingCTEs
@@ -80,7 +81,12 @@ class _Candidate:
 
 
 def materialize_subqueries(
-    statement: SelectStatement, text: str, tokens: Sequence[Token], parameters: Parameters, bind: BindText
+    statement: SelectStatement,
+    text: str,
+    tokens: Sequence[Token],
+    parameters: Parameters,
+    bind: BindText,
+    model: CostModel,
 ) -> SelectStatement:
     """Return the statement with a form in steps, if some of its subqueries can run first and prune the rest.
 
@@ -90,6 +96,7 @@ def materialize_subqueries(
         tokens: Its tokens, with numbered parameters.
         parameters: As read from the same tokens.
         bind: Binds the texts that are made of it.
+        model: How many keys are few.
 
     Returns:
         ``statement`` itself when there is nothing to gain. Never raises if a step cannot be planned: then only the
@@ -97,7 +104,7 @@ def materialize_subqueries(
         Cost: nothing for a text without such subqueries; else binding each of them and reading the rest, and plans for
             those that are found.
     """
-    if all(scan.replicated or is_few(scan.tree, parameters.total) for scan in statement.plan.scans):
+    if all(scan.replicated or is_few(scan.tree, parameters.total, model) for scan in statement.plan.scans):
         return statement
     subqueries = find_subqueries(tokens)
     if not subqueries:
@@ -201,7 +208,9 @@ class _Statement:
     def _in_steps(self, candidate: _Candidate) -> Step:
         """A step that has been chosen, with steps of its own where these prune it."""
         tokens, own = self._read(candidate.text, 0)
-        query = materialize_subqueries(candidate.query.planned(), candidate.text, tokens, own, self.bind)
+        query = materialize_subqueries(
+            candidate.query.planned(), candidate.text, tokens, own, self.bind, candidate.query.cost_model
+        )
         return Step(candidate.own_text, query, candidate.subquery.use, candidate.subquery.use.values_max)
 
     def _candidates(self, subqueries: Sequence[Subquery], around: EnclosingCTEs) -> Iterator[_Candidate]:
@@ -322,7 +331,7 @@ def _used_parameters(outer: BoundSelect, first: int, types: Sequence[SqlType]) -
     refused: set[int] = set()
     for scan in outer.scans:
         column_types = dict(scan.tree.scheme.types)
-        helps = not is_few(scan.tree, first)
+        helps = not is_few(scan.tree, first, outer.cost_model)
         for box in boxes_of(scan.tree.root):
             for column, constraint in box.constraints:
                 for test in constraint.tests:

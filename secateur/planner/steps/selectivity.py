@@ -14,7 +14,7 @@ __all__ = ["key_selectivity", "partition_selectivity"]
 def partition_selectivity(partitions: float, keys: float) -> float:
     """The share of partitions that some keys fall into, when each falls into any of them alike.
 
-    >>> partitions_share(4, 1), round(partitions_share(4, 8), 3)
+    >>> partition_selectivity(4, 1), round(partition_selectivity(4, 8), 3)
     (0.25, 0.9)
     """
     return 1.0 if partitions <= 1 else 1 - (1 - 1 / partitions) ** keys

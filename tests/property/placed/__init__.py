@@ -17,6 +17,6 @@ duplicates outside of the keys; wide decimals and integers of up to 38 digits; a
 
 from placed.changes import Changes
 from placed.statements import Placeable
-from placed.tables import EXCHANGES, exchange_by, placed_world
+from placed.tables import EXCHANGES, exchange_model, placed_world
 
-__all__ = ["EXCHANGES", "Changes", "Placeable", "exchange_by", "placed_world"]
+__all__ = ["EXCHANGES", "Changes", "Placeable", "exchange_model", "placed_world"]

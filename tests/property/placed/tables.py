@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from math import inf
 
-import pytest
-
-from secateur.planner.placement import search, semi_joins
+from secateur.planner import CostModel, Planner
 from worlds import World
 
-__all__ = ["EXCHANGES", "TABLES", "columns_of", "exchange_by", "placed_world"]
+__all__ = ["EXCHANGES", "TABLES", "columns_of", "exchange_model", "placed_world"]
 
 EXCHANGES = ("broadcast", "route", "shuffle")
 
@@ -73,22 +72,23 @@ def columns_of(table: str) -> tuple[tuple[str, str], ...]:
     return tuple((column, _KINDS.get(column, column)) for column in TABLES[table])
 
 
-def exchange_by(patch: pytest.MonkeyPatch, exchange: str) -> None:
-    """Let the planner prefer one of :data:`EXCHANGES` wherever it is right, whatever it costs."""
-    never = float("inf")
-    patch.setattr(search, "_ROUTED_MIN", 0.0 if exchange == "route" else never)
-    patch.setattr(search, "_SHUFFLED_MIN", 0.0 if exchange == "shuffle" else never)
-    patch.setattr(search, "_SHUFFLE_SHARE", 1e-6 if exchange == "shuffle" else 0.5)
-    patch.setattr(semi_joins, "_SAVED_MIN", never if exchange == "shuffle" else -1.0)
-    patch.setattr(semi_joins, "_SHARE_MAX", 1.0)
+def exchange_model(exchange: str) -> CostModel:
+    """The cost model by which the planner prefers one of :data:`EXCHANGES` wherever it is right."""
+    return CostModel(
+        routed_bytes_min=0.0 if exchange == "route" else inf,
+        shuffled_bytes_min=0.0 if exchange == "shuffle" else inf,
+        shuffle_share=1e-6 if exchange == "shuffle" else 0.5,
+        semi_join_saved_bytes_min=inf if exchange == "shuffle" else -1.0,
+        semi_join_share_max=1.0,
+    )
 
 
-def placed_world(rng: random.Random, names: Sequence[str] = ()) -> World:
-    """Some of seven small tables, or those that are named.
+def placed_world(rng: random.Random, names: Sequence[str] = (), model: CostModel | None = None) -> World:
+    """Some of seven small tables, or those that are named, planned over by a cost model.
 
     They are a co-located pair, others by other keys, ranges, one partition, copies at all members, no rows.
     """
-    world = World()
+    world = World(planner=Planner(cost_model=model))
     world.duck.execute(f"SELECT setseed({rng.random()})")
     for name in names or ["orders", "items", *rng.sample(list(TABLES)[2:], 3)]:
         columns = ", ".join(f"{column} {_TYPES[column]}" for column in TABLES[name])

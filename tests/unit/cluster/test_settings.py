@@ -11,6 +11,9 @@ import pytest
 import secateur
 from secateur.cluster import DEFAULTS, ClusterSettings
 from secateur.errors import ProgrammingError
+from secateur.planner import CostModel
+from secateur.tunable import tunables_of
+from secateur.wire import Limits
 
 DOCUMENT = Path(secateur.__file__).parent.parent / "docs" / "settings.md"
 MADE_INSIDE = {"secret"}
@@ -43,10 +46,19 @@ def test_the_documents_have_every_setting_and_its_default() -> None:
     documented = {row[0].strip("`"): row[1].strip("`") for row in rows}
     given = parameters()
     assert list(documented) == list(given)
+    values = (Limits, CostModel)
     assert documented == {
-        name: "Limits()" if name == "limits" else repr(argument.default) for name, argument in given.items()
+        name: f"{type(argument.default).__name__}()" if isinstance(argument.default, values) else repr(argument.default)
+        for name, argument in given.items()
     }
     assert all(len(row) == 3 and row[2] for row in rows)
+
+
+@pytest.mark.parametrize("cls", [CostModel])
+def test_the_documents_have_every_number_with_default_unit_effect_and_basis(cls: type[object]) -> None:
+    text = DOCUMENT.read_text()
+    for one in tunables_of(cls):
+        assert f"| {one.name} | {one.default} | {one.unit} | {one.effect} | {one.basis} |" in text
 
 
 @pytest.mark.parametrize("name", ["memebrs", "secret", "detach"])

@@ -13,9 +13,9 @@ from sqlglot import exp
 
 from secateur.engine.sql import Strategy
 from secateur.partitioning.tables import ColumnStatistics, StatisticsSnapshot, TableStatistics
+from secateur.planner import CostModel, Planner
 from secateur.planner.checks import placed_difference
-from secateur.planner.fragments import merged_order
-from secateur.planner.placement import place, search, semi_joins
+from secateur.planner.placement import place
 from secateur.planner.text import parse_query, read_statement, to_sql, tokenize
 
 STATEMENTS: Final = (
@@ -56,10 +56,10 @@ STATEMENTS: Final = (
 
 
 @pytest.fixture(autouse=True)
-def sizes(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def sizes(context: Any) -> None:
     """Metrics are what stays, and everything is worth its price."""
-    for module, name in ((semi_joins, "_SAVED_MIN"), (search, "_ROUTED_MIN"), (merged_order, "_MERGED_BYTES_MIN")):
-        monkeypatch.setattr(module, name, 0.0)
+    model = CostModel(semi_join_saved_bytes_min=0, routed_bytes_min=0, merged_bytes_min=0)
+    context.planner = Planner(cost_model=model)
     rows = {"metrics": 10_000_000, "orders": 10_000, "customers": 1000, "airlines": 100}
     tables = {
         table.table_id: TableStatistics(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from secateur.partitioning.tables import ColumnStatistics, TableStatistics
-from secateur.planner import PlanSettings
+from secateur.planner import CostModel, PlanSettings
 from secateur.planner.binding import bind_query
 from secateur.planner.placement import estimate_of
 from secateur.planner.scans import ScanReading, read_query
@@ -53,22 +53,24 @@ def scan(context: Any, where: str) -> ScanReading:
     ],
 )
 def test_shares(context: Any, where: str, share: float) -> None:
-    assert estimate_of(scan(context, where), TableStatistics(1, 1000, COLUMNS)).share == pytest.approx(share)
+    assert estimate_of(scan(context, where), TableStatistics(1, 1000, COLUMNS), CostModel()).share == pytest.approx(
+        share
+    )
 
 
 def test_one_value_is_a_share_of_its_own(context: Any) -> None:
     alone = {**COLUMNS, "day": replace(COLUMNS["day"], maximum=date(2024, 1, 1))}
     assert estimate_of(
-        scan(context, "day > DATE '2024-01-01'"), TableStatistics(1, 1000, alone)
+        scan(context, "day > DATE '2024-01-01'"), TableStatistics(1, 1000, alone), CostModel()
     ).share == pytest.approx(1 / 3)
 
 
 def test_bytes_are_those_of_the_share(context: Any) -> None:
-    assert estimate_of(scan(context, "priority = 'a'"), TableStatistics(1, 1000, COLUMNS)).bytes == pytest.approx(
-        36000 / 4
-    )
+    assert estimate_of(
+        scan(context, "priority = 'a'"), TableStatistics(1, 1000, COLUMNS), CostModel()
+    ).bytes == pytest.approx(36000 / 4)
 
 
 def test_without_statistics_predicates_count_all_the_same(context: Any) -> None:
-    known, unknown = (estimate_of(scan(context, where), None) for where in ("priority = 'a'", "TRUE"))
+    known, unknown = (estimate_of(scan(context, where), None, CostModel()) for where in ("priority = 'a'", "TRUE"))
     assert known.share < unknown.share == 1.0

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from secateur.engine.sql import ExchangeKind
-from secateur.planner.placement import search
+from secateur.planner import CostModel, Planner
 
 
 @pytest.mark.parametrize(
@@ -40,12 +40,11 @@ def test_what_only_passes_rows_on(context: Any, sql: str, passes_on: bool) -> No
     assert context.select(sql).plan.stages[-1].fragment.is_pipelineable is passes_on
 
 
-def test_a_key_by_which_rows_go_goes_along(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_by_which_rows_go_goes_along(context: Any) -> None:
     """Of two equal columns of a scan the one names the other; what makes them equal is applied where the rows are, and
     leaves one of them unread.
     """
-    monkeypatch.setattr(search, "_SHUFFLED_MIN", 0.0)
-    monkeypatch.setattr(search, "_SHUFFLE_SHARE", 1e-6)
+    context.planner = Planner(cost_model=CostModel(shuffled_bytes_min=0, shuffle_share=1e-6))
     plan = context.select(
         "SELECT p.amount FROM orders o JOIN orders p ON o.priority = p.priority WHERE p.customer_id = p.priority"
     ).plan
@@ -90,7 +89,7 @@ def test_a_key_by_which_rows_go_goes_along(context: Any, monkeypatch: pytest.Mon
     ],
 )
 def test_many_rows_are_dealt_by_what_groups_and_windows_have_in_common(
-    context: Any, monkeypatch: pytest.MonkeyPatch, sql: str, stages: list[str]
+    context: Any, sql: str, stages: list[str]
 ) -> None:
-    monkeypatch.setattr(search, "_SHUFFLED_MIN", 0.0)
+    context.planner = Planner(cost_model=CostModel(shuffled_bytes_min=0))
     assert [f"{stage.name}: {stage.exchange.value}" for stage in context.select(sql).plan.stages] == stages

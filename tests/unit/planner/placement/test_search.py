@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from secateur.planner import CostModel
 from secateur.planner.placement import (
     HashPartitioned,
     PlacementChoice,
@@ -24,7 +25,7 @@ THREE = "SELECT o.id FROM orders o JOIN customers c ON o.customer_id = c.custome
 
 
 def search(relation: Relation, *costs: float) -> PlacementChoice | UnsupportedDistribution:
-    return find_anchor(relation, (), lambda scan: costs[int(scan[1:])], orderless=True)
+    return find_anchor(relation, (), lambda scan: costs[int(scan[1:])], CostModel(), orderless=True)
 
 
 @pytest.mark.parametrize(
@@ -118,6 +119,6 @@ def test_what_comes_of_one_table(relation_of: Callable[[str], Relation], sql: st
 def test_what_is_evaluated_beside_moves_in_any_case(relation_of: Callable[[str], Relation]) -> None:
     whole = relation_of(BY_KEY)
     beside = relation_of("SELECT id FROM orders")
-    found = find_anchor(whole, (beside,), lambda scan: LARGE, orderless=True)
+    found = find_anchor(whole, (beside,), lambda scan: LARGE, CostModel(), orderless=True)
     assert isinstance(found, PlacementChoice)
     assert (found.staying, found.moving, found.is_distributed) == (frozenset({"s1"}), frozenset({"s0"}), True)

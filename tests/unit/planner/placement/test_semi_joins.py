@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from secateur.partitioning.tables import ColumnStatistics, StatisticsSnapshot, TableStatistics
-from secateur.planner.placement import semi_joins
+from secateur.planner import CostModel, Planner
 
 BY_CUSTOMERS = (
     'SEMI JOIN (SELECT "customer_id" FROM s2 WHERE ("name" = \'a\')) AS s1_0 ON s1."customer_id" = s1_0."customer_id"'
@@ -16,9 +16,9 @@ BY_AIRLINES = 'SEMI JOIN (SELECT "code" FROM s2 WHERE ("name" = \'a\')) AS s1_0 
 
 
 @pytest.fixture(autouse=True)
-def sizes(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Metrics are what stays."""
-    monkeypatch.setattr(semi_joins, "_SAVED_MIN", 0.0)
+def sizes(context: Any) -> None:
+    """Metrics are what stays, and every byte is worth to be saved."""
+    context.planner = Planner(cost_model=CostModel(semi_join_saved_bytes_min=0))
     rows = {"metrics": 10_000_000, "orders": 10_000, "customers": 1000, "airlines": 100}
     tables = {
         table.table_id: TableStatistics(
@@ -106,8 +106,8 @@ def test_a_scan_of_two_mentions_is_not_reduced_by_the_partner_of_one(context: An
     assert "SEMI JOIN" not in sql
 
 
-def test_few_bytes_are_not_worth_a_kernel_call(context: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(semi_joins, "_SAVED_MIN", 1e9)
+def test_few_bytes_are_not_worth_a_kernel_call(context: Any) -> None:
+    context.planner = Planner(cost_model=CostModel(semi_join_saved_bytes_min=1e9))
     sql = moved(
         context,
         "SELECT sum(o.amount) FROM metrics m, orders o, customers c WHERE m.host = o.priority AND o.customer_id ="

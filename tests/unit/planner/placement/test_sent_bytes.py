@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from secateur.planner import CostModel
 from secateur.planner.placement import Estimate, StageDraft
 from secateur.planner.placement.sent_bytes import sent_bytes
 
@@ -40,16 +41,16 @@ def draft(sql: str, *relations: str, at_coordinator: bool = False, is_pipelineab
     ],
 )
 def test_rows_of_a_stage(sql: str, rows: float) -> None:
-    assert sent_bytes([draft(sql, "s0", "s1")], ESTIMATES) == pytest.approx(8 * rows)
+    assert sent_bytes([draft(sql, "s0", "s1")], ESTIMATES, CostModel()) == pytest.approx(8 * rows)
 
 
 def test_long_chains_of_set_operations_are_estimated() -> None:
-    assert sent_bytes([draft(MANY_PARTS, "s0")], ESTIMATES) == pytest.approx(8 * 300 * 1e6)
+    assert sent_bytes([draft(MANY_PARTS, "s0")], ESTIMATES, CostModel()) == pytest.approx(8 * 300 * 1e6)
 
 
 def test_what_the_coordinator_makes_is_not_sent_but_known_to_later_stages() -> None:
     drafts = [draft("SELECT id FROM s0 LIMIT 5", "s0", at_coordinator=True), draft("SELECT id FROM x0", "x0")]
-    assert sent_bytes(drafts, ESTIMATES) == pytest.approx(8 * 5)
+    assert sent_bytes(drafts, ESTIMATES, CostModel()) == pytest.approx(8 * 5)
 
 
 def test_rows_that_a_predicate_has_left_reduce_what_they_are_joined_with_later() -> None:
@@ -57,4 +58,4 @@ def test_rows_that_a_predicate_has_left_reduce_what_they_are_joined_with_later()
         draft("SELECT id FROM s1", "s1", is_pipelineable=True),
         draft("SELECT s0.id FROM s0 JOIN x0 ON s0.kind = x0.id", "s0", "x0"),
     ]
-    assert sent_bytes(drafts, ESTIMATES) == pytest.approx(8 * (1e2 + 1e5))
+    assert sent_bytes(drafts, ESTIMATES, CostModel()) == pytest.approx(8 * (1e2 + 1e5))
