@@ -48,7 +48,6 @@ HOMES = {
 
 PUBLIC_NAMES = [
     "BINARY",
-    "CostModel",
     "DAG",
     "DATETIME",
     "NUMBER",
@@ -57,6 +56,7 @@ PUBLIC_NAMES = [
     "Binary",
     "Cluster",
     "Connection",
+    "CostModel",
     "Cursor",
     "DataError",
     "DatabaseError",
