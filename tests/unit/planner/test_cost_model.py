@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from described_tables import DescribedTables
-from secateur.engine.sql.stage import ExchangeKind
+from secateur.engine.sql import ExchangeKind
 from secateur.errors import ProgrammingError
-from secateur.planner import COST_SETTINGS, CostModel, Planner
-from secateur.planner.statement import SelectStatement, SetOption
+from secateur.planner import COST_SETTINGS, CostModel, Planner, SelectStatement, SetOption
 
 BY_OTHER_KEY = "SELECT m.host FROM metrics m JOIN customers c ON m.host = c.name"
 
