@@ -1,8 +1,8 @@
-"""The answer of a kernel call that is taken a part at a time, so that nobody has to hold all of it.
+"""The answer of a kernel call, taken in parts so that it need not be held as a whole.
 
-DuckDB works a query off as its rows are fetched: behind sorts, groups and the build sides of joins it keeps about a
-megabyte of rows ready, and rests when nobody takes them. What the arrow kernel answers is there at once, and taken in
-slices.
+DuckDB executes a query as its rows are fetched: after sorts, groups and the build sides of joins it keeps about a
+megabyte of rows ready, and pauses until they are taken. The answer of the arrow kernel is complete at once, and taken
+in slices.
 """
 
 from __future__ import annotations
@@ -23,23 +23,25 @@ class ChunkedResult(Protocol):
 
     @property
     def is_done(self) -> bool:
-        """Whether everything has been taken. False may mean that nobody knows yet: the next part is empty then."""
+        """Whether all rows have been taken. False may mean that it is not known yet: the next part is then empty."""
 
     @property
     def held_bytes(self) -> int:
         """Bytes of rows that are there and were not taken."""
 
     def take(self, bytes_wanted: int) -> pa.Table:
-        """The next rows: about as many bytes as wanted, or what is left; without rows when nothing is. May take long.
+        """Return the next rows: about as many bytes as wanted, or the rest. May take long.
+
+        The table is without rows when none remain.
 
         Raises:
             Error: Why there are no more; see :func:`secateur.engine.kernels.fragment.run`.
         """
 
     def close(self) -> None:
-        """Make no more rows, and let go of what was read.
+        """Stop the statement and free its input.
 
-        Waits for a ``take`` that is under way; may be called twice.
+        Waits for a running ``take``; may be called twice.
         """
 
 
@@ -74,7 +76,7 @@ class StreamedResult:
     """An answer that a kernel makes as it is taken.
 
     Args:
-        parts: Makes it; the first part says the types, were it without rows. Closed, it gives back what it took.
+        parts: Makes it; the first part has the types, even without rows. Closing it frees its resources.
     """
 
     held_bytes = 0
@@ -102,7 +104,7 @@ class StreamedResult:
                 raise
             if taken:
                 self._schema = taken[0].schema
-            # A closed answer of which nothing was taken has no columns: nobody looks at it.
+            # A closed answer of which nothing was taken has no columns, which are not needed.
             return pa.concat_tables(taken) if taken else empty_table(self._schema or pa.schema([]))
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
-"""A fragment: a piece of a statement that one kernel call answers over tables in memory.
+"""A fragment: the part of a statement that one kernel call answers over tables in memory.
 
-Pure data, and the door to both kernels.
+Pure data, and the entry to both kernels.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class KernelName(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A piece of a statement over named relations.
+    """A part of a statement over named relations.
 
     Attributes:
         sql: A SELECT in DuckDB's dialect over the relation names, parameters written ``$1`` to ``$n``.
@@ -84,8 +84,9 @@ class Fragment:
 
     @property
     def is_row_by_row(self) -> bool:
-        """Whether it may be answered part by part: that is known of the statement, or follows from its form for the
-        arrow kernel.
+        """Whether it may be answered part by part.
+
+        The planner knows it of the statement, or it follows from its form for the arrow kernel.
         """
         return len(self.relations) == 1 and (
             self.is_pipelineable or (self.arrow is not None and self.arrow.is_row_by_row)
@@ -132,7 +133,7 @@ def run(
     Safe to call from several threads; DuckDB releases the GIL while it works, and so does Arrow on large inputs.
 
     Args:
-        fragment: What to answer.
+        fragment: The fragment.
         relations: A table for each of ``fragment.relations``, columns in the Arrow form of their SQL types.
         params: Values of ``$1`` to ``$n`` as Python objects.
         cancellation: Lets another thread stop the call.
@@ -197,8 +198,9 @@ def open_answer(
     *,
     cancellation: Cancellation | None = None,
 ) -> ChunkedResult:
-    """As :func:`run`, for an answer that is taken a part at a time, and closed at the end; what is wrong with the
-    statement comes with the first part.
+    """Like :func:`run`, for an answer that is taken in parts, and closed at the end.
+
+    Errors of the statement are raised with the first part.
     """
     return open_with(fragment, relations, params, cancellation=cancellation)
 

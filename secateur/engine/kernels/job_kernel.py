@@ -1,6 +1,4 @@
-"""A kernel for one job alone, with a memory limit of its own: what it takes does not depend on what else runs, and what
-else runs does not suffer from it.
-"""
+"""A kernel for one job, with a memory limit of its own that isolates it from everything else."""
 
 from __future__ import annotations
 

@@ -18,8 +18,9 @@ _CREDIT_BYTES: Final = 64
 
 
 class EarlyMessages:
-    """Keeps messages by job until the job starts, and remembers jobs that have ended so that their stragglers are not
-    kept.
+    """Keeps messages of a job until it starts.
+
+    It also remembers jobs that have ended, so that their late messages are not kept.
 
     Args:
         bytes_max: Most bytes of payloads, all jobs together.
@@ -60,13 +61,13 @@ class EarlyMessages:
         return True
 
     def take(self, job: str) -> Sequence[ExchangeData | Credit]:
-        """The job starts: hand over what came for it, in order."""
+        """The job starts: return the messages that came for it, in order."""
         _, messages = self._jobs.pop(job, (0.0, []))
         self._bytes -= sum(map(_size, messages))
         return messages
 
     def end(self, job: str) -> None:
-        """The job has ended here, or never will start: drop what is and what still comes."""
+        """The job has ended here, or never will start: drop its messages and all later ones."""
         self.take(job)
         self._ended[job] = None
         if len(self._ended) > _ENDED_MAX:

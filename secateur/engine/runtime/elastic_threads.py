@@ -1,8 +1,8 @@
-"""Threads for calls that should be short, which those that turn out to be long do not keep from others.
+"""Threads for calls that should be short, in which calls that turn out to be long do not delay others.
 
-A call that has run for a while no longer counts among those that the executor is to run at the same time, so the next
-one that waits gets a thread of its own. Short calls so wait for short calls only, although nobody knows beforehand
-which ones they are: two levels of a multilevel feedback queue, of which the lower one is the operating system's
+A call that has run for a while no longer counts as one of those that the executor runs at the same time, so the next
+waiting call gets a thread of its own. Short calls thus wait for short calls only, although it is not known in advance
+which ones they are. These are two levels of a multilevel feedback queue; the lower one is the operating system's
 scheduler.
 
 Source: F. Corbato, M. Daggett, R. Daley, "An experimental time-sharing system", 1962.
@@ -27,8 +27,9 @@ LONG_AFTER_S: Final = 0.2
 
 
 class ElasticThreads(Executor):
-    """Runs calls in the order in which they come, in a few threads and in more while some of these have been busy with
-    one call for long.
+    """Runs calls in the order of their arrival.
+
+    It uses a few threads, and more while some of these have been busy with one call for long.
 
     Args:
         name: Prefix of the threads' names.

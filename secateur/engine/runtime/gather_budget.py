@@ -1,6 +1,4 @@
-"""A bound on the rows that the stages of one job keep from each other on one member, so that a statement that is too
-large fails and its member lives.
-"""
+"""Bounds the rows that the stages of a job hold on one member: a statement that is too large fails, not its member."""
 
 from __future__ import annotations
 
@@ -10,8 +8,9 @@ __all__ = ["GatherBudget"]
 
 
 class GatherBudget:
-    """Bytes that the stages of a job hold on a member: gathered for a kernel call, or made by one and not passed on
-    yet. Used on the event loop.
+    """Bytes that the stages of a job hold on a member. Used on the event loop.
+
+    They are rows gathered for a kernel call, or made by one and not passed on yet.
 
     Args:
         bytes_max: How many there may be.

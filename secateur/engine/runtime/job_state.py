@@ -1,5 +1,4 @@
-"""The coordinator's view of a running job, without I/O: who still runs, what was the first cause of failure, when
-everybody has ended.
+"""The coordinator's state machine of a running job, without I/O: who still runs, and the first cause of failure.
 
 Events are method calls; each returns the effects that the caller has to carry out.
 """
@@ -44,8 +43,7 @@ class JobStateMachine:
     """Waits for all participants, and ends the job everywhere on the first failure.
 
     Invariant: every participant is told to stop at most once, and only while it may still run; ``FinishJob`` comes
-    exactly once, and not before everybody who may still run has said that it has ended, is lost, or was given enough
-    time.
+    exactly once, and not before every participant that may still run has ended, is lost, or had enough time.
     """
 
     def __init__(self, participants: Sequence[str]) -> None:
@@ -64,7 +62,7 @@ class JobStateMachine:
         return self._error
 
     def start(self) -> list[Effect]:
-        """The participants were told to start."""
+        """The start messages were sent."""
         return self._finish_if_all_ended()
 
     def member_ended(self, member: str, error: Error | None) -> list[Effect]:
@@ -83,7 +81,7 @@ class JobStateMachine:
         return [] if self.is_finished else self._fail(error) + self._finish_if_all_ended()
 
     def cancel_wait_over(self) -> list[Effect]:
-        """Those who were told to stop have had enough time."""
+        """The participants that were told to stop have had enough time."""
         if self.is_finished or self._error is None:
             return []
         self._running.clear()

@@ -11,7 +11,7 @@ __all__ = ["CallOutcome", "ProcessorThread"]
 
 
 class CallOutcome:
-    """What a call came to: a value, or the exception it raised."""
+    """The outcome of a call: a value, or the exception it raised."""
 
     __slots__ = ("_error", "_value")
 
@@ -45,7 +45,7 @@ class ProcessorThread:
         self._thread.start()
 
     def submit(self, on_outcome: Callable[[CallOutcome], None], call: Callable[..., Any], *args: Any) -> None:
-        """Queue a call; ``on_outcome`` gets what it came to, in the thread."""
+        """Queue a call; ``on_outcome`` gets its outcome, in the thread."""
         self._calls.put((call, args, on_outcome))
 
     def stop(self) -> None:

@@ -1,6 +1,4 @@
-"""The rows of a job's result between its sink and whoever takes them while the job runs: bounded, so that a slow
-consumer slows the job.
-"""
+"""The queue of a job's result rows, bounded so that a slow consumer slows the job."""
 
 from __future__ import annotations
 
@@ -52,7 +50,7 @@ class ResultQueue(ResultCollector):
         return True
 
     def tables(self) -> dict[str, pa.Table]:
-        """Nothing: the rows are taken from the queue."""
+        """Return nothing: the rows are taken from the queue."""
         return {}
 
     async def wait(self, bytes_wanted: int, is_over: Callable[[], bool]) -> None:
@@ -67,8 +65,9 @@ class ResultQueue(ResultCollector):
         self._changed.set()
 
     def take(self, bytes_wanted: int) -> list[pa.RecordBatch]:
-        """What is held, in the order of arrival, until it is as many bytes as wanted; at least one batch, if there is
-        one.
+        """Return the held batches in the order of arrival, up to as many bytes as wanted.
+
+        It returns at least one batch, if there is one.
         """
         taken: list[pa.RecordBatch] = []
         taken_bytes = 0
@@ -81,7 +80,7 @@ class ResultQueue(ResultCollector):
         return taken
 
     def close(self) -> None:
-        """Drop what is held and what comes."""
+        """Drop the held rows and all later ones."""
         self._is_closed = True
         self._batches.clear()
         self.rows = self.bytes = 0

@@ -1,4 +1,4 @@
-"""What a member offers to the processors that run on it."""
+"""The services that a member offers to its processors."""
 
 from __future__ import annotations
 
@@ -34,9 +34,7 @@ class FragmentRunner(Protocol):
 
 
 class AnswerOpener(Protocol):
-    """Opens the answer of a fragment, to be taken a part at a time; ``secateur.engine.kernels.fragment.open_answer`` is
-    one.
-    """
+    """Opens the answer of a fragment that is taken in parts, as ``fragment.open_answer`` does."""
 
     def __call__(
         self,
@@ -70,7 +68,8 @@ class RowsWriter(Protocol):
 
         Raises:
             NoRangeError: A row that no range covers, and none is made for; nothing was written.
-            Error: The first partition that refused says why; every other write has ended by then, well or not.
+            Error: The error of the first partition that refused; every other write has ended by then, successful or
+                not.
         """
 
 
@@ -113,15 +112,15 @@ class MemberServices:
     """The services of a member.
 
     Attributes:
-        store: Its partitions. Read on the event loop only; the snapshots it hands out may be read anywhere.
+        store: Its partitions. Read on the event loop only; its snapshots may be read anywhere.
         run_fragment: Runs a kernel.
         executor: Threads for calls that are known to take long; few, so that they do not all run at once.
         table: Finds a table's description; raises ``UnknownTableError``.
         write_rows: Writes rows of any partition of the cluster.
-        allow_code: Whether it accepts suppliers that travel as code.
+        allow_code: Whether it accepts suppliers that are sent as code.
         open_answer: Runs a kernel whose answer is taken in parts, as the stages of a SELECT do.
         quick_executor: Threads for all other calls, which do not wait for those; None: the same.
-        spill_directory: Where kernels of jobs put what passes their limits; None for nowhere.
+        spill_directory: Where kernels of jobs spill beyond their limits; None for nowhere.
         limits: Bounds of its engine.
     """
 

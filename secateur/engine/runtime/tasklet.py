@@ -1,8 +1,7 @@
-"""Runs one processor: a state machine that is given turns, feeds it input in the order of the contract, and goes to
-sleep when there is nothing to do.
+"""A tasklet: the state machine that runs one processor, feeds it input in the contract's order, and sleeps when idle.
 
 One machine serves both kinds of processors. A call to a cooperative processor happens in the turn. A call to another
-one is handed to its thread, and the machine is in ``AWAIT_CALL`` until the call is over.
+one is passed to its thread, and the machine is in ``AWAIT_CALL`` until the call is over.
 
 Source: Hazelcast Jet, ``ProcessorTasklet`` and ``ProcessorState``.
 """
@@ -81,7 +80,7 @@ class _Verdict(Enum):
     AGAIN = auto()
     """There is more to do now."""
     SLEEP = auto()
-    """Somebody will wake the tasklet: input, room, an offload or the thread."""
+    """The tasklet will be woken by input, room, an offload or the thread."""
     IDLE = auto()
     """The processor asked to be called again but nothing is known that would make a difference."""
     ENDED = auto()
@@ -146,13 +145,14 @@ class Tasklet:
 
     @property
     def state(self) -> TaskletState:
-        """What the next turn does."""
+        """The state of the next turn."""
         return self._state
 
     @property
     def busy_s(self) -> float:
-        """Seconds that its turns have taken, routing of its output included; of a processor with a thread, seconds that
-        its calls have taken there.
+        """Seconds that its turns have taken, including the routing of its output.
+
+        For a processor with a thread, seconds that its calls have taken there.
         """
         return self.turns_s if self._thread is None else self._thread_s
 
@@ -228,8 +228,9 @@ class Tasklet:
             )
 
     def close(self, on_closed: Callable[[Exception | None], None]) -> None:
-        """Close the processor once no call of it is running; ``on_closed`` hears, on the event loop, what that came to.
-        Does not wait.
+        """Close the processor once no call of it is running. Does not wait.
+
+        ``on_closed`` gets the outcome, on the event loop.
         """
         self._state = TaskletState.END
         self._outbox.clear()
@@ -330,9 +331,7 @@ class Tasklet:
         return self._after(outcome.get())
 
     def _after(self, answer: bool) -> _Verdict:
-        """What follows an answer of the processor: the next state after True, else a wait for what the False was
-        about.
-        """
+        """Return what follows an answer: the next state after True, else a wait for the cause of False."""
         if not isinstance(answer, bool):
             raise DagError(
                 f"{self._doing} returned {answer!r}; return True when it is dealt with, False to be called again"
@@ -350,7 +349,7 @@ class Tasklet:
         return _Verdict.IDLE
 
     def _advance(self) -> None:
-        """The processor has dealt with what this state is about."""
+        """The processor has finished the work of this state."""
         match self._state:
             case TaskletState.PROCESS_INBOX:
                 self._batch = None

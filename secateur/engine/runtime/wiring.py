@@ -1,6 +1,4 @@
-"""Connects the processors of one member with each other and with the other members: queues, lanes, and both ends of
-every exchange.
-"""
+"""Connects the processors of one member with each other and with other members: queues, lanes and exchanges."""
 
 from __future__ import annotations
 
@@ -67,7 +65,7 @@ class Wiring:
             producers = parallelism.get(edge.source, 0)
             is_target = edge.consumers_on(member) > 0
             remote_origins = [origin for origin in edge.origins_of(member) if origin != member] if is_target else []
-            # An input that nothing can reach is there all the same: the processor is told that it has ended.
+            # An input that no row can reach exists nevertheless: the processor is told that it has ended.
             producer_count = producers + len(remote_origins) if is_target else 0
             consumers = parallelism.get(edge.destination, 0)
             by_origin: dict[str, Inbox] = {}
@@ -148,7 +146,7 @@ class Wiring:
         return EdgeWriter(self._route(edge, index), ends)
 
     def _inboxes_here(self, edge: EdgePlan) -> Sequence[Inbox]:
-        """The inboxes for what is produced on this member, one for each consumer here."""
+        """Return the inboxes for rows produced on this member, one for each consumer here."""
         inboxes = self._inboxes[edge.index]
         return [inboxes[edge.origins_of(self._member).index(self._member)]] if edge.is_apart else inboxes
 
@@ -218,8 +216,9 @@ class Wiring:
                 assert_never(edge.routing)
 
     def _broadcast_lanes(self, edge: EdgePlan, targets: Sequence[DestinationMember]) -> list[Lane]:
-        """One lane for each consumer here, one for all consumers together on each other member: the network carries a
-        batch once.
+        """Return one lane for each local consumer, and one for all consumers of each other member.
+
+        The network thus carries a batch once.
         """
         lanes: list[Lane] = list(self._inboxes[edge.index]) if edge.consumers_on(self._member) else []
         lanes += [
@@ -248,8 +247,9 @@ def _partition_count(routing: Partitioned) -> int:
 def _lane_of_partition(
     owners: npt.NDArray[np.uint16], targets: Sequence[DestinationMember], unmatched: UnmatchedRows
 ) -> npt.NDArray[np.uint16]:
-    """The lane of each routing partition and, at the end, of the rows of none: a target's partitions are distributed
-    over its consumers in turn.
+    """Return the lane of each routing partition and, at the end, of the rows without one.
+
+    A target's partitions are distributed over its consumers in turn.
 
     The number of lanes in place of a lane says that rows are dropped. Every member computes the same.
     """

@@ -1,10 +1,11 @@
-"""Grouping and aggregates of the arrow kernel, compiled once: sums and counts by Arrow, finished as DuckDB defines the
-result.
+"""Grouping and aggregates of the arrow kernel, compiled once.
 
-What DuckDB 2.0 computes, found by comparison with it: ``sum`` of integers is exact (HUGEINT) and of DECIMAL(p,s) is
-DECIMAL(38,s); ``avg`` of both is the DOUBLE of the sum divided by the count. Arrow's sums wrap round in silence, so
-each sum is first bounded by the extremes of its argument times the number of rows; a sum that might pass its
-accumulator, and an average whose sum no DOUBLE holds, goes to DuckDB. Sums of DOUBLE are taken in another order than
+Arrow computes sums and counts, and the results are finished as DuckDB defines them.
+
+The rules of DuckDB 2.0, found by comparison with it: ``sum`` of integers is exact (HUGEINT) and of DECIMAL(p,s) is
+DECIMAL(38,s); ``avg`` of both is the DOUBLE of the sum divided by the count. Arrow's sums wrap around silently, so each
+sum is first bounded by the extremes of its argument times the number of rows; a sum that might overflow its
+accumulator, and an average whose sum no DOUBLE holds, is left to DuckDB. Sums of DOUBLE are added in another order than
 DuckDB's: they agree to 1e-12 of the sum of the absolute values.
 """
 
@@ -45,8 +46,9 @@ _SCALAR: Final = {"sum": pc.get_function("sum"), "min": pc.get_function("min"), 
 
 @dataclass(frozen=True, slots=True)
 class _Primitive:
-    """What Arrow computes: ``count_all`` (argument None), ``count``, ``sum``, ``min`` or ``max`` of the argument at a
-    position.
+    """An aggregate of Arrow over the argument at a position.
+
+    ``count_all`` (argument None), ``count``, ``sum``, ``min`` or ``max``.
     """
 
     name: str
@@ -60,7 +62,7 @@ def compile_aggregation(
 
     Args:
         keys: Group keys; none: one group.
-        aggregates: What is computed for each group.
+        aggregates: The aggregates of each group.
         threads: Whether many rows are grouped by several threads.
 
     The closure raises InexactError where DuckDB has to answer. Cost: about 10 us for three aggregates of a hundred rows
@@ -115,9 +117,7 @@ def _compile_global(primitives: Sequence[_Primitive]) -> Callable[[EvaluationCon
 def _compile_grouped(
     keys: Sequence[Expression], primitives: Sequence[_Primitive], types: Sequence[SqlType], *, threads: bool
 ) -> Callable[[EvaluationContext, Sequence[Any], int], Computed]:
-    """Arrow's hash aggregation over a table of the keys and arguments; the node that says what to compute is built
-    once.
-    """
+    """Compile Arrow's hash aggregation over a table of the keys and arguments; its plan node is built once."""
     key_names = [f"k{position}" for position in range(len(keys))]
     evaluators: list[Evaluator] = [compile_expression(key) for key in keys]
     schema = pa.schema(
@@ -160,8 +160,9 @@ def _primitives(aggregate: ArrowAggregate, arguments: Sequence[Expression]) -> l
 
 
 def _guard(arguments: Sequence[Expression]) -> Callable[[ArrowAggregate], Callable[[Sequence[Any], int], None] | None]:
-    """Per aggregate: a check that raises InexactError when Arrow's answer might not be DuckDB's; None when it always
-    is.
+    """Return for each aggregate a check that raises InexactError when Arrow's result might differ from DuckDB's.
+
+    None when it never does.
     """
 
     def guard(aggregate: ArrowAggregate) -> Callable[[Sequence[Any], int], None] | None:

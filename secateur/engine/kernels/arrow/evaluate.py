@@ -1,7 +1,7 @@
 """Expressions of the arrow kernel, compiled once to closures over Arrow arrays.
 
-Two things differ between Arrow's functions and SQL as DuckDB has it, and are dealt with here: NaN is a value, equal to
-itself and greater than every other number; and a NULL in or against an IN list is neither in nor out of it.
+Arrow's functions differ in two ways from SQL as DuckDB defines it, and both are handled here: NaN is a value, equal to
+itself and greater than every other number; and a NULL in or against an IN list makes the result NULL.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Datum = Any
 
 
 class EvaluationContext:
-    """What an expression reads in one call: the columns of its stage, and the parameters of the call."""
+    """The inputs of an expression in one call: the columns of its stage, and the parameters of the call."""
 
     __slots__ = ("columns", "params")
 

@@ -1,6 +1,4 @@
-"""Which Python values are values of a SQL type exactly, so that comparing them with a column needs no cast that only
-DuckDB knows.
-"""
+"""Python values that are exact values of a SQL type, so that comparing them with a column needs no cast."""
 
 from __future__ import annotations
 
@@ -34,8 +32,9 @@ class InexactError(Exception):
 
 
 def compute_type(type_: SqlType) -> pa.DataType:
-    """The Arrow type in which the kernel computes: that of the column, but raw bytes for UUID, for which Arrow has no
-    functions.
+    """Return the Arrow type in which the kernel computes: that of the column, but raw bytes for UUID.
+
+    Arrow has no functions for its UUID type.
     """
     return pa.binary(16) if type_.kind is TypeKind.UUID else type_.arrow
 
@@ -65,11 +64,12 @@ def exact_scalar(value: Any, type_: SqlType) -> pa.Scalar:
 
 
 def exact_array(values: Any, type_: SqlType) -> pa.Array:
-    """The Arrow array of a list of one or more values, each as in :func:`exact_scalar`, of a type of
-    :data:`LISTED_CLASSES`.
+    """Return the Arrow array of a list of one or more values, each as in :func:`exact_scalar`.
+
+    The type must be one of :data:`LISTED_CLASSES`.
 
     Raises:
-        InexactError: It is no list, has no elements, or one of them is not of the type as it is.
+        InexactError: It is not a list, has no elements, or one of them is not exactly of the type.
     """
     if type(values) is not list or set(map(type, values)) != {LISTED_CLASSES[type_.kind]}:
         raise InexactError(f"the parameter is no list of {type_} values alone")
@@ -80,9 +80,7 @@ def exact_array(values: Any, type_: SqlType) -> pa.Array:
 
 
 def _belongs(value: Any, type_: SqlType) -> bool:
-    """Whether a value is of the type's own class and range; ``type(...) is`` keeps out bool for int, datetime for date,
-    and numpy's.
-    """
+    """Whether a value has the type's own class and range; ``type(...) is`` excludes bool for int and the like."""
     match type_.kind:
         case TypeKind.HUGEINT:
             return type(value) is int and abs(value) < 10**38

@@ -1,7 +1,7 @@
-"""Expressions of the arrow kernel: four kinds of node, each with its SQL type, pure data that travels as nested lists.
+"""Expressions of the arrow kernel: four kinds of typed nodes, pure data that is sent as nested lists.
 
-Only what can be evaluated exactly as DuckDB does has a node here; ``planner/fragments/arrow_compiler.py`` decides what
-becomes one.
+Only expressions that can be evaluated exactly as in DuckDB have a node; ``planner/fragments/arrow_compiler.py`` decides
+which.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ __all__ = [
 
 
 class ScalarFunction(Enum):
-    """What a :class:`CallExpression` computes.
+    """The function of a :class:`CallExpression`.
 
-    NULL in gives NULL out, but for AND and OR (three-valued logic), IS_NULL, COALESCE, and IN, which is as a chain of
-    OR.
+    A NULL argument gives NULL, except for AND and OR (three-valued logic), IS_NULL, COALESCE, and IN, which behaves
+    like a chain of OR.
     """
 
     EQUAL = "="
@@ -89,8 +89,9 @@ class ParameterExpression:
 
 @dataclass(frozen=True, slots=True)
 class ParameterListExpression:
-    """The elements of ``$number``, a list of one or more values that each have to be one of ``type`` exactly; any other
-    value sends the call to DuckDB.
+    """The elements of ``$number``, a list of one or more values, each exactly of ``type``.
+
+    Any other value sends the call to DuckDB.
     """
 
     number: int

@@ -34,8 +34,8 @@ class ArrowAggregate:
     """One aggregate.
 
     Attributes:
-        function: What it computes.
-        argument: Of what; None for COUNT_ROWS alone.
+        function: The aggregate function.
+        argument: Its argument; None for COUNT_ROWS alone.
         type: The type of its result.
     """
 
@@ -46,8 +46,9 @@ class ArrowAggregate:
 
 @dataclass(frozen=True, slots=True)
 class OrderTerm:
-    """One ORDER BY term over the same columns as the outputs, or, under DISTINCT, over the outputs as ``#0``,
-    ``#1``.
+    """One ORDER BY term over the same columns as the outputs.
+
+    Under DISTINCT it is over the outputs as ``#0``, ``#1``.
     """
 
     expression: Expression
@@ -64,7 +65,7 @@ class ArrowFragment:
         where: Rows for which it is true are read; None for all.
         keys: Group keys; empty with aggregates for one group of all rows (which exists even without rows); None without
             aggregation.
-        aggregates: What is computed for each group.
+        aggregates: The aggregates of each group.
         having: Groups for which it is true are kept, over ``#0``, ``#1``.
         distinct: Whether equal result rows are merged.
         order: Sort keys, the first the most significant.

@@ -1,9 +1,9 @@
-"""The kernel for simple statements over one relation: Arrow's compute functions, each stage compiled once to closures.
+"""The arrow kernel: answers simple statements over one relation with stages that are compiled once to closures.
 
-Statements on a key slice of some hundred rows are its purpose: there it takes tens of microseconds where DuckDB takes a
-millisecond. It answers exactly what DuckDB answers or not at all: what it cannot say from the statement is refused by
-``planner/fragments/arrow_compiler.py``, what it cannot say from the values (a NaN to be sorted, a sum past 64 bits, a
-parameter that is not of the column's type) it declines here, by returning None.
+It is made for statements on a key slice of some hundred rows: there it takes tens of microseconds where DuckDB takes a
+millisecond. It answers exactly what DuckDB answers, or not at all: ``planner/fragments/arrow_compiler.py`` refuses what
+cannot be decided from the statement, and this module declines, by returning None, what cannot be decided from the
+values (a NaN to be sorted, a sum past 64 bits, a parameter that is not of the column's type).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def run(fragment: ArrowFragment, table: pa.Table, params: Sequence[Any] = ()) ->
     """Answer a fragment over its relation.
 
     Args:
-        fragment: What to answer.
+        fragment: The fragment.
         table: The relation, columns in the Arrow form of their SQL types; columns that are not read do not matter.
         params: Values of ``$1`` to ``$n``.
 

@@ -1,9 +1,9 @@
-"""Two comparisons of one row value that DuckDB's optimizer must not make one.
+"""Keeps two comparisons of one row value apart, which DuckDB's optimizer must not combine.
 
 ``(a, b) >= (1, 1) AND (a, b) < (1, 3)``, the bounds of a primary key, becomes ``(a, b) BETWEEN ...`` when filters are
-pushed down, and DuckDB 2.0 cannot evaluate BETWEEN over rows. A constant field behind the others, the same on both
-sides, changes nothing: rows compare field by field, and this one is always equal. A different one in each comparison
-makes them comparisons of different things, which are left apart.
+pushed down, and DuckDB 2.0 cannot evaluate BETWEEN over rows. An additional constant field, the same on both sides,
+changes no result: rows compare field by field, and this one is always equal. A different constant in each comparison
+makes them comparisons of different rows, which are not combined.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ def is_about_rows(message: str) -> bool:
 
 
 def rows_told_apart(sql: str, serialized: str) -> str | None:
-    """The text with a constant of its own in each comparison of rows.
+    """Return the text with a different constant in each comparison of rows.
 
     Args:
         sql: A statement.
-        serialized: What ``json_serialize_sql`` gives for it: DuckDB's reading, with positions in bytes.
+        serialized: The result of ``json_serialize_sql`` for it: DuckDB's parse tree, with positions in bytes.
 
     Returns:
-        The other text; None when fewer than two rows are compared by their order, or a row does not stand where DuckDB
-        says.
+        The changed text; None when fewer than two rows are compared by order, or a row is not at the position that
+        DuckDB reports.
     """
     text = sql.encode()
     ends: list[tuple[int, int]] = []

@@ -1,8 +1,8 @@
-"""Whole aggregations of few rows in plain Python, from the columns to the sorted result.
+"""Complete aggregations of few rows in plain Python, from the columns to the sorted result.
 
-Arrow's hash aggregation takes about 100 us to start and each of its functions a few more, whatever they are given; a
+Arrow's hash aggregation takes about 100 us to start and each of its functions a few more, however small the input; a
 customer's twenty rows are grouped, finished and sorted here in a fraction of that. Only plain columns of types whose
-Python values compare and add as SQL's do are taken, so that the answer is Arrow's to the bit.
+Python values compare and add as SQL's do are accepted, so the answer is bit for bit Arrow's.
 """
 
 from __future__ import annotations
@@ -108,8 +108,9 @@ def _slot(expression: Expression, slots: Mapping[str, int]) -> int | None:
 
 
 def _fold(aggregate: ArrowAggregate) -> tuple[str | None, _Fold] | None:
-    """The column of an aggregate and what to do with its present values (without a column: with the rows); None when
-    that is Arrow's.
+    """Return the column of an aggregate and the operation on its non-NULL values; None to leave it to Arrow.
+
+    Without a column the operation is on the rows.
     """
     argument = aggregate.argument
     if argument is None:

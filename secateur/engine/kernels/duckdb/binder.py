@@ -1,8 +1,8 @@
-"""The binder: what DuckDB says of a statement without running it, over relations that need not exist.
+"""The binder: asks DuckDB to bind a statement without running it, over relations that need not exist.
 
-Planning one statement asks for dozens of texts over the same few relations. So a binder keeps its cursor, and its
-relations as views without rows behind them: a view costs as much as binding a small text, and is made again only where
-a relation of its name has other columns than before.
+Planning one statement binds dozens of texts over the same few relations. A binder therefore keeps its cursor, and its
+relations as views without rows: a view costs as much as binding a small text, and is made again only if a relation of
+its name had other columns before.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Binder:
     """A cursor of its own for binding alone. Not thread-safe.
 
     Args:
-        cursor: Nobody else's; the owner of the binder closes it.
+        cursor: Used by this binder only; the owner of the binder closes it.
     """
 
     __slots__ = ("_shown", "cursor")

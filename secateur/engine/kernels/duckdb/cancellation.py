@@ -36,9 +36,9 @@ class Cancellation:
         return self._cancelled
 
     def cancel(self) -> None:
-        """Interrupt what runs and refuse what comes; safe from any thread and more than once.
+        """Interrupt the running call and refuse later ones; safe from any thread and more than once.
 
-        DuckDB forgets an interrupt that arrives between two steps of a statement (binding and execution): a caller who
+        DuckDB loses an interrupt that arrives between two steps of a statement (binding and execution): a caller that
         must be sure calls again until its kernel call returns.
         """
         with self._lock:
@@ -56,7 +56,7 @@ class Cancellation:
             raise JobCancelledError("the kernel call was cancelled before it began")
 
     def attach(self, cursor: _Interruptible) -> None:
-        """Register what is about to run.
+        """Register a cursor that is about to run.
 
         Raises:
             JobCancelledError: :meth:`cancel` was called before.
@@ -75,8 +75,9 @@ _AMBIENT: Final[ContextVar[Cancellation | None]] = ContextVar("secateur-cancella
 
 @contextmanager
 def cancelled_by(cancellation: Cancellation) -> Iterator[None]:
-    """Let a handle stop every kernel call of this thread meanwhile, those included that are given no handle: for work
-    that makes many, such as planning.
+    """While open, let a handle stop every kernel call of this thread, including those without a handle.
+
+    It is for work that makes many calls, such as planning.
     """
     token = _AMBIENT.set(cancellation)
     try:

@@ -1,10 +1,10 @@
-"""Where in a text DuckDB finds what it complains about.
+"""The position of an error in a text, as DuckDB reports it.
 
-Asked once a statement has failed to bind, so it may take its time.
+It is needed only after a statement has failed to bind, so it may take time.
 
-DuckDB says the position only where errors are JSON and statements are prepared by SQL, which the kernel's own database
-is not set to. So there is another database, as closed as that one, in which the relations of the statement are empty
-tables.
+DuckDB reports the position only if errors are JSON and statements are prepared by SQL, which the kernel's own database
+is not configured for. This module uses a second database, as closed as that one, in which the statement's relations are
+empty tables.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _lock: Final = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class ErrorPosition:
-    """What DuckDB says of a text that does not bind.
+    """DuckDB's error about a text that does not bind.
 
     Attributes:
         message: In its words.
-        offset: Where in the text, in characters.
-        length: Of how many characters.
+        offset: The position in the text, in characters.
+        length: The number of characters.
     """
 
     message: str
@@ -42,7 +42,7 @@ class ErrorPosition:
 
 
 def bind_error_position(sql: str, relations: Mapping[str, Mapping[str, SqlType | str]]) -> ErrorPosition | None:
-    """What is wrong with one SELECT, and where; None when it binds, or when DuckDB does not say where.
+    """Return the error of one SELECT and its position; None when it binds, or when DuckDB reports no position.
 
     Args:
         sql: One SELECT over the names of ``relations``, parameters as ``$1``.
@@ -65,8 +65,9 @@ def bind_error_position(sql: str, relations: Mapping[str, Mapping[str, SqlType |
 
 
 def syntax_error_position(sql: str) -> ErrorPosition | None:
-    """What DuckDB's parser says of a text of whatever kind, and where; None when it parses, or when DuckDB does not say
-    where.
+    """Return the syntax error of a text of any kind and its position.
+
+    None when it parses, or when DuckDB reports no position.
     """
     with _lock, _database().cursor() as cursor:
         try:

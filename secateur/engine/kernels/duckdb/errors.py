@@ -1,4 +1,4 @@
-"""What DuckDB's exceptions mean to a user of secateur: one table, used when a statement is bound and when it runs."""
+"""Translates DuckDB's exceptions to errors of secateur, by one table for binding and for execution."""
 
 from __future__ import annotations
 
@@ -71,9 +71,7 @@ _SYSTEM_HINT: Final = re.compile(r'\s*Did you mean "(?:pg_|duckdb_|sqlite_|pragm
 
 
 def translated(error: duckdb.Error) -> errors.Error:
-    """The error of our tree that says the same as ``error``, with DuckDB's useful text and without its view of the
-    fragment's SQL.
-    """
+    """Return our error for ``error``, with DuckDB's useful text and without its excerpt of the fragment's SQL."""
     text = _message(str(error))
     target = next(
         (target for source, pattern, target in _MEANING if isinstance(error, source) and re.search(pattern, text)), None
@@ -89,12 +87,12 @@ def translated(error: duckdb.Error) -> errors.Error:
 
 
 def unreadable(error: UnicodeDecodeError) -> errors.DataError:
-    """The error for a message of DuckDB that is no text in UTF-8, of which Python therefore does not say the kind."""
+    """Return the error for a message of DuckDB that is not valid UTF-8, of which Python does not report the kind."""
     return errors.DataError(_message(error.object.decode(errors="replace")))
 
 
 def _message(text: str) -> str:
-    """What DuckDB says, without its view of the fragment."""
+    """Return DuckDB's message without its excerpt of the fragment."""
     text = _PREFIX.sub("", text)
     for noise in (_EXCERPT, _SETTINGS_HINT, _SYSTEM_HINT, _STACK):
         text = noise.sub("", text)

@@ -1,8 +1,8 @@
-"""What DuckDB answers, as Arrow: batch by batch as it is made, or all of it up to a number of bytes.
+"""DuckDB's results as Arrow: batch by batch, or whole up to a number of bytes.
 
-DuckDB's memory limit is about what it works with: the Arrow table that it makes of a result is not counted, and a join
-that was forgotten to be restricted makes one that no machine holds. So a result is taken batch by batch, for the same
-time as at once, and given up when it has grown too large.
+DuckDB's memory limit covers its working memory: the Arrow table of a result does not count, and a join without a
+condition makes one that exceeds any machine. A result is therefore taken batch by batch, which takes the same time, and
+given up when it has grown too large.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def exported(relation: duckdb.DuckDBPyRelation, bytes_max: int, cancellation: Ca
     Raises:
         LimitExceededError: They are more than ``bytes_max`` bytes.
         JobCancelledError: ``cancellation`` was used.
-        duckdb.Error: What running it raises, also in the midst of it.
+        duckdb.Error: Running it fails, perhaps after some rows.
     """
     reader = reader_of(relation)
     batches: list[pa.RecordBatch] = []
@@ -74,8 +74,9 @@ def reader_of(relation: duckdb.DuckDBPyRelation, batch_rows: int = _BATCH_ROWS) 
 
 
 def batch_rows_over(relations: Iterable[pa.Table]) -> int:
-    """How many rows make about a megabyte, if each has all columns of one row of every relation: 2,048, which DuckDB
-    makes at a time, to 65,536.
+    """Return how many rows make about a megabyte, if each has all columns of every relation.
+
+    The result lies between 2,048, DuckDB's own unit, and 65,536.
     """
     row_bytes = 0.0
     for table in relations:
@@ -85,11 +86,11 @@ def batch_rows_over(relations: Iterable[pa.Table]) -> int:
 
 
 def batches_from(reader: pa.RecordBatchReader, cancellation: Cancellation | None) -> Iterator[pa.RecordBatch]:
-    """What a reader of DuckDB reads.
+    """Yield the batches of a reader of DuckDB.
 
     Raises:
         JobCancelledError: ``cancellation`` was used.
-        duckdb.Error: What running the relation raises, also in the midst of it.
+        duckdb.Error: Running the relation fails, perhaps after some rows.
     """
     while True:
         try:

@@ -1,8 +1,7 @@
-"""The kernel that answers the whole dialect: DuckDB over Arrow tables in memory.
+"""The kernel for the whole dialect: DuckDB over Arrow tables in memory.
 
 One closed in-memory database per kernel: no file, no extension, no setting can be reached from a statement. Each call
-borrows a *slot*, a cursor with its own temporary views, so that calls from several threads never see each other's
-relations.
+borrows a *slot*, a cursor with its own temporary views, so calls from several threads never see each other's relations.
 
 A small aggregate takes about a millisecond, half of it to parse, bind and plan. ``sql(...).to_arrow_table()`` is the
 fastest way to Arrow of DuckDB's public interface: ``execute(...).to_arrow_table()`` binds once less, but copies the
@@ -124,11 +123,10 @@ class DuckDBKernel:
         casts: Casts = (),
         cancellation: Cancellation | None = None,
     ) -> Generator[pa.Table, None, None]:
-        """As :meth:`run`, with rows made as they are asked for, about a megabyte at a time; at least one part, were it
-        without rows.
+        """Like :meth:`run`, with rows made on demand, about a megabyte at a time; at least one part, even without rows.
 
-        What the statement reads and what it works with is held until the last part was asked for or the generator is
-        closed, and the rows in no order have no limit in bytes. Not for two threads at once.
+        The statement's input and working memory are held until the last part was taken or the generator is closed, and
+        unordered rows have no limit in bytes. Must not be used by two threads at once.
         """
         batch_rows = batch_rows_over(relations.values())
         with self._running(sql, relations, params, names, casts, cancellation) as (types, names, relation, again):
@@ -170,12 +168,12 @@ class DuckDBKernel:
             return binder.describe(sql, relations, params)
 
     def parse(self, sql: str) -> None:
-        """Have DuckDB's parser read one text, of whatever kind; nothing is bound or run.
+        """Parse a text of any kind with DuckDB's parser; nothing is bound or run.
 
         Costs some 50 microseconds for a short one.
 
         Raises:
-            SqlSyntaxError, NotSupportedError: It does not.
+            SqlSyntaxError, NotSupportedError: It does not parse.
         """
         with self._binder() as binder:
             binder.cursor.extract_statements(sql)
@@ -192,7 +190,7 @@ class DuckDBKernel:
         return self._function_names
 
     def trees(self, statements: Sequence[str]) -> tuple[str, ...]:
-        """DuckDB's parse trees of some texts, in JSON; one that does not parse says so in there.
+        """Return DuckDB's parse trees of some texts, in JSON; the tree of an invalid text contains its error.
 
         Raises:
             Error: DuckDB's parser fails otherwise.
@@ -217,10 +215,11 @@ class DuckDBKernel:
             Callable[[duckdb.InvalidTypeException], duckdb.DuckDBPyRelation],
         ]
     ]:
-        """A statement bound and ready to run: the types and names of its result, the relation, and what to run if that
-        is refused.
+        """Bind a statement that is ready to run.
+
+        Yields the types and names of its result, the relation, and a replacement to run if that is refused.
         """
-        # Columns without a name of their own are named by their text, which has to be the user's.
+        # Unnamed columns are named by their text, which has to be the user's.
         text = sql if names is None else self._apart.get(sql, sql)
         with self._slot(sql) as slot, _interruptible(slot.cursor, cancellation), slot.reading(relations, dict(casts)):
             relation = slot.bound(params, None if text is sql else text)
@@ -289,7 +288,7 @@ class DuckDBKernel:
         broken.close()
 
     def _take_idle(self) -> list[duckdb.DuckDBPyConnection]:
-        """The cursors that nobody uses; nobody will."""
+        """Take the cursors that are not in use, so that they are not used again."""
         cursors = [*(slot.cursor for slot in self._idle), *(binder.cursor for binder in self._binders)]
         self._idle, self._binders = [], []
         return cursors
@@ -405,7 +404,7 @@ def _translating() -> Iterator[None]:
     except duckdb.Error as error:
         raise translated(error) from error
     except UnicodeDecodeError as error:
-        # DuckDB cuts long texts off in the middle of a character, and then Python has no text of the message.
+        # DuckDB cuts long texts in the middle of a character, and then Python cannot decode the message.
         raise unreadable(error) from error
     except (OverflowError, UnicodeError) as error:
         raise ParameterError(f"a parameter has no SQL value: {error}") from error
@@ -420,7 +419,7 @@ def _delivered(sql: str, names: Sequence[str], items: Sequence[str]) -> str:
 
 
 def _folder_in(directory: Path) -> Path:
-    """DuckDB names its files alike in every database, so two of them must not share a folder."""
+    """Make a separate folder, because DuckDB names its files alike in every database."""
     directory.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(prefix="secateur-spill-", dir=directory))
 

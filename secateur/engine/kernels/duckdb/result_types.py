@@ -1,20 +1,18 @@
-"""How a SQL type of a result travels: the type a kernel delivers, and its Arrow form.
+"""The delivery of result columns: the type that a kernel delivers for each SQL type, and its Arrow form.
 
 Columns of tables are always a :class:`~secateur.partitioning.types.column_type.SqlType`. Results may be of any type of
 the dialect, so this module covers all of them:
 
-========================================================  =====================================  ===================================
-SQL type                                                  delivered as                           Arrow form
-========================================================  =====================================  ===================================
-every ``SqlType``                                         itself; INTERVAL up to 292 years      ``SqlType.arrow``
-STRUCT, MAP, ``T[n]``, ``T[]`` of anything                itself, its parts as delivered         struct, map,
-fixed_size_list, list TUPLE                                                     itself, its parts as delivered
-struct of element1, element2, ... TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS, TIME_NS          itself
-timestamp or time64 in that unit ``"NULL"`` (an untyped NULL)                              INTEGER, as CREATE TABLE AS
-has it     int32 UHUGEINT                                                  HUGEINT, a DataError past its range
-decimal128(38, 0) ENUM, BIT, UNION, JSON, TIMETZ, and whatever comes next   VARCHAR, as the dialect casts it
-string
-========================================================  =====================================  ===================================
+======================================================== =====================================
+=================================== SQL type delivered as Arrow form
+======================================================== =====================================
+=================================== every ``SqlType`` itself; INTERVAL up to 292 years ``SqlType.arrow`` STRUCT, MAP,
+``T[n]``, ``T[]`` of anything itself, its parts as delivered struct, map, fixed_size_list, list TUPLE itself, its parts
+as delivered struct of element1, element2, ... TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS, TIME_NS itself timestamp or
+time64 in that unit ``"NULL"`` (an untyped NULL) INTEGER, as CREATE TABLE AS has it int32 UHUGEINT HUGEINT, a DataError
+past its range decimal128(38, 0) ENUM, BIT, UNION, JSON, TIMETZ, and whatever comes next VARCHAR, as the dialect casts
+it string ======================================================== =====================================
+===================================
 """
 
 from __future__ import annotations
@@ -68,10 +66,9 @@ def delivered_type(text: str) -> str:
 
 @lru_cache(_TYPES_CACHED_MAX)
 def is_restored(text: str) -> bool:
-    """Whether a value of type ``text`` is the same value again after it was delivered and cast back, as between two
-    stages.
+    """Whether a value of type ``text`` is unchanged after it was delivered and cast back, as between two stages.
 
-    The text of a UNION does not say which member it is, and that of a VARIANT not which type.
+    The text of a UNION does not identify its member, and that of a VARIANT not its type.
     """
     if sql_type(text) is not None or text in _FINER or text in _RESTORED:
         return True
@@ -86,8 +83,9 @@ def is_restored(text: str) -> bool:
 
 @lru_cache(_TYPES_CACHED_MAX)
 def delivery_sql(name: str, text: str) -> str:
-    """A result column of type ``text`` as it is delivered: ``name`` itself, cast, or with an error in place of
-    intervals that Arrow cannot carry.
+    """Return the expression that delivers a result column of type ``text``.
+
+    It is ``name`` itself, a cast, or an error in place of intervals that Arrow cannot carry.
     """
     wanted = delivered_type(text)
     value = name if wanted == text else f"CAST({name} AS {wanted})"
@@ -96,9 +94,7 @@ def delivery_sql(name: str, text: str) -> str:
 
 
 def _long_intervals_sql(value: str, text: str, depth: int = 0) -> str | None:
-    """The condition that a value of type ``text`` has an INTERVAL in it that is too long; None where it cannot have
-    one.
-    """
+    """Return the condition that a value of type ``text`` contains an INTERVAL that is too long; None if it cannot."""
     if TypeKind.INTERVAL.value not in text:
         return None
     known = sql_type(text)
@@ -155,11 +151,10 @@ def sql_type(text: str) -> SqlType | None:
 
 
 def relation_casts(schema: Mapping[str, SqlType | str]) -> tuple[tuple[str, str], ...]:
-    """The columns whose SQL type has to be restored by a cast when DuckDB reads them from Arrow, each with that type's
-    text.
+    """Return the columns whose SQL type a cast has to restore when DuckDB reads them from Arrow, with that type.
 
-    HUGEINT is one: in memory it is ``decimal128(38, 0)``, which DuckDB reads as DECIMAL(38,0). TUPLE is one, which it
-    reads as STRUCT. So is a type that is delivered as another, such as an ENUM between two stages.
+    HUGEINT is such a type: in memory it is ``decimal128(38, 0)``, which DuckDB reads as DECIMAL(38,0). TUPLE is one,
+    which it reads as STRUCT. So is a type that is delivered as another, such as an ENUM between two stages.
     """
     texts = ((name, str(kind)) for name, kind in schema.items())
     return tuple((name, text) for name, text in texts if not _reads_naturally(text))

@@ -1,8 +1,8 @@
-"""From the Arrow that DuckDB exports without loss to the Arrow form of our types.
+"""Converts the Arrow data of DuckDB's lossless export to the Arrow form of our types.
 
-DuckDB offers two exports. The lossy one writes UUID as text and wraps a HUGEINT past 38 digits to a wrong number in
-silence. The lossless one keeps both as raw 16 bytes, which become ``pa.uuid()`` (already) and ``decimal128(38, 0)``
-(the same bytes under another type) for nothing; its only cost is BOOLEAN, a byte per value that has to be packed.
+DuckDB offers two exports. The lossy one writes UUID as text and silently wraps a HUGEINT of more than 38 digits to a
+wrong number. The lossless one keeps both as 16 raw bytes, which become ``pa.uuid()`` and ``decimal128(38, 0)`` (the
+same bytes under another type) without cost; its only cost is BOOLEAN, a byte per value that has to be packed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def conform(table: pa.Table, types: list[pa.DataType], names: list[str]) -> pa.T
     """Give the columns of an exported table their names and delivered types.
 
     Args:
-        table: What DuckDB's lossless export made, columns in order.
+        table: The result of DuckDB's lossless export, columns in order.
         types: The delivered Arrow type of each column (``result_types.arrow_type``).
         names: The name of each column; names may repeat.
 
@@ -64,7 +64,7 @@ def _converted(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         keys, items = _converted(array.keys, wanted.key_type), _converted(array.items, wanted.item_type)
         return pa.MapArray.from_arrays(_offsets(array), keys, items, type=wanted, mask=_null_mask(array))
     if pa.types.is_fixed_size_list(given):
-        # values of the slots that are NULL are kept: flatten() would drop them and shift the rest
+        # values of NULL slots are kept: flatten() would drop them and shift the rest
         values = array.values.slice(array.offset * given.list_size, len(array) * given.list_size)
         return pa.FixedSizeListArray.from_arrays(
             _converted(values, wanted.value_type), type=wanted, mask=_null_mask(array)
@@ -81,8 +81,9 @@ def _converted(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _offsets(array: pa.Array) -> pa.Array:
-    """The offsets of a list or map array, copied where there is a null: Arrow takes no slice of offsets together with a
-    mask.
+    """Return the offsets of a list or map array, copied if there is a null.
+
+    Arrow accepts no slice of offsets together with a mask.
     """
     return pa.array(array.offsets.to_numpy()) if array.null_count else array.offsets
 
@@ -92,8 +93,9 @@ def _null_mask(array: pa.Array) -> pa.Array | None:
 
 
 def _decimal_of_hugeint(storage: pa.FixedSizeBinaryArray) -> pa.Array:
-    """Read 16-byte little-endian integers as ``decimal128(38, 0)``: the same bytes, once none is found to have more
-    than 38 digits.
+    """Read 16-byte little-endian integers as ``decimal128(38, 0)``.
+
+    The bytes stay the same, once none of them is found to have more than 38 digits.
     """
     validity, data = storage.buffers()
     count, offset = len(storage), storage.offset

@@ -1,8 +1,8 @@
 """A slot: one DuckDB cursor, prepared for one statement, whose views read other tables in each call.
 
-Registering an Arrow object costs more than a small statement does. Over small tables a slot therefore registers once,
-an object whose content is exchanged for each call. Large tables are registered anew each time: only of a table that it
-is given does DuckDB know the row count, and orders joins by it.
+Registering an Arrow object costs more than a small statement does. Over small tables a slot therefore registers once an
+object whose content is exchanged for each call. Large tables are registered anew each time: DuckDB knows the row count
+only of a registered table, and orders joins by it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Slot:
     """A cursor of its own for one statement, with the views that the statement reads.
 
     Args:
-        cursor: Nobody else's; the owner of the slot closes it.
+        cursor: Used by this slot only; the owner of the slot closes it.
         sql: One SELECT.
 
     Raises:
@@ -48,11 +48,9 @@ class Slot:
         self._relation: duckdb.DuckDBPyRelation | None = None
 
     def bound(self, params: Sequence[Any], sql: str | None = None) -> duckdb.DuckDBPyRelation:
-        """The statement, or ``sql`` in its place, bound to its relations and to those of ``params`` that it uses; not
-        run yet.
+        """Return the statement, or ``sql`` in its place, bound to its relations and parameters; not run yet.
 
-        A fragment has all parameters of its statement at hand and may use some; DuckDB takes exactly those that the
-        text names.
+        A fragment gets all parameters of its statement and may use some; DuckDB accepts only those that the text names.
         """
         if self._parameters:
             return self.cursor.sql(sql or self.sql, params=values_of(self._parameters, params))
@@ -72,7 +70,7 @@ class Slot:
         for name, table in relations.items():
             view = self._views.get(name)
             needed = tuple(casts.get(name, ()))
-            # Statements of one text may read columns that Arrow does not tell apart, such as HUGEINT and DECIMAL(38,0).
+            # Statements of one text may read columns of types that are equal in Arrow: HUGEINT and DECIMAL(38,0).
             if view is not None and not (view.schema.equals(table.schema) and view.casts == needed):
                 view = self._relation = None  # it is bound to columns of other types
             if exchangeable and view is not None:
@@ -117,7 +115,7 @@ class Slot:
 
 
 class _Exchangeable:
-    """An Arrow stream whose content is set before each call; the schema stays, and what its columns are cast to."""
+    """An Arrow stream whose content is set before each call; the schema and the casts of its columns stay."""
 
     __slots__ = ("casts", "schema", "table")
 
@@ -135,9 +133,9 @@ class _Exchangeable:
 
 
 def parameters_of_select(cursor: duckdb.DuckDBPyConnection, sql: str) -> tuple[duckdb.Statement, tuple[str, ...]]:
-    """A SELECT, parsed, and the numbers of the parameters that it uses.
+    """Parse a SELECT and return the numbers of the parameters that it uses.
 
-    What is not one SELECT is refused: ``cursor.sql`` would run it at once.
+    Anything but one SELECT is refused: ``cursor.sql`` would run it at once.
 
     Raises:
         ProgrammingError: It is something else.
@@ -174,8 +172,9 @@ def quoted(name: str) -> str:
 
 
 def _with_column(table: pa.Table) -> pa.Table:
-    """A table of the same rows that has a column: DuckDB has no table without, yet ``count(*)`` needs no column of its
-    relation.
+    """Return a table of the same rows that has at least one column.
+
+    DuckDB has no tables without columns, but ``count(*)`` needs no column of its relation.
     """
     return pa.table({"rows without columns": pa.nulls(table.num_rows, pa.bool_())})
 
