@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import chain
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 import pyarrow as pa
 
 from secateur.client.copy.copy import copy_from, copy_to
 from secateur.client.dbapi.html_table import html_table
 from secateur.client.dbapi.parameters import Parameters, plain_values
+from secateur.client.dbapi.pep249 import CursorConnection
 from secateur.client.dbapi.rows import Description, ResultColumn, Rows, as_table
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.dbapi.streamed_rows import StreamedRows
@@ -49,9 +50,6 @@ from secateur.client.session import Session
 from secateur.errors import DataError, InterfaceError, JobCancelledError, NotSupportedError
 from secateur.wire import CallControl, ShortTable
 
-if TYPE_CHECKING:
-    from secateur.client.dbapi.connection import Connection
-
 __all__ = ["Cursor"]
 
 _BATCH_ROWS: Final = 65_536
@@ -75,7 +73,7 @@ class Cursor:
         stats: What the last SELECT, UPDATE or DELETE touched; None after anything else.
     """
 
-    def __init__(self, connection: Connection, session: Session) -> None:
+    def __init__(self, connection: CursorConnection, session: Session) -> None:
         self.connection = connection
         self.arraysize = 1
         self._rowcount = -1

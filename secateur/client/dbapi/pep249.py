@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time as _time
 from datetime import date, datetime, time
-from typing import Final
+from typing import Any, Final, Protocol
 
 __all__ = [
     "BINARY",
@@ -13,6 +13,7 @@ __all__ = [
     "ROWID",
     "STRING",
     "Binary",
+    "CursorConnection",
     "Date",
     "DateFromTicks",
     "Time",
@@ -34,6 +35,18 @@ Date = date
 Time = time
 Timestamp = datetime
 Binary = bytes
+
+
+class CursorConnection(Protocol):
+    """What a cursor promises of the connection that made it: what PEP 249 asks of one."""
+
+    def cursor(self) -> Any: ...
+
+    def commit(self) -> None: ...
+
+    def rollback(self) -> None: ...
+
+    def close(self) -> None: ...
 
 
 def DateFromTicks(ticks: float) -> date:  # noqa: N802 - PEP 249 gives the name

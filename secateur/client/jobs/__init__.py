@@ -5,8 +5,9 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
+    "job_placement": ["EdgeTarget", "PlacedVertex", "ResolvedEdge", "ResolvedVertex"],
     "job_status": ["JobStatus"],
-    "resolved_plan": ["EdgeTarget", "PlacedVertex", "ResolvedEdge", "ResolvedPlan", "ResolvedVertex"],
+    "resolved_plan": ["ResolvedPlan"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from secateur.client.jobs.job_placement import JobPlacement, PlacedVertex, ResolvedEdge, ResolvedVertex
 from secateur.client.jobs.plan_text import edge_flow, head, partitions_text, route, work
 from secateur.drawing import Diagram, DiagramEdge, DiagramNode, abbreviated
 from secateur.drawing.quantity import count_text, duration_text
-
-if TYPE_CHECKING:
-    from secateur.client.jobs.resolved_plan import PlacedVertex, ResolvedEdge, ResolvedPlan, ResolvedVertex
 
 __all__ = ["plan_diagram"]
 
@@ -17,7 +15,7 @@ _MEMBERS_SHOWN_MAX: Final = 6
 _PARTITIONS_SHOWN_MAX: Final = 3
 
 
-def plan_diagram(plan: ResolvedPlan) -> Diagram:
+def plan_diagram(plan: JobPlacement) -> Diagram:
     """A box for each vertex with a line for each of its members, faint if it is left out; what does not fit is in the
     tooltips.
     """

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from secateur.client.jobs.job_placement import JobPlacement, PlacedVertex, ResolvedEdge
 from secateur.drawing.quantity import byte_text, count_text, duration_text
-
-if TYPE_CHECKING:
-    from secateur.client.jobs.resolved_plan import PlacedVertex, ResolvedEdge, ResolvedPlan
 
 __all__ = ["edge_flow", "head", "partitions_text", "plan_text", "route", "work"]
 
 _SHOWN_MAX: Final = 16
 
 
-def plan_text(plan: ResolvedPlan) -> str:
+def plan_text(plan: JobPlacement) -> str:
     """Who takes part, then member by member what it runs and reads, then where rows go."""
     lines = list(head(plan))
     for member in plan.participants:
@@ -39,7 +37,7 @@ def plan_text(plan: ResolvedPlan) -> str:
     return "\n".join(lines)
 
 
-def head(plan: ResolvedPlan) -> Iterator[str]:
+def head(plan: JobPlacement) -> Iterator[str]:
     """Who takes part, and what that costs in messages."""
     skipped = f", skipped{_listed(plan.skipped)}" if plan.skipped else ""
     yield f"runs on {len(plan.participants)} of {len(plan.members)} members{_listed(plan.participants)}{skipped}"

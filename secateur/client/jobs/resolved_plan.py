@@ -7,143 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
+from secateur.client.jobs.job_placement import EdgeTarget, JobPlacement, PlacedVertex, ResolvedEdge, ResolvedVertex
 from secateur.client.jobs.plan_diagram import plan_diagram
 from secateur.client.jobs.plan_text import plan_text
 from secateur.drawing import Diagram, Drawable
 from secateur.errors import ProtocolError
 
-__all__ = ["PARTITIONS_LISTED_MAX", "EdgeTarget", "PlacedVertex", "ResolvedEdge", "ResolvedPlan", "ResolvedVertex"]
-
-PARTITIONS_LISTED_MAX: Final = 64
+__all__ = ["ResolvedPlan"]
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedVertex:
-    """A vertex on one member.
-
-    Attributes:
-        member: Id of the member.
-        processors: How many it has there.
-        partition_count: How many partitions they read together; None for a vertex that reads none.
-        partitions: The ids of these, sorted; of many, the first 64. None like their number.
-        rows_in: Rows that they have taken; None in a plan that was not measured.
-        rows_out: Rows that they have offered.
-        busy_s: Seconds spent in their calls, without what they offloaded.
-    """
-
-    member: str
-    processors: int
-    partition_count: int | None = None
-    partitions: tuple[int, ...] | None = None
-    rows_in: int | None = None
-    rows_out: int | None = None
-    busy_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ResolvedVertex:
-    """A vertex.
-
-    Attributes:
-        name: Its name.
-        placed: The members it runs on, in topology order. None: it is left out, since no row can reach it.
-    """
-
-    name: str
-    placed: tuple[PlacedVertex, ...]
-
-    @property
-    def busy_s(self) -> float | None:
-        """Seconds spent on all members; None in a plan that was not measured."""
-        measured = [placed.busy_s for placed in self.placed if placed.busy_s is not None]
-        return sum(measured) if measured else None
-
-
-@dataclass(frozen=True, slots=True)
-class EdgeTarget:
-    """A member to which an edge delivers.
-
-    Attributes:
-        member: Its id.
-        consumers: Processors of the destination there.
-        routing_partitions: How many of the partitions into which keys are hashed were assigned to it; None where keys
-            do not decide.
-    """
-
-    member: str
-    consumers: int
-    routing_partitions: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ResolvedEdge:
-    """An edge.
-
-    Attributes:
-        name: In messages and metrics.
-        source: Name of the vertex that produces.
-        destination: Name of the vertex that consumes.
-        kind: Its routing, such as ``partitioned``.
-        words: Routing, reach and priority, as far as they are not the default.
-        distributed: Whether rows may leave their member.
-        priority: Inputs with a smaller number are drained first.
-        origins: The members that produce. None: it is left out with its destination.
-        targets: The members that consume.
-        rows: Rows that were offered to it; None in a plan that was not measured.
-        bytes: Their bytes.
-        fill: How full the fullest queue of its consumers is, 0 to 1; at 1, producers wait.
-    """
-
-    name: str
-    source: str
-    destination: str
-    kind: str
-    words: tuple[str, ...]
-    distributed: bool
-    priority: int
-    origins: tuple[str, ...]
-    targets: tuple[EdgeTarget, ...]
-    rows: int | None = None
-    bytes: int | None = None
-    fill: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ResolvedPlan(Drawable):
+class ResolvedPlan(JobPlacement, Drawable):
     """A job as it runs, or would run: made by :meth:`Connection.plan` and :meth:`Job.plan`.
 
-    A notebook shows it as a picture.
-
-    Attributes:
-        coordinator: Id of the member that coordinates; where several may, another one may do so next time.
-        topology_version: Of the topology that the plan is for.
-        members: All members of the cluster, in topology order.
-        participants: Those that take part.
-        vertices: In topological order.
-        edges: In the order of their sources.
+    A notebook shows it as a picture. What it says is in the attributes of
+    :class:`~secateur.client.jobs.job_placement.JobPlacement`.
     """
-
-    coordinator: str
-    topology_version: int
-    members: tuple[str, ...]
-    participants: tuple[str, ...]
-    vertices: tuple[ResolvedVertex, ...]
-    edges: tuple[ResolvedEdge, ...]
-
-    @property
-    def skipped(self) -> tuple[str, ...]:
-        """The members that take no part: they get no plan and no message, and run nothing."""
-        taking_part = {*self.participants, self.coordinator}
-        return tuple(member for member in self.members if member not in taking_part)
-
-    @property
-    def start_messages(self) -> int:
-        """The messages that start the job: one from the coordinator to each other participant, which answers once, at
-        its end.
-        """
-        return sum(member != self.coordinator for member in self.participants)
 
     def vertex(self, name: str) -> ResolvedVertex:
         """The vertex of that name.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from secateur.client.jobs.resolved_plan import (
+from secateur.client.jobs.job_placement import (
     PARTITIONS_LISTED_MAX,
     EdgeTarget,
     PlacedVertex,
     ResolvedEdge,
-    ResolvedPlan,
     ResolvedVertex,
 )
+from secateur.client.jobs.resolved_plan import ResolvedPlan
 from secateur.dag.edge import Edge
 from secateur.dag.placement import OnPartitions
 from secateur.dag.render import edge_words, routing_name
