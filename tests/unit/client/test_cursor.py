@@ -199,7 +199,6 @@ def test_set_pruning_changes_the_session(cluster: Any, conn: Connection, value: 
     ("header", "message"),
     [
         pytest.param({"kind": "merge"}, "of kind 'merge', which this client does not know", id="kind"),
-        pytest.param({"kind": "set", "name": "volume", "value": 11}, "of kind 'set'", id="setting"),
         pytest.param({"kind": "select"}, "does not read .KeyError: 'plan_id'", id="missing key"),
         pytest.param({}, "does not read .KeyError: 'kind'", id="nothing"),
         pytest.param({"kind": "insert", "table": {}}, "does not read", id="insert without table"),
