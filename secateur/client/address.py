@@ -30,7 +30,7 @@ def parse_address(address: str) -> tuple[str, int]:
     if parts.username is not None or parts.password is not None:
         raise _wrong(f"{_SCHEME}://...@{host}:{port}", "names a user; pass the secret as token=")
     if parts.path not in ("", "/") or parts.query or parts.fragment:
-        raise _wrong(address, "has something behind the port")
+        raise _wrong(address, "has text after the port")
     if not host:
         raise _wrong(address, "has no host")
     if not port:

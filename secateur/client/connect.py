@@ -39,8 +39,7 @@ def connect(address: str | None = None, token: str | None = None, timeout_s: flo
     found = os.environ.get(ADDRESS_VARIABLE) if address is None else address
     if found is None:
         raise InterfaceError(
-            f"where is the cluster? Pass its address, as cluster.address gives it, or set {ADDRESS_VARIABLE} in the"
-            " environment"
+            f"the address of the cluster is missing: pass cluster.address, or set {ADDRESS_VARIABLE} in the environment"
         )
     host, port = parse_address(found)
     return Connection(Session(host, port, token=token_for(host, port, token), timeout_s=timeout_s))

@@ -54,8 +54,8 @@ class WriteLatch:
                     await self._opened.wait()
         except TimeoutError as error:
             raise LoadFailedError(
-                f"{self._table}: load or change {' and '.join(sorted(self._holders))} has kept writes waiting for more"
-                f" than {_WAIT_MAX_S:g} s; nothing was written, try again",
+                f"{self._table}: load or change {' and '.join(sorted(self._holders))} has held back writes"
+                f" for more than {_WAIT_MAX_S:g} s; nothing was written, try again",
                 table=self._table,
             ) from error
 

@@ -159,8 +159,8 @@ class Planner:
                 return cached
         if len(sql) > _STATEMENT_CHARS_MAX:
             raise LimitExceededError(
-                f"the statement has {len(sql):,} characters, at most {_STATEMENT_CHARS_MAX:,} are read: pass values as"
-                " parameters, or load a table"
+                f"the statement has {len(sql):,} characters, at most {_STATEMENT_CHARS_MAX:,} are allowed:"
+                " pass values as parameters, or load a table"
             )
         hoisted = hoist_lists(sql) if len(sql) >= HOISTED_CHARS_MIN else None
         if hoisted is not None:

@@ -43,15 +43,15 @@ _SETTINGS: Final = (
     Setting(
         "pruning",
         "on",
-        "whether statements run only where their rows can be; verify compares the answers with those of all rows",
+        "whether statements run only on the partitions that they need; verify also runs them on all rows and compares",
     ),
-    Setting(_DISABLED_RULES, "", "rewrites that plans are made without, as a list of names"),
+    Setting(_DISABLED_RULES, "", "names of the rewrite rules that are switched off, separated by commas"),
     Setting(
         _COMBINATIONS,
         str(COMBINATIONS_PER_PARTITION),
-        "how many combinations of values are hashed, for each partition of a table",
+        "how many combinations of key values are hashed at most, per partition of the table",
     ),
-    Setting(_TIMEOUT, "0", "after how much time a statement is given up; 0 for none"),
+    Setting(_TIMEOUT, "0", "time after which a statement is cancelled; 0 for never"),
 )
 """Every setting that there is, for SHOW, but for those of the cost model."""
 

@@ -83,7 +83,7 @@ def test_a_statement_costs_two_members_at_most(mortal: Cluster, scattered: bool)
         (error,) = failed
         assert isinstance(error, MemberLostError)
         assert not error.retry_safe
-        assert f"members {first} and {second} ended while they worked on this statement" in error.message
+        assert f"members {first} and {second} ended while they ran this statement" in error.message
         assert len(executions(mortal)) == 2
         assert other.execute("SELECT count(*) FROM t").fetchall() == [(50_000,)]
 
@@ -104,7 +104,7 @@ def test_a_job_costs_two_members_at_most(mortal: Cluster) -> None:
             killed.append(str(job.info.coordinator))
             mortal.kill_member(killed[-1])
         with pytest.raises(
-            MemberLostError, match=f"members {' and '.join(sorted(killed))} ended while they worked on this job"
+            MemberLostError, match=f"members {' and '.join(sorted(killed))} ended while they ran this job"
         ):
             job.result(timeout_s=30)
         assert (job.status, job.info.attempt) == (secateur.JobStatus.FAILED, 2)

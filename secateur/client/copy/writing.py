@@ -43,7 +43,7 @@ def write_file(options: FileOptions, tables: Iterable[pa.Table], columns: Sequen
     rows = _Rows(iter(tables))
     path = Path(options.path)
     if not path.name:
-        raise ProgrammingError(f"{options.path!r} names no file that COPY could write")
+        raise ProgrammingError(f"{options.path!r} is not the path of a file: COPY TO needs one")
     # A pipe or a device is written to as it is. The suffix stays the last one: it says how the file is compressed.
     is_replaced = path.is_file() or not path.exists()
     written = path.with_name(f".partial-{os.getpid()}-{path.name}") if is_replaced else path

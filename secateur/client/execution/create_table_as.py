@@ -57,8 +57,8 @@ def _check(rows: pa.Table, table: TableDef) -> None:
     rows = conform(rows, table)
     if (first := first_positions(rows, table)) is not None:
         raise DuplicateKeyError(
-            f"{table.name}: the query gives {rows.num_rows:,} rows, and the key ({', '.join(table.primary_key)}) tells"
-            f" only {len(first):,} of them apart",
+            f"{table.name}: the query returns {rows.num_rows:,} rows, but only {len(first):,} different"
+            f" values of the key ({', '.join(table.primary_key)}): choose a key that is unique",
             table=table.name,
         )
     if not table.replicated and not table.scheme.makes_ranges:

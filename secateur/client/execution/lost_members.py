@@ -22,8 +22,8 @@ def cost_too_many(what: str, members: list[str]) -> MemberLostError:
     """The error of what has cost so many members that it is not tried again."""
     named = " and ".join(members)
     return MemberLostError(
-        f"members {named} ended while they worked on this {what}, which is not tried on another: it may have taken all"
-        f" memory there. Look into the logs of {named} before you repeat it, ask for less at a time, or start the"
+        f"members {named} ended while they ran this {what}, so no other member tries it: it may use too"
+        f" much memory. Read the logs of {named} before you repeat it, ask for less at a time, or start the"
         " cluster with a smaller kernel_memory_bytes_max",
         members=list(members),
     )

@@ -27,8 +27,9 @@ class StatementTimeout:
     def control(self) -> CallControl:
         """What ends the calls of a statement that begins now. For a setting that is not 0."""
         late = DeadlineError(
-            f"the statement took longer than statement_timeout = '{self.text}' and was given up; its work ends on every"
-            " member. Raise it with SET statement_timeout = '...', or lift it with SET statement_timeout = 0",
+            f"the statement took longer than statement_timeout = '{self.text}' and was cancelled; its work"
+            " ends on every member. Raise it with SET statement_timeout = '...', or lift it with SET"
+            " statement_timeout = 0",
             setting="statement_timeout",
         )
         return CallControl(time.monotonic() + self.milliseconds / 1000, late)

@@ -51,7 +51,7 @@ def as_table(data: Any) -> pa.Table | pa.RecordBatchReader:
         "a pyarrow Table, RecordBatch or RecordBatchReader, a pandas or polars DataFrame, a dict of columns, or a list"
         " of dicts, one a row"
     )
-    raise DataError(f"a {type(data).__module__}.{type(data).__qualname__} is no table: give {kinds}{_way_of(data)}")
+    raise DataError(f"a {type(data).__module__}.{type(data).__qualname__} is not a table: pass {kinds}{_way_of(data)}")
 
 
 def _way_of(data: Any) -> str:

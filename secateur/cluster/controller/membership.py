@@ -241,8 +241,9 @@ def _with_table(topology: Topology, table: TableDef) -> Topology:
         return Topology(topology.version + 1, topology.members, {**topology.owners, group: assigned})
     if copies > known.replicas:
         raise NotSupportedError(
-            f"table {table.name} wants {table.backups} backups, the tables of the same partition scheme have"
-            f" {known.replicas - 1}: create the table with the most backups first, or choose another SEED",
+            f"table {table.name} asks for {table.backups} backups, but tables of the same partition scheme"
+            f" have {known.replicas - 1}: create the table with the most backups first, or choose another"
+            " SEED",
             table=table.name,
         )
     return topology

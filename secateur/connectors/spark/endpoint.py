@@ -44,8 +44,8 @@ class Endpoint:
         found = address or spark.conf.get(_ADDRESS_CONF, None) or os.environ.get(ADDRESS_VARIABLE)
         if not found:
             raise InterfaceError(
-                f"where is the cluster? Pass address=cluster.address, or set {_ADDRESS_CONF} in the Spark session or"
-                f" {ADDRESS_VARIABLE} in the environment"
+                "the address of the cluster is missing: pass address=cluster.address, or set"
+                f" {_ADDRESS_CONF} in the Spark session or {ADDRESS_VARIABLE} in the environment"
             )
         return cls(found, token_for(*parse_address(found), token or spark.conf.get(_TOKEN_CONF, None)))
 

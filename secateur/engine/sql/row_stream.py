@@ -188,7 +188,7 @@ class JobRowStream:
         return pa.Table.from_batches(batches, self._queue.schema or self._schema())
 
     def close(self) -> None:
-        self._job.cancel("nobody wants the rest of its rows")
+        self._job.cancel("its consumer needs no more rows")
         self._queue.close()
 
     def _is_over(self) -> bool:

@@ -57,11 +57,11 @@ def build_scheme(
             raise check.error("the range component has no ranges; give at least one, or SPLIT AT (...)")
         if others and grid is not None and grid.start is None:
             raise check.error(
-                "with EVERY every row has a range, and nothing is left for a DEFAULT PARTITION; say STARTING to keep"
-                " what is before for it"
+                "with EVERY each row has a range, so a DEFAULT PARTITION would stay empty; write STARTING"
+                " to leave it the values before"
             )
         if len(others) > 1:
-            raise check.error("it has two DEFAULT PARTITIONs; one takes whatever no range holds")
+            raise check.error("it has two DEFAULT PARTITIONs; write one, which takes the rows that no range covers")
         component = RangeComponent(
             columns,
             tuple(replace(r, ordinal=ordinal) for ordinal, r in enumerate(bounded)),

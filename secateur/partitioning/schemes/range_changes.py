@@ -96,7 +96,7 @@ def _added(component: RangeComponent, spec: RangeSpec, rules: SchemeRules) -> Ra
     if not spec.is_catch_all:
         changed = replace(component, ranges=tuple(sorted((*component.ranges, added), key=by_lower_bound)))
     elif component.every is not None and component.every.start is None:
-        raise rules.error("with EVERY every row has a range, and nothing is left for a DEFAULT PARTITION")
+        raise rules.error("with EVERY each row has a range, so a DEFAULT PARTITION would stay empty")
     elif component.catch_all is None:
         changed = replace(component, catch_all=added)
     else:

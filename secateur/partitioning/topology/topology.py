@@ -205,9 +205,9 @@ class Topology:
         lost = sorted(set(owners).difference(self._by_id))
         if lost:
             raise PartitionLostError(
-                f"partitions that are needed had their last copy on {', '.join(lost)}, which left the cluster (topology"
-                f" version {self.version}): their rows are gone. DROP the table, CREATE it again and load it; with"
-                " BACKUPS n a table survives the loss of n members",
+                f"the last copies of partitions that the statement needs were on {', '.join(lost)}, which"
+                f" left the cluster (topology version {self.version}): their rows are lost. DROP the table,"
+                " CREATE it again and load it; with BACKUPS n a table survives the loss of n members",
                 members=lost,
             )
 

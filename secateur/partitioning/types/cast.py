@@ -61,8 +61,8 @@ def cast_column(column: _Column, type_: SqlType, *, name: str) -> pa.ChunkedArra
     convert = _conversion(chunked.type, type_)
     if convert is None:
         raise DataError(
-            f"column {name}: the data are {chunked.type}, which is not turned into {type_} by itself; cast the column"
-            f" to {target} first",
+            f"column {name}: the data are {chunked.type}, which is not converted to {type_} automatically;"
+            f" cast the column to {target} first",
             column=name,
             type=str(type_),
         )

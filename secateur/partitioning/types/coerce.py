@@ -64,7 +64,7 @@ def coerce(value: Any, type_: SqlType, *, column: str | None = None) -> Any:
     except _CannotError as error:
         reason = str(error)
     except (ValueError, TypeError, OverflowError, ArithmeticError):
-        reason = "it does not spell such a value"
+        reason = "the text is not such a value"
     shown = repr(value)
     shown = shown if len(shown) <= _TEXT_SHOWN_MAX else f"{shown[:_TEXT_SHOWN_MAX]}..."
     where = "the value" if column is None else f"column {column}:"

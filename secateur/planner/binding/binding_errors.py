@@ -73,7 +73,7 @@ def in_users_terms(
         )
     match error:
         case UnknownColumnError() if name is not None and "FROM clause is missing" in said:
-            message = f"column {name[1]!r} cannot be used here: no table is in reach"
+            message = f"column {name[1]!r} cannot be used here: the query has no FROM clause"
         case UnknownColumnError() if name is not None:
             message = f"column {name[1]!r} does not exist{_hint(name[1], query, said)}"
         case UnknownTableError() if name is not None:

@@ -279,9 +279,9 @@ def refuse_large_constants(sql: str, tree: exp.Expr) -> None:
         if size is not None and size > VALUE_BYTES_MAX and call.find(exp.Column) is None:
             name = str(call.this).lower()
             raise LimitExceededError(
-                f"a constant of the statement, {name}(...), would make a value of {size:,} bytes while the statement is"
-                f" planned, where at most {VALUE_BYTES_MAX:,} bytes are made: pass its size as a parameter, and the"
-                " members make it",
+                f"the constant {name}(...) would have {size:,} bytes, and planning evaluates constants of"
+                f" at most {VALUE_BYTES_MAX:,} bytes: pass its size as a parameter, so that a member"
+                " evaluates it",
                 limit="constant",
             )
 

@@ -122,20 +122,20 @@ _BOUNDED: Final = "bitstring_agg"
 
 _INSTEAD: Final = {
     "alias": "its answer depends on how a statement is divided among members; write the name as a text",
-    "stats": "it tells about the kernel of one process; read conn.table(name).statistics()",
-    "vector_type": "it tells about the kernel of one process",
-    "current_setting": "it tells about the kernel of one process; SHOW pruning and the like tell about the session",
-    "duckdb_settings": "it tells about the kernel of one process; SHOW pruning and the like tell about the session",
+    "stats": "it describes the DuckDB instance of one process; read conn.table(name).statistics()",
+    "vector_type": "it describes the DuckDB instance of one process",
+    "current_setting": "it describes the DuckDB instance of one process; SHOW pruning and the like read the session",
+    "duckdb_settings": "it describes the DuckDB instance of one process; SHOW pruning and the like read the session",
     "version": "it tells the version of DuckDB; secateur.__version__ is that of secateur",
     "getvariable": "pass values as parameters",
-    "setseed": "random numbers are made by several members, each from a seed of its own",
+    "setseed": "several members generate random numbers, each from its own seed",
     "nextval": "there are no sequences",
     "currval": "there are no sequences",
     "setval": "there are no sequences",
-    "finalize": "states of aggregates stay inside of a statement; write the aggregate",
-    "combine": "states of aggregates stay inside of a statement; write the aggregate",
-    "combine_aggr": "states of aggregates stay inside of a statement; write the aggregate",
-    "to_aggregate_state": "states of aggregates stay inside of a statement; write the aggregate",
+    "finalize": "states of aggregates cannot leave a statement; write the aggregate",
+    "combine": "states of aggregates cannot leave a statement; write the aggregate",
+    "combine_aggr": "states of aggregates cannot leave a statement; write the aggregate",
+    "to_aggregate_state": "states of aggregates cannot leave a statement; write the aggregate",
     "histogram": "in FROM it reads a table of one process; write the aggregate histogram(column), or GROUP BY",
     "histogram_values": "it reads a table of one process; write the aggregate histogram(column), or GROUP BY",
     "query": "send the text as a statement",
@@ -204,8 +204,8 @@ def refuse_calls(doubtful: Sequence[Token], nodes: Iterable[exp.Anonymous], text
     for token in doubtful:
         if folded(token.text) == _EXPORT_STATE:
             message = (
-                "EXPORT_STATE is not supported: states of aggregates stay inside of a statement; write the aggregate"
-                " without it"
+                "EXPORT_STATE is not supported: states of aggregates cannot leave a statement; write the"
+                " aggregate without it"
             )
             raise located(NotSupportedError, message, text, token.start, len(token.text))
     for node in nodes:
@@ -237,7 +237,7 @@ def _refuse(name: str, text: str, offset: int) -> None:
     if known in _OWN_CATALOG:
         instead = f"it does not know the tables of a cluster; read {_OWN_CATALOG[known]}"
     elif known.startswith(_FILES):
-        instead = "members read no files; COPY table FROM 'file' reads one where the client is"
+        instead = "members read no files; the client reads one with COPY table FROM 'file'"
     else:
-        instead = _INSTEAD.get(known, "it reaches beyond the rows of a statement, into one process")
+        instead = _INSTEAD.get(known, "it reads the state of one process, not the rows of the statement")
     raise located(NotSupportedError, f"{name}() is not supported: {instead}", text, offset, len(name), function=known)

@@ -268,7 +268,8 @@ class _Binder:
         self.is_rewritten = True
         if self._opened > _VIEWS_MAX:
             raise LimitExceededError(
-                f"the statement opens more than {_VIEWS_MAX} views, those in views counted: make a table of one of them"
+                f"the statement expands more than {_VIEWS_MAX} views, nested ones included: store the"
+                " rows of one of them in a table"
             )
         if name in self._inside:
             raise ProgrammingError(f"view {view.name!r} reads itself")

@@ -58,10 +58,10 @@ REFUSED_OBJECTS: Final = {
     "TYPE": "use VARCHAR with the values as text",
     "MACRO": "write the expression, or a view",
     "FUNCTION": "write the expression, or a view",
-    "TEMP": "write CREATE TABLE or CREATE VIEW, and DROP it when it has served",
-    "TEMPORARY": "write CREATE TABLE or CREATE VIEW, and DROP it when it has served",
+    "TEMP": "write CREATE TABLE or CREATE VIEW, and DROP it afterwards",
+    "TEMPORARY": "write CREATE TABLE or CREATE VIEW, and DROP it afterwards",
     "RECURSIVE": "write CREATE VIEW ... AS WITH RECURSIVE ...",
-    "MATERIALIZED": "write CREATE TABLE ... AS, and CREATE OR REPLACE it when it is to be renewed",
+    "MATERIALIZED": "write CREATE TABLE ... AS, and CREATE OR REPLACE it to refresh it",
 }
 """What to do instead of creating objects of kinds that do not exist."""
 
@@ -130,7 +130,7 @@ def read_create(cursor: TokenCursor) -> tuple[bool, bool]:
             f"CREATE {cursor.word()}", REFUSED_OBJECTS.get(cursor.word(), "there are tables, views and indexes")
         )
     if or_replace and cursor.at("IF", "NOT", "EXISTS"):
-        raise cursor.expected("the name of a table: OR REPLACE leaves nothing to IF NOT EXISTS")
+        raise cursor.expected("the name of a table: OR REPLACE and IF NOT EXISTS exclude each other")
     return or_replace, cursor.accept("IF", "NOT", "EXISTS")
 
 
@@ -250,7 +250,7 @@ def _read_elements(cursor: TokenCursor, table: str) -> _Draft:
     for name in draft.primary_key:
         if name.casefold() not in declared:
             message = (
-                f"the primary key names {name!r}, which is no column of table {table}; it has"
+                f"the primary key names {name!r}, which is not a column of table {table}; it has"
                 f" {', '.join(declared.values())}"
             )
             raise located(SchemeError, message, cursor.sql, draft.primary_key_offset, len("PRIMARY KEY"))

@@ -72,7 +72,7 @@ class TableAs:
         for name in self.primary_key:
             if name.casefold() not in names:
                 message = (
-                    f"the primary key names {name!r}, which is no column of the query; it has"
+                    f"the primary key names {name!r}, which is not a column of the query; it has"
                     f" {', '.join(names.values())}"
                 )
                 raise located(SchemeError, message, self.sql, self.key_offset, len("PRIMARY KEY"))

@@ -55,7 +55,7 @@ def read_conflict(cursor: TokenCursor, table: TableDef, mode: InsertMode) -> Con
     if mode is not InsertMode.APPEND:
         raise located(
             ProgrammingError,
-            "INSERT OR ... says already what happens to keys that are there: leave out ON CONFLICT",
+            "INSERT OR ... already decides what happens to existing keys: leave out ON CONFLICT",
             cursor.sql,
             start,
             11,
@@ -84,7 +84,7 @@ def _read_target(cursor: TokenCursor, table: TableDef) -> None:
     cursor.expect(")")
     if set(columns) != set(table.primary_key):
         message = (
-            f"rows of {table.name} are told apart by the primary key ({', '.join(table.primary_key)}) alone: name those"
-            " columns, or none"
+            f"the only unique key of {table.name} is its primary key ({', '.join(table.primary_key)}): name"
+            " those columns, or none"
         )
         raise located(ProgrammingError, message, cursor.sql, offset)

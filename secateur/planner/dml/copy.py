@@ -150,7 +150,7 @@ def _read_format(option: _Option) -> CopyFormat:
         return CopyFormat(str(name).lower())
     except ValueError:
         assert token is not None
-        message = f"{name!r} is no format of COPY: use csv, parquet or json"
+        message = f"{name!r} is not a format of COPY: use csv, parquet or json"
         raise located(ProgrammingError, message, option.value.sql, token.start, len(token.text)) from None
 
 

@@ -141,7 +141,7 @@ def read_truncate(cursor: TokenCursor, parameters: Parameters, find: Callable[[s
         read_table(cursor, find)
         raise cursor.unsupported(
             f"TRUNCATE ... {cursor.word()}",
-            "no other table depends on the rows of one, and none has an identity; leave it out",
+            "there are no foreign keys and no identity columns; leave it out",
         )
     target = read_target(cursor, find)
     cursor.expect_end()

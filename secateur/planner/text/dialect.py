@@ -230,7 +230,7 @@ def _parse_failure(error: ParseError, sql: str, tokens: Sequence[Token]) -> SqlS
         what = repr(found) if found else "the end of the statement"
         return located(
             NotSupportedError,
-            f"what stands at {what} is not supported: write the statement in another way",
+            f"the syntax at {what} is not supported: write the statement in another form",
             sql,
             offset,
             len(found),

@@ -87,7 +87,11 @@ def read_literal(cursor: TokenCursor) -> Any:
             return _TYPED[token.text.upper()](text)
         except ValueError:
             raise located(
-                SchemeError, f"{text!r} is no {token.text.upper()}", cursor.sql, offset, behind.end - offset + 1
+                SchemeError,
+                f"{text!r} is not a valid {token.text.upper()}",
+                cursor.sql,
+                offset,
+                behind.end - offset + 1,
             ) from None
     raise cursor.expected("a value (a number, a string, TRUE, FALSE, X'..', DATE '..', TIMESTAMP '..' or UUID '..')")
 

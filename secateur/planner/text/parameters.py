@@ -186,7 +186,7 @@ def read_parameters(
                 token.start,
             )
         else:
-            raise syntax_error(f"{token.text!r} is no parameter: write ?, $1 or $name", sql, token.start)
+            raise syntax_error(f"{token.text!r} is not a parameter: write ?, $1 or $name", sql, token.start)
         if style not in (ParameterStyle.NONE, this_style):
             message = f"the statement mixes {style.value} with {this_style.value} parameters: use one style"
             raise located(ParameterError, message, sql, token.start, end - token.start + 1)

@@ -100,7 +100,7 @@ SqlSyntaxError: expected IGNORE, found 'ABORT' (line 1, column 11)
 -- on another
 INSERT INTO customers VALUES ('a', 'b', 1) ON CONFLICT (name) DO NOTHING
 /*
-ProgrammingError: rows of customers are told apart by the primary key (customer_id) alone: name those columns, or none (line 1, column 56)
+ProgrammingError: the only unique key of customers is its primary key (customer_id): name those columns, or none (line 1, column 56)
   INSERT INTO customers VALUES ('a', 'b', 1) ON CONFLICT (name) DO NOTHING
                                                          ^
 */
@@ -108,7 +108,7 @@ ProgrammingError: rows of customers are told apart by the primary key (customer_
 -- said twice
 INSERT OR REPLACE INTO customers VALUES ('a', 'b', 1) ON CONFLICT DO NOTHING
 /*
-ProgrammingError: INSERT OR ... says already what happens to keys that are there: leave out ON CONFLICT (line 1, column 55)
+ProgrammingError: INSERT OR ... already decides what happens to existing keys: leave out ON CONFLICT (line 1, column 55)
   INSERT OR REPLACE INTO customers VALUES ('a', 'b', 1) ON CONFLICT DO NOTHING
                                                         ^^^^^^^^^^^
 */
@@ -743,7 +743,7 @@ SqlSyntaxError: expected the path of a file, as 'text', found 'a' (line 1, colum
 -- unknown format
 COPY airlines FROM 'a' (FORMAT xml)
 /*
-ProgrammingError: 'xml' is no format of COPY: use csv, parquet or json (line 1, column 32)
+ProgrammingError: 'xml' is not a format of COPY: use csv, parquet or json (line 1, column 32)
   COPY airlines FROM 'a' (FORMAT xml)
                                  ^^^
 */

@@ -14,7 +14,7 @@ SchemeError: table t has no primary key: add PRIMARY KEY (...), which also order
 -- key of an unknown column
 CREATE TABLE t (a INT, PRIMARY KEY (b))
 /*
-SchemeError: the primary key names 'b', which is no column of table t; it has a (line 1, column 24)
+SchemeError: the primary key names 'b', which is not a column of table t; it has a (line 1, column 24)
   CREATE TABLE t (a INT, PRIMARY KEY (b))
                          ^^^^^^^^^^^
 */
@@ -134,7 +134,7 @@ SchemeError: table t: a bound of the range component: column a: 'x' (str) does n
 -- a bad date
 CREATE TABLE t (a INT PRIMARY KEY) PARTITION BY RANGE (a) SPLIT AT (DATE 'x')
 /*
-SchemeError: 'x' is no DATE (line 1, column 69)
+SchemeError: 'x' is not a valid DATE (line 1, column 69)
   CREATE TABLE t (a INT PRIMARY KEY) PARTITION BY RANGE (a) SPLIT AT (DATE 'x')
                                                                       ^^^^^^^^
 */
@@ -238,7 +238,7 @@ NotSupportedError: CHECK is not supported: check the data before they are loaded
 -- two wishes
 CREATE OR REPLACE TABLE IF NOT EXISTS t (a INT PRIMARY KEY)
 /*
-SqlSyntaxError: expected the name of a table: OR REPLACE leaves nothing to IF NOT EXISTS, found 'IF' (line 1, column 25)
+SqlSyntaxError: expected the name of a table: OR REPLACE and IF NOT EXISTS exclude each other, found 'IF' (line 1, column 25)
   CREATE OR REPLACE TABLE IF NOT EXISTS t (a INT PRIMARY KEY)
                           ^^
 */
@@ -645,7 +645,7 @@ SchemeError: table x needs a key, which orders the rows of a partition: write CR
 -- no such key
 CREATE TABLE x PRIMARY KEY (b) AS SELECT 1 AS a
 /*
-SchemeError: the primary key names 'b', which is no column of the query; it has a (line 1, column 16)
+SchemeError: the primary key names 'b', which is not a column of the query; it has a (line 1, column 16)
   CREATE TABLE x PRIMARY KEY (b) AS SELECT 1 AS a
                  ^^^^^^^^^^^
 */
@@ -707,7 +707,7 @@ ParameterError: the statement has 1 parameter, 0 given
 -- two wishes, 2
 CREATE OR REPLACE TABLE IF NOT EXISTS x PRIMARY KEY (a) AS SELECT 1 AS a
 /*
-SqlSyntaxError: expected the name of a table: OR REPLACE leaves nothing to IF NOT EXISTS, found 'IF' (line 1, column 25)
+SqlSyntaxError: expected the name of a table: OR REPLACE and IF NOT EXISTS exclude each other, found 'IF' (line 1, column 25)
   CREATE OR REPLACE TABLE IF NOT EXISTS x PRIMARY KEY (a) AS SELECT 1 AS a
                           ^^
 */

@@ -4,7 +4,7 @@
 -- it says what to do instead, 1
 SELECT current_setting('threads')
 /*
-NotSupportedError: current_setting() is not supported: it tells about the kernel of one process; SHOW pruning and the like tell about the session (line 1, column 8)
+NotSupportedError: current_setting() is not supported: it describes the DuckDB instance of one process; SHOW pruning and the like read the session (line 1, column 8)
   SELECT current_setting('threads')
          ^^^^^^^^^^^^^^^
 */
@@ -12,7 +12,7 @@ NotSupportedError: current_setting() is not supported: it tells about the kernel
 -- it says what to do instead, 2
 SELECT 'threads'.current_setting()
 /*
-NotSupportedError: current_setting() is not supported: it tells about the kernel of one process; SHOW pruning and the like tell about the session (line 1, column 18)
+NotSupportedError: current_setting() is not supported: it describes the DuckDB instance of one process; SHOW pruning and the like read the session (line 1, column 18)
   SELECT 'threads'.current_setting()
                    ^^^^^^^^^^^^^^^
 */
@@ -28,7 +28,7 @@ NotSupportedError: sleep_ms() is not supported: members do not wait on behalf of
 -- it says what to do instead, 4
 SELECT * FROM read_csv('x.csv')
 /*
-NotSupportedError: read_csv() is not supported: members read no files; COPY table FROM 'file' reads one where the client is (line 1, column 15)
+NotSupportedError: read_csv() is not supported: members read no files; the client reads one with COPY table FROM 'file' (line 1, column 15)
   SELECT * FROM read_csv('x.csv')
                 ^^^^^^^^
 */
@@ -44,7 +44,7 @@ NotSupportedError: histogram() is not supported: in FROM it reads a table of one
 -- it says what to do instead, 6
 SELECT sum(amount) EXPORT_STATE FROM orders
 /*
-NotSupportedError: EXPORT_STATE is not supported: states of aggregates stay inside of a statement; write the aggregate without it (line 1, column 20)
+NotSupportedError: EXPORT_STATE is not supported: states of aggregates cannot leave a statement; write the aggregate without it (line 1, column 20)
   SELECT sum(amount) EXPORT_STATE FROM orders
                      ^^^^^^^^^^^^
 */
@@ -52,7 +52,7 @@ NotSupportedError: EXPORT_STATE is not supported: states of aggregates stay insi
 -- it says what to do instead, 7
 SELECT finalize(x) FROM orders
 /*
-NotSupportedError: finalize() is not supported: states of aggregates stay inside of a statement; write the aggregate (line 1, column 8)
+NotSupportedError: finalize() is not supported: states of aggregates cannot leave a statement; write the aggregate (line 1, column 8)
   SELECT finalize(x) FROM orders
          ^^^^^^^^
 */

@@ -251,7 +251,7 @@ ProgrammingError: Ambiguous reference to column name "customer_id" (use: 'orders
 -- reading a file
 SELECT * FROM read_csv('/etc/passwd')
 /*
-NotSupportedError: read_csv() is not supported: members read no files; COPY table FROM 'file' reads one where the client is (line 1, column 15)
+NotSupportedError: read_csv() is not supported: members read no files; the client reads one with COPY table FROM 'file' (line 1, column 15)
   SELECT * FROM read_csv('/etc/passwd')
                 ^^^^^^^^
 */

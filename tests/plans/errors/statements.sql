@@ -103,7 +103,7 @@ NotSupportedError: LOAD is not supported: members load no extensions; rows are l
 -- statements of the dialect say what to do instead, 13
 EXPORT something
 /*
-NotSupportedError: EXPORT is not supported: read the tables, and write files where you are (line 1, column 1)
+NotSupportedError: EXPORT is not supported: read the tables and write files on the client (line 1, column 1)
   EXPORT something
   ^^^^^^
 */
@@ -143,7 +143,7 @@ NotSupportedError: EXECUTE is not supported: every statement is planned once and
 -- statements of the dialect say what to do instead, 18
 DEALLOCATE something
 /*
-NotSupportedError: DEALLOCATE is not supported: plans are forgotten by themselves (line 1, column 1)
+NotSupportedError: DEALLOCATE is not supported: plans are evicted automatically (line 1, column 1)
   DEALLOCATE something
   ^^^^^^^^^^
 */
@@ -159,7 +159,7 @@ NotSupportedError: CHECKPOINT is not supported: tables are in memory (line 1, co
 -- statements of the dialect say what to do instead, 20
 VACUUM something
 /*
-NotSupportedError: VACUUM is not supported: tables are compacted by themselves (line 1, column 1)
+NotSupportedError: VACUUM is not supported: tables are compacted automatically (line 1, column 1)
   VACUUM something
   ^^^^^^
 */
@@ -167,7 +167,7 @@ NotSupportedError: VACUUM is not supported: tables are compacted by themselves (
 -- statements of the dialect say what to do instead, 21
 ANALYZE something
 /*
-NotSupportedError: ANALYZE is not supported: statistics are kept by themselves (line 1, column 1)
+NotSupportedError: ANALYZE is not supported: statistics are maintained automatically (line 1, column 1)
   ANALYZE something
   ^^^^^^^
 */
@@ -183,7 +183,7 @@ NotSupportedError: COMMENT is not supported: tables and columns have no comments
 -- statements of the dialect say what to do instead, 23
 GRANT something
 /*
-NotSupportedError: GRANT is not supported: there are no users: whoever has the token of the cluster may do everything (line 1, column 1)
+NotSupportedError: GRANT is not supported: there are no users: the token of the cluster gives all rights (line 1, column 1)
   GRANT something
   ^^^^^
 */
@@ -191,7 +191,7 @@ NotSupportedError: GRANT is not supported: there are no users: whoever has the t
 -- statements of the dialect say what to do instead, 24
 REVOKE something
 /*
-NotSupportedError: REVOKE is not supported: there are no users: whoever has the token of the cluster may do everything (line 1, column 1)
+NotSupportedError: REVOKE is not supported: there are no users: the token of the cluster gives all rights (line 1, column 1)
   REVOKE something
   ^^^^^^
 */
@@ -207,7 +207,7 @@ NotSupportedError: RESET is not supported: use SET (line 1, column 1)
 -- the place of the word is shown, 1
 TRUNCATE t CASCADE
 /*
-NotSupportedError: TRUNCATE ... CASCADE is not supported: no other table depends on the rows of one, and none has an identity; leave it out (line 1, column 12)
+NotSupportedError: TRUNCATE ... CASCADE is not supported: there are no foreign keys and no identity columns; leave it out (line 1, column 12)
   TRUNCATE t CASCADE
              ^^^^^^^
 */
@@ -215,7 +215,7 @@ NotSupportedError: TRUNCATE ... CASCADE is not supported: no other table depends
 -- the place of the word is shown, 2
 TRUNCATE TABLE t RESTRICT
 /*
-NotSupportedError: TRUNCATE ... RESTRICT is not supported: no other table depends on the rows of one, and none has an identity; leave it out (line 1, column 18)
+NotSupportedError: TRUNCATE ... RESTRICT is not supported: there are no foreign keys and no identity columns; leave it out (line 1, column 18)
   TRUNCATE TABLE t RESTRICT
                    ^^^^^^^^
 */
@@ -223,7 +223,7 @@ NotSupportedError: TRUNCATE ... RESTRICT is not supported: no other table depend
 -- the place of the word is shown, 3
 TRUNCATE TABLE main.t CASCADE
 /*
-NotSupportedError: TRUNCATE ... CASCADE is not supported: no other table depends on the rows of one, and none has an identity; leave it out (line 1, column 23)
+NotSupportedError: TRUNCATE ... CASCADE is not supported: there are no foreign keys and no identity columns; leave it out (line 1, column 23)
   TRUNCATE TABLE main.t CASCADE
                         ^^^^^^^
 */
@@ -231,7 +231,7 @@ NotSupportedError: TRUNCATE ... CASCADE is not supported: no other table depends
 -- the place of the word is shown, 4
 TRUNCATE t RESTART IDENTITY
 /*
-NotSupportedError: TRUNCATE ... RESTART is not supported: no other table depends on the rows of one, and none has an identity; leave it out (line 1, column 12)
+NotSupportedError: TRUNCATE ... RESTART is not supported: there are no foreign keys and no identity columns; leave it out (line 1, column 12)
   TRUNCATE t RESTART IDENTITY
              ^^^^^^^
 */

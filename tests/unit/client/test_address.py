@@ -33,7 +33,7 @@ def test_addresses_that_read(address: str, expected: tuple[str, int]) -> None:
         pytest.param("secateur://h:70770", "does not parse", id="port too large"),
         pytest.param("secateur://h:x", "does not parse", id="port no number"),
         pytest.param("secateur://[::1:7", "does not parse", id="open bracket"),
-        pytest.param("secateur://h:1/db", "has something behind the port", id="path"),
+        pytest.param("secateur://h:1/db", "has text after the port", id="path"),
         pytest.param("", "does not start with secateur://", id="empty"),
         pytest.param(None, "is a NoneType", id="none"),
     ],

@@ -202,7 +202,7 @@ def test_a_job_that_costs_a_second_member_is_not_begun_on_a_third() -> None:
     (finish,) = record.member_lost("m2")
     assert isinstance(finish, FinishRecord)
     assert isinstance(finish.error, MemberLostError)
-    assert "members m1 and m2 ended while they worked on this job" in finish.error.message
+    assert "members m1 and m2 ended while they ran this job" in finish.error.message
     assert record.status is JobStatus.FAILED
     assert record.member_lost("m3") == []
 

@@ -76,7 +76,7 @@ def test_a_replicated_table_needs_no_owners() -> None:
 
 def test_more_backups_than_the_co_located_tables_have_are_refused() -> None:
     topology = advance(cluster_of(3), TableCreated(table(backups=1)))
-    with pytest.raises(NotSupportedError, match="wants 2 backups, the tables of the same partition scheme have 1"):
+    with pytest.raises(NotSupportedError, match="asks for 2 backups, but tables of the same partition scheme have 1"):
         advance(topology, TableCreated(table(backups=2)))
 
 

@@ -81,7 +81,7 @@ def test_wrong_values_are_refused(sql: str, params: Any, message: str) -> None:
         pytest.param("SELECT $a, $1", ParameterError, "mixes $name with $1", 12, id="names and numbers"),
         pytest.param("SELECT $0", ParameterError, "numbered $1", 8, id="zero"),
         pytest.param("SELECT $99999", ParameterError, "numbered $1", 8, id="too high"),
-        pytest.param("SELECT $ 1", SqlSyntaxError, "is no parameter", 8, id="apart"),
+        pytest.param("SELECT $ 1", SqlSyntaxError, "is not a parameter", 8, id="apart"),
         pytest.param(
             "SELECT @x", NotSupportedError, "the operator @ is not supported: write abs(...)", 8, id="an operator"
         ),
