@@ -1,8 +1,7 @@
 """The Ray runtime: the controller and each member are Ray actors.
 
-Ray places the processes (spread over the nodes), names them, and ends them with the driver; it carries no query (DESIGN
-section 3): each actor opens a socket of its own, served by an event loop in a thread of its own, and everything else
-goes over that.
+Ray places the processes (spread over the nodes), names them, and ends them with the driver. It carries no query: each
+actor opens a socket, which an event loop in a thread of its own serves, and everything else goes over that socket.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class ExplainedStatement:
 
     Attributes:
         text: For people.
-        json: For programs, plain JSON data: DESIGN section 7.
+        json: For programs, plain JSON data.
     """
 
     text: str

@@ -191,7 +191,7 @@ def _names_one_value(box: Box, column: str) -> bool:
 
 
 def scan_json(fact: ScanExplanation) -> dict[str, Any]:
-    """A member of ``scans`` in DESIGN section 7."""
+    """A member of ``scans`` in the JSON of EXPLAIN."""
     return {
         "table": fact.scan.table,
         "alias": fact.scan.alias,

@@ -57,8 +57,8 @@ def test_a_pandas_frame_without_its_index() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        pytest.param([1, 2], "a builtins.list is no table", id="list"),
-        pytest.param(None, "a builtins.NoneType is no table", id="none"),
+        pytest.param([1, 2], "a builtins.list is not a table", id="list"),
+        pytest.param(None, "a builtins.NoneType is not a table", id="none"),
         pytest.param([(1, "a")], "a list of dicts, one a row", id="list of tuples"),
         pytest.param([{"x": 1}, {"x": "a"}], "the list does not convert to Arrow", id="rows of mixed types"),
         pytest.param("it's.csv", r"execute COPY table FROM 'it''s.csv'", id="path as text"),

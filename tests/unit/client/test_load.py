@@ -144,7 +144,7 @@ def test_a_replicated_table_is_staged_everywhere(cluster: Any, conn: Connection)
             {"customer_id": ["a"], "id": [1], "colour": [1]}, UnknownColumnError, "colour", id="unknown column"
         ),
         pytest.param({"customer_id": ["a"]}, NullKeyError, "id", id="missing key"),
-        pytest.param([1], DataError, "no table", id="no table"),
+        pytest.param([1], DataError, "is not a table", id="no table"),
         pytest.param(
             {"customer_id": ["taken", *"abcdefgh"], "id": range(9)},
             DuplicateKeyError,

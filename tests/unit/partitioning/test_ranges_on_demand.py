@@ -208,7 +208,7 @@ def test_a_grid_survives_the_wire_and_tells_structures_apart_where_it_counts() -
             IntervalPartitioning(1, IntervalUnit.NUMBER),
             "n",
             [catch_all()],
-            "nothing is left for a DEFAULT PARTITION; say STARTING",
+            "a DEFAULT PARTITION would stay empty; write STARTING",
             id="nothing left",
         ),
     ],
@@ -221,5 +221,5 @@ def test_refused(every: IntervalPartitioning, column: str, ranges: list[RangeSpe
 def test_refused_on_several_columns_and_later() -> None:
     with pytest.raises(SchemeError, match="EVERY makes ranges of one column; the range component has n, day"):
         build_scheme(range_columns=["n", "day"], every=TENS, types=TYPES, primary_key=list(TYPES), table="t")
-    with pytest.raises(SchemeError, match="nothing is left for a DEFAULT PARTITION"):
+    with pytest.raises(SchemeError, match="a DEFAULT PARTITION would stay empty"):
         alter_ranges(build(TENS), [AddRange(catch_all())], types=TYPES, primary_key=list(TYPES), table="t")

@@ -1,4 +1,4 @@
-"""EXPLAIN to the letter of DESIGN section 7."""
+"""EXPLAIN as text and as JSON, to the letter: programs read its keys."""
 
 from __future__ import annotations
 
