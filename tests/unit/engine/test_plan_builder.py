@@ -230,7 +230,7 @@ def test_a_source_of_a_lost_partition_is_refused(reads: Any, mine: Any, topology
     builder = ExecutionPlanBuilder(
         dag, JobConfig(), job_id="j", coordinator="m1", topology=left, params=(), table=lambda name: None
     )  # type: ignore[arg-type,return-value]
-    with pytest.raises(PartitionLostError, match="last copies .* were on m4"):
+    with pytest.raises(PartitionLostError, match=r"last copies .* were on m4"):
         builder.build()
 
 

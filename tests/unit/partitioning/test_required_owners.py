@@ -35,7 +35,7 @@ def test_a_partition_that_is_not_there_is_refused() -> None:
 
 
 def test_a_lost_partition_is_refused() -> None:
-    with pytest.raises(PartitionLostError, match="last copies .* were on m3"):
+    with pytest.raises(PartitionLostError, match=r"last copies .* were on m3"):
         coordinators(JobRequirements({"t": frozenset({2})}), WITHOUT_M3, lambda _: "g")
 
 
