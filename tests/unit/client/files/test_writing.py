@@ -109,7 +109,9 @@ def test_columns_of_one_name_get_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["no/a.csv", "", "."])
 def test_a_place_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ProgrammingError, match=r"cannot be written on the machine of this client|is not the path of a file"):
+    with pytest.raises(
+        ProgrammingError, match=r"cannot be written on the machine of this client|is not the path of a file"
+    ):
         write_file(options(Path(path)), [ROWS], COLUMNS)
     assert list(tmp_path.iterdir()) == []
 
