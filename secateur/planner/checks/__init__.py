@@ -6,7 +6,7 @@ from secateur.exports import exports
 
 _FILES = {
     "columns_by_position": ["read_by_position"],
-    "placed": ["placed_difference"],
+    "placed": ["PlacedText", "placed_difference"],
     "recomposed": ["difference", "spelling_difference"],
     "select_node": ["Node", "named_columns"],
 }

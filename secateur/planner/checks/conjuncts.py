@@ -10,7 +10,7 @@ from secateur.planner.text.folding import folded
 
 __all__ = ["Equalities", "base_of", "conditions_of", "flat_and", "inner_leaves", "leaves", "references", "said_in"]
 
-_PLAIN_JOINS: Final = frozenset({"REGULAR", "CROSS"})
+_PLAIN_JOINS: Final = frozenset({"REGULAR", "CROSS", "NATURAL"})
 
 
 def flat_and(condition: Node | None) -> Iterator[Node]:
@@ -161,15 +161,25 @@ class Equalities:
                         self._unite(*(side for side in sides if side is not None))
 
     def _unite_named(self, join: Node) -> None:
-        """The columns of USING; on the left they are those of one inner join after the other."""
-        for name in map(folded, join["using_columns"]):
-            sides = [
-                [table["table_name"] for table in inner_leaves(join[side]) if self._has(table, name)]
-                for side in ("left", "right")
-            ]
-            for left in sides[0]:
-                for right in sides[1]:
-                    self._unite((left, name), (right, name))
+        """The columns of USING, and those of a NATURAL join, which are all that both sides have; on the left they are
+        those of one inner join after the other.
+        """
+        left, right = (list(inner_leaves(join[side])) for side in ("left", "right"))
+        names = set(map(folded, join["using_columns"]))
+        if join["ref_type"] == "NATURAL":
+            names = self._names_of(left) & self._names_of(right)
+        for name in names:
+            for one in (table["table_name"] for table in left if self._has(table, name)):
+                for other in (table["table_name"] for table in right if self._has(table, name)):
+                    self._unite((one, name), (other, name))
+
+    def _names_of(self, tables: Iterable[Node]) -> set[str]:
+        return {
+            name
+            for table in tables
+            if table.get("type") == "BASE_TABLE"
+            for name in self._columns.get(table["table_name"], ())
+        }
 
     def _column(self, node: Node, tables: Iterable[Node]) -> tuple[str, str] | None:
         """The relation and the column that a reference means."""

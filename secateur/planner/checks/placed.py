@@ -294,10 +294,7 @@ class _Placed:
             case "SELECT_NODE":
                 return self._is_select(was, now, _Around(inside.definitions, was))
             case "SET_OPERATION_NODE":
-                left, right = (
-                    self._children(was),
-                    [child for part in now["children"] for child in self._spliced(part, now)],
-                )
+                left, right = was["children"], now["children"]
                 rest = [key for key in was if key not in ("children", "cte_map")]
                 return (
                     (len(left) == len(right) or self._differs("a set operation"))
@@ -318,30 +315,6 @@ class _Placed:
             return self._differs("the SELECT list" if clause == "select_list" else clause.replace("_", " "))
         return all(self._has_columns(table, text, now) for table, text in moved) or self._differs(
             "which columns it looks at"
-        )
-
-    def _children(self, operation: Node) -> list[Node]:
-        return [
-            inner
-            for child in operation["children"]
-            for inner in ([child] if not _is_within(child, operation) else self._children(child))
-        ]
-
-    def _spliced(self, part: Node, operation: Node) -> list[Node]:
-        """The operands that a part of a set operation is, which are operands of the same one where it is one itself."""
-        inside = part
-        while _passes_on(inside) and not inside["modifiers"]:
-            moved, source = self._moved(inside["from_table"]), inside["from_table"]
-            if moved is not None and not moved.scans and moved.cutting is None and not source["alias"]:
-                inside = self._trees[moved.sql]
-            elif source.get("type") == "SUBQUERY" and source["alias"] == "q" and source["column_name_alias"]:
-                inside = source["subquery"]["node"]
-            else:
-                break
-        return (
-            [child for inner in inside["children"] for child in self._spliced(inner, operation)]
-            if _is_within(inside, operation)
-            else [part]
         )
 
     def _moved(self, table: Any) -> PlacedText | None:
@@ -379,7 +352,7 @@ class _Placed:
             return bool(not wanted or partial_final.limit is not None) and partial == whole
         said = [
             (
-                moved.columns[int(item["expression"]["literal"]["text"]) - 1],
+                _by_position(item["expression"], moved.columns),
                 item["type"] == "DESCENDING",
                 item["null_order"] == "NULLS FIRST",
             )
@@ -387,7 +360,8 @@ class _Placed:
             for item in modifier.get("orders") or ()
         ]
         keys = [(key.column, key.descending, key.nulls_first) for key in wanted]
-        return list(moved.order) == wanted and said == keys and {**partial, "modifiers": []} == whole
+        is_sorted_only = [modifier["type"] for modifier in partial["modifiers"]] == ["ORDER_MODIFIER"]
+        return list(moved.order) == wanted and said == keys and is_sorted_only and {**partial, "modifiers": []} == whole
 
     # FROM
 
@@ -466,10 +440,11 @@ class _Placed:
         if moved is None or moved.scans:
             return self._differs("FROM")
         if self._trees[moved.sql]["cte_map"]["map"]:
-            return self._is_recursion(was, definition, self._trees[moved.sql], reached)
+            return self._is_recursion(was, definition, moved, reached)
         return self._is_rows(node, moved, reached)
 
-    def _is_recursion(self, was: Node, definition: Node, now: Node, reached: _Around) -> bool:
+    def _is_recursion(self, was: Node, definition: Node, moved: PlacedText, reached: _Around) -> bool:
+        now = self._trees[moved.sql]
         entries, source = now["cte_map"]["map"], now.get("from_table", {})
         if (
             len(entries) != 1
@@ -487,7 +462,10 @@ class _Placed:
         rest = [key for key in definition if key not in ("aliases", "query_node")]
         if not same or any(definition[key] != entry[key] for key in rest):
             return self._differs("a recursion")
-        return self._is_query(definition["query_node"], entry["query_node"], inside)
+        query = definition["query_node"]
+        return self._is_query(query, entry["query_node"], inside) and (
+            _are_names(query, moved.columns, definition["aliases"]) or self._differs("the names of columns")
+        )
 
     def _is_rows(self, was: Node, moved: PlacedText, around: _Around) -> bool:
         """Whether moved rows are those of one of the user's queries."""
@@ -543,6 +521,7 @@ class _Placed:
         if there is None or listed is None or not set(listed) <= set(there.columns) or not _is_plain(tree):
             return False
         others = [name for name, source in self._sources.items() if source.rows == there.rows]
+        names = _names(listed)
         for conjunct in flat_and(join["condition"]):
             sides = [
                 [folded(name) for name in conjunct.get(side, {}).get("column_names", ())] for side in ("left", "right")
@@ -552,7 +531,9 @@ class _Placed:
                 [folded(right["alias"])],
             ]:
                 return False
-            if not any(self._equalities.are_equal((relation, sides[0][-1]), (name, sides[1][-1])) for name in others):
+            if sides[1][-1] not in names or not any(
+                self._equalities.are_equal((relation, sides[0][-1]), (name, sides[1][-1])) for name in others
+            ):
                 return False
         return self._is_reduced(other, there, tree)
 
@@ -859,14 +840,6 @@ def _as_union(recursion: Node) -> Node:
     }
 
 
-def _is_within(child: Node, operation: Node) -> bool:
-    """Whether an operand of a set operation is the same operation, so that its operands belong to the whole."""
-    alike = child.get("type") == "SET_OPERATION_NODE" and all(
-        child[key] == operation[key] for key in ("setop_type", "setop_all")
-    )
-    return alike and child["setop_type"] == "UNION" and not child["modifiers"] and not child["cte_map"]["map"]
-
-
 def _passes_on(select: Node) -> bool:
     """Whether a query selects all columns of its relation."""
     if select.get("type") != "SELECT_NODE" or select["where_clause"] is not None or len(select["select_list"]) != 1:
@@ -894,30 +867,64 @@ def _listed(select: Node) -> tuple[str, ...] | None:
     return tuple(item["column_names"][0] for item in items) if plain else None
 
 
-def _are_names(query: Node, names: Sequence[str]) -> bool:
+def _are_names(query: Node, names: Sequence[str], aliases: Sequence[str] = ()) -> bool:
     """Whether the columns of a query can have some names.
 
     The query does not determine the names of a ``*`` and of expressions without an alias.
+
+    Args:
+        query: The query.
+        names: The names.
+        aliases: The names that stand beside the query, for its first columns.
     """
-    while query.get("type") == "SET_OPERATION_NODE":
-        if "NAME" in str(query["setop_type"]):
-            return True
-        query = query["children"][0]
-    items = query.get("select_list") or ()
-    if any(item.get("class") == "STAR" or item.get("function_name") == "unnest" for item in items):
-        return True
-    if len(items) != len(names):
+    said = _names_said(query, len(names))
+    if said is None or len(aliases) > len(names):
         return False
-    for item, name in zip(items, names, strict=True):
-        own = item.get("alias") or (item["column_names"][-1] if item.get("class") == "COLUMN_REF" else None)
-        if own is None or folded(own) in CLOCKS:
-            continue
-        # A name that was there before gets a number.
-        if folded(name) != folded(own) and not (
-            folded(name).startswith(f"{folded(own)}_") and name.rpartition("_")[2].isdecimal()
-        ):
-            return False
-    return True
+    if _names(names[: len(aliases)]) != _names(aliases):
+        return False
+    return all(own is None or _is_name(name, own) for name, own in list(zip(names, said, strict=True))[len(aliases) :])
+
+
+def _names_said(query: Node, count: int) -> list[str | None] | None:
+    """What a query says of the names of its columns, None for each of which it says nothing; None if it cannot have so
+    many columns.
+    """
+    while query.get("type") in ("SET_OPERATION_NODE", "RECURSIVE_CTE_NODE"):
+        if "NAME" in str(query.get("setop_type")):
+            return [None] * count
+        query = query["left"] if query["type"] == "RECURSIVE_CTE_NODE" else query["children"][0]
+    items = query.get("select_list")
+    if items is None:
+        return [None] * count
+    said = [
+        item.get("alias") or (item["column_names"][-1] if item.get("class") == "COLUMN_REF" else None) for item in items
+    ]
+    said = [None if own is None or folded(own) in CLOCKS else own for own in said]
+    # Those that stand for any number of columns.
+    several = [
+        at for at, item in enumerate(items) if item.get("class") == "STAR" or item.get("function_name") == "unnest"
+    ]
+    if not several:
+        return said if len(said) == count else None
+    before, after = said[: several[0]], said[several[-1] + 1 :]
+    between = count - len(before) - len(after)
+    return [*before, *[None] * between, *after] if between >= 0 else None
+
+
+def _is_name(name: str, own: str) -> bool:
+    """Whether a column that the query calls ``own`` can have a name: one that was there before gets a number."""
+    return folded(name) == folded(own) or (
+        folded(name).startswith(f"{folded(own)}_") and name.rpartition("_")[2].isdecimal()
+    )
+
+
+def _by_position(item: Node, columns: Sequence[str]) -> str | None:
+    """The column that a number in ORDER BY means; None for anything else."""
+    literal = item.get("literal") or {}
+    if item.get("class") != "CONSTANT" or literal.get("kind") != "INTEGER" or not literal["text"].isdecimal():
+        return None
+    position = int(literal["text"])
+    return columns[position - 1] if 1 <= position <= len(columns) else None
 
 
 def _named_in(node: Any) -> set[str]:

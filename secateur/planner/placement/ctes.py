@@ -12,6 +12,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from secateur.planner.fragments.qualified import NotDistributable
+from secateur.planner.placement.select_blocks import same_union
 from secateur.planner.placement.table_references import exchanged_reference, relation_of
 from secateur.planner.text.folding import folded
 
@@ -31,6 +32,8 @@ def without_ctes(tree: exp.Expr, compute: Callable[[exp.CTE], str], recurse: Cal
     """
     if tree.find(exp.With) is None:
         return tree
+    for with_ in tree.find_all(exp.With):
+        _check_operand(with_)
     _drop_unused(tree)
     for holder in list(tree.walk(bfs=True)):
         with_ = holder.args.get("with_")
@@ -47,6 +50,16 @@ def without_ctes(tree: exp.Expr, compute: Callable[[exp.CTE], str], recurse: Cal
             _put(holder, cte, recurse if itself else compute, once=not itself)
         holder.set("with_", None)
     return tree
+
+
+def _check_operand(with_: exp.With) -> None:
+    """Refuse a WITH that keeps DuckDB from reading two UNIONs as one."""
+    union = with_.parent
+    around = None if union is None else union.parent
+    while isinstance(around, exp.Subquery):
+        around = around.parent
+    if isinstance(around, exp.SetOperation) and same_union(around.this, around) is union:
+        raise NotDistributable("a UNION with common table expressions of its own is an operand of another UNION")
 
 
 def _drop_unused(tree: exp.Expr) -> None:

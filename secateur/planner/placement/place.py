@@ -40,6 +40,7 @@ from secateur.planner.placement.select_blocks import (
     is_source,
     nested_queries,
     ordered_source,
+    same_union,
     title_of,
     without_order,
 )
@@ -207,9 +208,16 @@ class _Placer:
             for key in ORDERING:
                 query.set(key, node.args.get(key))
             return self._context.all_moved(query, _ORDERED)
-        for key in ("this", "expression"):
-            node.set(key, named_as_asked(self._gathered(node.args[key])))
+        self._gather_operands(node)
         return self._context.all_moved(node, _ORDERED)
+
+    def _gather_operands(self, node: exp.SetOperation) -> None:
+        operations = [node]
+        while (inside := same_union(operations[-1].this, operations[-1])) is not None:
+            operations.append(inside)
+        for operation in reversed(operations):
+            for key in ("this", "expression") if operation is operations[-1] else ("expression",):
+                operation.set(key, named_as_asked(self._gathered(operation.args[key])))
 
     # SELECT
 

@@ -38,6 +38,7 @@ __all__ = [
     "ordered_source",
     "parts_in",
     "qualified_block",
+    "same_union",
     "title_of",
     "without_order",
 ]
@@ -203,6 +204,21 @@ def inside_of(query: exp.Expr) -> exp.Expr:
         copy.set("joins", None)
         return copy
     return query.this if isinstance(query.this, exp.Expr) else query
+
+
+def same_union(operand: exp.Expr, union: exp.SetOperation) -> exp.Union | None:
+    """The left operand of a UNION without its parentheses, where it is one more of the same, apart from a WITH.
+
+    DuckDB's parser makes one operation of ``a UNION b UNION c``: the values of ``a`` get the type that suits all three,
+    and never the one of ``a`` and ``b`` alone, which may write them in another way as text.
+    """
+    inside: exp.Expr | None = operand
+    while isinstance(inside, exp.Subquery) and not any(value for key, value in inside.args.items() if key != "this"):
+        inside = inside.this
+    if type(inside) is not exp.Union or type(union) is not exp.Union:
+        return None
+    alike = all(bool(inside.args.get(key)) == bool(union.args.get(key)) for key in ("distinct", "by_name"))
+    return inside if alike and not any(inside.args.get(key) for key in ORDERING) else None
 
 
 def ordered_source(select: exp.Select) -> exp.Subquery | None:

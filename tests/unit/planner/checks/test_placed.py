@@ -14,10 +14,12 @@ from sqlglot import exp
 from secateur.engine.sql import Strategy
 from secateur.partitioning.tables import ColumnStatistics, StatisticsSnapshot, TableStatistics
 from secateur.planner import CostModel, Planner
-from secateur.planner.checks import placed_difference
-from secateur.planner.placement import place
+from secateur.planner.checks import PlacedText, placed_difference
+from secateur.planner.fragments.qualified import DIFFERS
+from secateur.planner.placement import correlated, ctes, place, placement_context, scan_rows
 from secateur.planner.text import parse_query, read_statement, to_sql, tokenize
 
+METRICS: Final = "SELECT count(*), sum(o.amount) FROM metrics m,"
 STATEMENTS: Final = (
     pytest.param(
         "SELECT c.name, o.id FROM customers c JOIN orders o ON o.priority = c.name AND o.amount > 3 WHERE c.score > 1",
@@ -51,6 +53,37 @@ STATEMENTS: Final = (
         "SELECT name FROM customers c WHERE name LIKE 'a%' AND EXISTS (SELECT * FROM orders o WHERE o.priority = c.name"
         " AND o.id > 7)",
         id="a look-up of EXISTS",
+    ),
+    pytest.param(
+        f"{METRICS} orders o, customers c WHERE o.customer_id = c.customer_id AND c.name = 'a' AND m.host = o.priority",
+        id="a semi-join",
+    ),
+    pytest.param(
+        f"{METRICS} orders o JOIN customers c USING (customer_id) WHERE c.name = 'a' AND m.host = o.priority",
+        id="a semi-join by USING",
+    ),
+    pytest.param(
+        "SELECT priority FROM orders WHERE id > 7 UNION ALL SELECT name FROM customers UNION ALL SELECT host FROM"
+        " metrics ORDER BY 1 DESC LIMIT 5",
+        id="a set operation",
+    ),
+    pytest.param(
+        "SELECT q.a, count(*) FROM (SELECT priority AS a, max(day) AS b FROM orders GROUP BY 1 ORDER BY 2 LIMIT 9) q"
+        " JOIN customers ON a = name GROUP BY q.a",
+        id="a subquery that is computed",
+    ),
+    pytest.param(
+        "SELECT c.name, sum(o.amount), avg(o.id) FROM customers c JOIN orders o USING (customer_id) GROUP BY 1"
+        " HAVING count(*) > 1 ORDER BY 2 DESC LIMIT 7",
+        id="groups",
+    ),
+    pytest.param(
+        "SELECT c.name, o.day FROM customers c JOIN orders o USING (customer_id) ORDER BY o.day DESC, 1",
+        id="an order",
+    ),
+    pytest.param(
+        "SELECT c.name, now() AS n FROM customers c JOIN orders o ON o.priority = c.name WHERE o.day < current_date",
+        id="a clock",
     ),
 )
 
@@ -151,7 +184,9 @@ def _changes_of(node: exp.Expr, columns: Sequence[str]) -> Iterator[tuple[str, C
             yield "NOT EXISTS", lambda at: at.replace(exp.Not(this=at.copy()))
         case exp.Select():
             for clause in ("where", "distinct", "group", "having", "order", "limit"):
-                if node.args.get(clause):
+                # A semi-join leaves out rows that a join behind it drops as well: with more keys it only saves less.
+                is_fault = clause != "where" or not _is_in_semi_join(node)
+                if node.args.get(clause) and is_fault:
                     yield f"{clause.upper()} is dropped", lambda at, clause=clause: at.set(clause, None)  # type: ignore[misc]
             if not node.args.get("distinct") and not (isinstance(node.parent, exp.Exists)):
                 yield "DISTINCT is added", lambda at: at.set("distinct", exp.Distinct())
@@ -165,6 +200,11 @@ def _changes_of(node: exp.Expr, columns: Sequence[str]) -> Iterator[tuple[str, C
                 )
         case _:
             pass
+
+
+def _is_in_semi_join(node: exp.Select) -> bool:
+    join = node.find_ancestor(exp.Join)
+    return join is not None and str(join.args.get("kind") or "").upper() == "SEMI"
 
 
 @pytest.mark.parametrize("sql", STATEMENTS)
@@ -187,3 +227,101 @@ def test_each_fault_in_a_text_is_found(checked: Callable[[str], list[tuple[Any, 
                 missed.append(f"x{number}, {what}: {faulty}")
     assert tried > 5
     assert not missed, "\n".join(missed)
+
+
+def test_a_semi_join_by_the_columns_of_a_natural_join_is_said(
+    checked: Callable[[str], list[tuple[Any, ...]]],
+) -> None:
+    sql = f"{METRICS} orders o NATURAL JOIN customers c WHERE c.name = 'a' AND m.host = o.priority"
+    ((user, texts, sources, clock),) = checked(sql)
+    reduced = [text for text in texts if "SEMI JOIN" in text.sql]
+    assert reduced
+    assert placed_difference(user, texts, sources, clock) is None
+    for text in reduced:
+        other = text.sql.replace('"customer_id" = ', '"id" = ')
+        faulty = [replace(each, sql=other) if each is text else each for each in texts]
+        assert placed_difference(user, faulty, sources, clock) == "a semi-join"
+
+
+@pytest.mark.parametrize("sql", STATEMENTS)
+def test_rows_that_have_lost_a_column_or_its_name_are_found(
+    checked: Callable[[str], list[tuple[Any, ...]]], sql: str
+) -> None:
+    ((user, texts, sources, clock),) = checked(sql)
+    for number, text in enumerate(texts[:-1]):
+        faulty: list[PlacedText] = [*texts]
+        faulty[number] = replace(text, columns=("other", *text.columns[1:]))
+        is_seen = text.scans or text.cutting is None
+        assert placed_difference(user, faulty, sources, clock) is not None or not is_seen, text
+
+
+def _without_where(rows: scan_rows.ScanRows, source: str, columns: Sequence[str]) -> str:
+    return f"SELECT {', '.join(columns)} FROM {source}"
+
+
+def _settled_everywhere(reference: exp.Table, relation: str) -> None:
+    select = reference.parent_select
+    where = None if select is None else select.args.get("where")
+    if isinstance(where, exp.Where):
+        where.set("this", exp.true())
+
+
+_OVER: Final = correlated.Lookup.over
+_HINT: Final = scan_rows.hint_selection
+
+
+def _with_any_key(lookup: correlated.Lookup, relation: str) -> exp.Select:
+    select = _OVER(lookup, relation)
+    return select.where(exp.false(), append=False, copy=False)
+
+
+def _hinted_by_more(reference: exp.Table, scan: Any, columns: Sequence[str]) -> None:
+    _HINT(reference, scan, columns)
+    select = reference.parent_select
+    if select is not None:
+        select.where(exp.column(columns[-1], table=scan.alias).is_(exp.null()), copy=False)
+
+
+def _without_names(node: exp.Table, cte: exp.CTE) -> exp.TableAlias:
+    return exp.TableAlias(this=node.this.copy())
+
+
+def _text(name: str) -> str:
+    (found,) = (str(param.values[0]) for param in STATEMENTS if param.id == name)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("holder", "name", "fault", "sql"),
+    [
+        pytest.param(
+            scan_rows.ScanRows, "sql", _without_where, _text("a scan that moves"), id="rows of a scan are not filtered"
+        ),
+        pytest.param(
+            placement_context,
+            "settle_applied",
+            _settled_everywhere,
+            _text("a scan that moves") + " AND o.id > 7",
+            id="a condition is taken for applied",
+        ),
+        pytest.param(
+            placement_context,
+            "hint_selection",
+            _hinted_by_more,
+            _text("a scan that moves"),
+            id="a condition for the optimizer leaves out rows",
+        ),
+        pytest.param(correlated.Lookup, "over", _with_any_key, _text("a look-up of a value"), id="a look-up by no key"),
+        pytest.param(
+            ctes, "_alias", _without_names, _text("one that is mentioned twice").replace("n = m", "TRUE"), id="names"
+        ),
+    ],
+)
+def test_a_defect_of_what_prints_texts_gathers_the_statement(
+    context: Any, monkeypatch: pytest.MonkeyPatch, holder: Any, name: str, fault: Callable[..., Any], sql: str
+) -> None:
+    monkeypatch.setattr(holder, name, fault)
+    plan = context.select(sql).plan
+    assert plan.strategy is Strategy.GATHER
+    assert (plan.gather_reason or "").startswith((DIFFERS, "its parts do not bind"))
+    assert plan.stages[-1].fragment.sql.startswith(sql[:6])
