@@ -75,7 +75,7 @@ Params: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
 _STATEMENT_CHARS_MAX: Final = 4_000_000
 _CACHED_MAX: Final = 1024
-_QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})
+_QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "("})
 
 
 @dataclass(frozen=True, slots=True)

@@ -901,14 +901,26 @@ def _names_said(query: Node, count: int) -> list[str | None] | None:
     ]
     said = [None if own is None or folded(own) in CLOCKS else own for own in said]
     # Those that stand for any number of columns.
-    several = [
-        at for at, item in enumerate(items) if item.get("class") == "STAR" or item.get("function_name") == "unnest"
-    ]
+    several = [at for at, item in enumerate(items) if item.get("function_name") == "unnest" or _has_star(item)]
     if not several:
         return said if len(said) == count else None
     before, after = said[: several[0]], said[several[-1] + 1 :]
     between = count - len(before) - len(after)
     return [*before, *[None] * between, *after] if between >= 0 else None
+
+
+def _has_star(item: Node) -> bool:
+    """Whether there is a star in an item, as in ``COLUMNS(*) + 1``, and not in a query in it."""
+    pending: list[Any] = [item]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, list):
+            pending.extend(part)
+        elif isinstance(part, dict):
+            if part.get("class") == "STAR":
+                return True
+            pending.extend(value for key, value in part.items() if key != "subquery")
+    return False
 
 
 def _is_name(name: str, own: str) -> bool:

@@ -32,8 +32,8 @@ def without_ctes(tree: exp.Expr, compute: Callable[[exp.CTE], str], recurse: Cal
     """
     if tree.find(exp.With) is None:
         return tree
-    for with_ in tree.find_all(exp.With):
-        _check_operand(with_)
+    for clause in tree.find_all(exp.With):
+        _check_operand(clause)
     _drop_unused(tree)
     for holder in list(tree.walk(bfs=True)):
         with_ = holder.args.get("with_")

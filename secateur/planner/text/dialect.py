@@ -74,6 +74,14 @@ class Secateur(DuckDB):
             split = isinstance(this, exp.Literal) and this.is_string and interval.this.name != this.name
             return exp.Interval(this=this) if split else interval
 
+        def _parse_table(self, *args: Any, **named: Any) -> exp.Expr | None:
+            """``FROM (VALUES ...) v JOIN t ... SELECT``: what the first item is joined with is read there too."""
+            table = super()._parse_table(*args, **named)
+            if named.get("joins") and isinstance(table, (exp.Values, exp.Unnest, exp.Lateral)):
+                for join in self._parse_joins():
+                    table.append("joins", join)
+            return table
+
         def _values_to_select(self, values: exp.Values) -> exp.Expr:  # type: ignore[override]
             """Keep ``WITH v AS (VALUES ...)`` unchanged."""
             return super()._values_to_select(values) if any(map(values.args.get, exp.QUERY_MODIFIERS)) else values
@@ -117,12 +125,16 @@ _DIALECT: Final = Secateur()
 # parameter.
 _DOLLARS: Final = re.compile(
     r"""
-    (?<!\w)[eE]'(?:[^'\\]|''|\\.)*' | '(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/
+    (?<!\w)[eE]'(?:[^'\\]|''|\\.)*' | '(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | (?P<comment>/\*)
     | \$(?P<tag>[^\W\d]\w*|)\$.*?\$(?P=tag)\$
     | (?P<parameter>\$(?=\w))
     """,
     re.DOTALL | re.VERBOSE,
 )
+
+
+_BEFORE_QUERIES: Final = frozenset({"(", ")", "UNION", "INTERSECT", "EXCEPT", "ALL", "DISTINCT", "NAME"})
+_COMMENT_EDGE: Final = re.compile(r"/\*|\*/")
 
 
 def tokenize(sql: str) -> list[Token]:
@@ -132,7 +144,7 @@ def tokenize(sql: str) -> list[Token]:
         SqlSyntaxError: A string, quoted name or comment does not end.
     """
     try:
-        tokens = _DIALECT.tokenize(_DOLLARS.sub(_question_mark, sql) if "$" in sql else sql)
+        tokens = _DIALECT.tokenize(_without_dollars(sql) if "$" in sql else sql)
     except TokenError:
         start, what = _unterminated(sql)
         raise syntax_error(f"{what} is not closed", sql, start) from None
@@ -157,12 +169,33 @@ def tokenize(sql: str) -> list[Token]:
     return placed
 
 
-def _question_mark(match: re.Match[str]) -> str:
-    """Replace the ``$`` of a parameter by ``?`` for sqlglot's tokenizer.
+def _without_dollars(sql: str) -> str:
+    """Replace the ``$`` of each parameter by ``?`` for sqlglot's tokenizer.
 
     It would take the ``$1,$`` of ``$1,$2`` for the opening of a string.
     """
-    return match[0] if match["parameter"] is None else "?"
+    parts: list[str] = []
+    copied_to = position = 0
+    while (match := _DOLLARS.search(sql, position)) is not None:
+        position = match.end()
+        if match["comment"]:
+            position = _comment_end(sql, position)
+        elif match["parameter"]:
+            parts += (sql[copied_to : match.start()], "?")
+            copied_to = position
+    return "".join([*parts, sql[copied_to:]])
+
+
+def _comment_end(sql: str, position: int) -> int:
+    """Where a comment ends of which ``position`` is inside; comments may have others in them."""
+    depth = 1
+    while depth:
+        edge = _COMMENT_EDGE.search(sql, position)
+        if edge is None:
+            return len(sql)
+        depth += 1 if edge[0] == "/*" else -1
+        position = edge.end()
+    return position
 
 
 def parse_query(sql: str, tokens: Sequence[Token]) -> exp.Expr:
@@ -174,7 +207,17 @@ def parse_query(sql: str, tokens: Sequence[Token]) -> exp.Expr:
 
     Raises:
         SqlSyntaxError: They are none; the position is that in ``sql``.
+        NotSupportedError: They are one that is not read here.
     """
+    for number, token in enumerate(tokens[:-1]):
+        if token.token_type is TokenType.TABLE and _begins_query(tokens, number):
+            raise located(
+                NotSupportedError,
+                "TABLE with a name as a query is not supported: write FROM with the name",
+                sql,
+                token.start,
+                len(token.text),
+            )
     try:
         trees = _DIALECT.parser().parse(list(tokens), sql)
     except ParseError as error:
@@ -184,6 +227,13 @@ def parse_query(sql: str, tokens: Sequence[Token]) -> exp.Expr:
         raise syntax_error("expected a query", sql, tokens[0].start if tokens else 0)
     _hold_joins_in_selects(tree)
     return tree
+
+
+def _begins_query(tokens: Sequence[Token], number: int) -> bool:
+    """Whether a word stands where a query begins, and a name behind it."""
+    behind = tokens[number + 1]
+    is_name = behind.token_type is TokenType.IDENTIFIER or behind.text[:1].isalpha() or behind.text[:1] == "_"
+    return is_name and (number == 0 or tokens[number - 1].text.upper() in _BEFORE_QUERIES)
 
 
 def _hold_joins_in_selects(tree: exp.Expr) -> None:

@@ -610,3 +610,19 @@ SqlSyntaxError: expected NAME, found 'amount' (line 1, column 27)
   UNPIVOT orders ON id INTO amount
                             ^^^^^^
 */
+----
+-- a table as a query
+SELECT count(*) FROM (TABLE orders) AS o
+/*
+NotSupportedError: TABLE with a name as a query is not supported: write FROM with the name (line 1, column 23)
+  SELECT count(*) FROM (TABLE orders) AS o
+                        ^^^^^
+*/
+----
+-- a table as the whole statement
+TABLE orders
+/*
+NotSupportedError: TABLE with a name as a query is not supported: write FROM with the name (line 1, column 1)
+  TABLE orders
+  ^^^^^
+*/

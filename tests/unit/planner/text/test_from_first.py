@@ -28,6 +28,11 @@ FROM_FIRST = [
         "FROM (a JOIN b USING (k)) AS t LEFT JOIN c USING (k) SELECT k",
         "SELECT k FROM (a JOIN b USING (k)) AS t LEFT JOIN c USING (k)",
     ),
+    (
+        "FROM (VALUES (0)) x(i), (VALUES (1)) y LEFT JOIN b ON TRUE SELECT k",
+        "SELECT k FROM (VALUES (0)) x(i), (VALUES (1)) y LEFT JOIN b ON TRUE",
+    ),
+    ("FROM unnest([1, 2]) t(x) JOIN b ON k = x SELECT k", "SELECT k FROM unnest([1, 2]) t(x) JOIN b ON k = x"),
 ]
 
 

@@ -27,6 +27,7 @@ def read(sql: str) -> Parameters:
             2,
             (),
         ),
+        ("SELECT $1 /* 'a' /* $2 */ \"b */, $q$a\"b$q$, $2,$1", ParameterStyle.NUMBERED, 2, ()),
         ("SELECT $low, $high, $low", ParameterStyle.NAMED, 2, ("low", "high")),
         ("SELECT '?', \"?\", $$?$$ -- ?\n /* ? */", ParameterStyle.NONE, 0, ()),
     ],
