@@ -323,5 +323,5 @@ def test_a_defect_of_what_prints_texts_gathers_the_statement(
     monkeypatch.setattr(holder, name, fault)
     plan = context.select(sql).plan
     assert plan.strategy is Strategy.GATHER
-    assert (plan.gather_reason or "").startswith((DIFFERS, "its parts do not bind"))
+    assert (plan.gather_reason or "").startswith((DIFFERS, "its stages do not bind"))
     assert plan.stages[-1].fragment.sql.startswith(sql[:6])
