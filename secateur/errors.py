@@ -41,8 +41,8 @@ The names required by PEP 249 are the trunk; ours are the branches::
 
     Warning                             PEP 249 asks for the name; nothing raises it
 
-Every error survives a trip over the wire: :func:`to_wire` turns it into plain data and :func:`from_wire` raises the
-same class on the other side.
+Every error survives a trip over the wire: :class:`secateur.protocol.Failure` describes it, and the other side raises
+one of the same class.
 """
 
 from __future__ import annotations
@@ -87,8 +87,7 @@ __all__ = [
     "UnknownTableError",
     "UnreachableError",
     "Warning",
-    "from_wire",
-    "to_wire",
+    "rebuilt",
 ]
 
 
@@ -116,7 +115,7 @@ class Error(Exception):
             self.retry_safe = bool(details["retry_safe"])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self).__name__, self.message, self.details)
+        return rebuilt, (type(self).__name__, self.message, self.details)
 
     def safe_to_retry(self) -> None:
         """Note that what failed has changed nothing, such as a read, and may work when it is repeated."""
@@ -302,21 +301,6 @@ def _subclasses(cls: type[Error]) -> dict[str, type[Error]]:
 _CLASSES: Final = _subclasses(Error)
 
 
-def _rebuild(name: str, message: str, details: dict[str, Any]) -> Error:
+def rebuilt(name: str, message: str, details: dict[str, Any]) -> Error:
+    """An error of the class of that name; an :class:`InternalError` where there is none."""
     return _CLASSES.get(name, InternalError)(message, **details)
-
-
-def to_wire(error: BaseException) -> dict[str, Any]:
-    """Turn an error into plain data for a frame.
-
-    An exception that is not ours becomes an :class:`InternalError` that names its type: the other side may not know the
-    class, and must not unpickle it.
-    """
-    if isinstance(error, Error):
-        return {"error": type(error).__name__, "message": error.message, "details": error.details}
-    return {"error": "InternalError", "message": f"{type(error).__name__}: {error}", "details": {}}
-
-
-def from_wire(data: dict[str, Any]) -> Error:
-    """Build the error that :func:`to_wire` described; an unknown class becomes :class:`InternalError`."""
-    return _rebuild(str(data.get("error")), str(data.get("message")), dict(data.get("details") or {}))

@@ -17,10 +17,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
-from secateur.wire import FrameServer, Peer, Reply, Request, decode_table, encode_table
+from secateur.protocol import Message, OperationBase, Server
+from secateur.protocol.hello import Greeting
+from secateur.protocol.operation import ANYBODY
+from secateur.wire import FrameServer, Handled, Peer, Reply, Request, decode_table, encode_table
 
 __all__ = ["Carriage", "measure_carriage", "serve"]
 
@@ -48,21 +52,46 @@ class Carriage:
     mb_per_s: float
 
 
+class Sum(msgspec.Struct, frozen=True):
+    """The sum of a batch."""
+
+    total: int
+
+
+class SumOfFrame(Message[Sum], frozen=True):
+    """Add up the batch in the payload."""
+
+
+class SumOfFile(Message[Sum], frozen=True):
+    """Add up the batch in a file."""
+
+    path: str
+
+
+class SumOperation(OperationBase):
+    """What the receiver answers."""
+
+    SUM_OF_FRAME = 1001, Server.MEMBER, SumOfFrame, ANYBODY
+    SUM_OF_FILE = 1002, Server.MEMBER, SumOfFile, ANYBODY
+
+
 class _Receiver:
     """Adds up what it is sent; the answer says that it has seen all of it."""
 
-    def handle(self, request: Request) -> Reply:
+    def handle(self, request: Request[Any]) -> Handled:
         """Answer with the sum of the batch in the payload, or in the file that the request names."""
-        if request.op == "hello":
-            return Reply()
-        if request.op == "frame":
-            return Reply({"sum": _total(decode_table(request.payload))})
-        with Path(request.args["path"]).open("rb") as file:
-            return Reply(
-                {"sum": _total(decode_table(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))))}
-            )
+        match request.message:
+            case SumOfFile(path):
+                with Path(path).open("rb") as file:
+                    return Reply(
+                        Sum(_total(decode_table(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))))
+                    )
+            case SumOfFrame():
+                return Reply(Sum(_total(decode_table(request.payload))))
+            case _:
+                return Reply(Greeting())
 
-    def notify(self, request: Request) -> None:
+    def notify(self, request: Request[Any]) -> None:
         """Ignore it."""
 
 
@@ -89,7 +118,7 @@ def serve(port: Connection) -> None:
     """The other process: sends its port, and ends when the other end of the pipe says so."""
 
     async def run() -> None:
-        server = FrameServer(_Receiver())
+        server = FrameServer(_Receiver(), SumOperation.at_server(Server.MEMBER))
         await server.start()
         port.send(server.port)
         with suppress(EOFError):
@@ -103,7 +132,7 @@ async def _carry(port: int, rounds: int, by_ray: Way | None) -> list[Carriage]:
     peer = Peer("127.0.0.1", port)
 
     async def by_frame(batch: pa.Table) -> int:
-        return int((await peer.request("frame", {}, encode_table(batch))).header["sum"])
+        return (await peer.request(SumOfFrame(), encode_table(batch))).message.total
 
     async def by_file(batch: pa.Table) -> int:
         """A new file for each batch: pages that are used again would need a way for the receiver to give them back."""
@@ -111,7 +140,7 @@ async def _carry(port: int, rounds: int, by_ray: Way | None) -> list[Carriage]:
         with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, batch.schema) as writer:
             writer.write(batch)
         try:
-            return int((await peer.request("file", {"path": str(path)})).header["sum"])
+            return (await peer.request(SumOfFile(str(path)))).message.total
         finally:
             path.unlink()
 

@@ -23,8 +23,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import msgpack
+import msgspec
 
-from benchmarks.wire.echo import LENGTH, serve
+from benchmarks.wire.echo import LENGTH, EchoLater, EchoNow, serve
 from secateur.wire import Channel, Peer
 
 __all__ = ["main"]
@@ -88,17 +89,17 @@ def _megabytes_per_s(channel: Channel, rounds: int) -> float:
     rates = []
     for _ in range(rounds + 1):
         start = time.perf_counter()
-        channel.request("echo", {}, payload)
+        channel.request(EchoNow(), payload)
         rates.append(2 * _LARGE_BYTES / (time.perf_counter() - start) / 1e6)
     return statistics.median(rates[1:])
 
 
-async def _requests_per_s(port: int, op: str, rounds: int, calls: int) -> float:
+async def _requests_per_s(port: int, kind: type[EchoNow] | type[EchoLater], rounds: int, calls: int) -> float:
     peer = Peer("127.0.0.1", port)
 
     async def ask_in_turn() -> None:
         for _ in range(calls // _IN_FLIGHT):
-            await peer.request(op, _HEADER)
+            await peer.request(kind(**_HEADER))
 
     rates = []
     for _ in range(rounds + 1):
@@ -131,14 +132,14 @@ def main() -> None:
         return msgpack.unpackb(bare.recv(1 << 16)[LENGTH.size :])
 
     kilobyte = bytes(1000)
-    if {**channel.request("echo", _HEADER).header, "id": 1, "op": "echo"} != ask_bare():
+    if {**msgspec.structs.asdict(channel.request(EchoNow(**_HEADER)).message), "id": 1, "op": "echo"} != ask_bare():
         raise SystemExit("the two echoes answer differently")
     control, *others = _measure(
         {
             "bare asyncio echo (control)": ask_bare,
-            "request, answered at once": lambda: channel.request("echo", _HEADER),
-            "request with 1 KB each way": lambda: channel.request("echo", _HEADER, kilobyte),
-            "request, answered from a task": lambda: channel.request("later", _HEADER),
+            "request, answered at once": lambda: channel.request(EchoNow(**_HEADER)),
+            "request with 1 KB each way": lambda: channel.request(EchoNow(**_HEADER), kilobyte),
+            "request, answered from a task": lambda: channel.request(EchoLater(**_HEADER)),
         },
         options.rounds,
         options.calls,
@@ -148,8 +149,8 @@ def main() -> None:
         print(
             f"{way.what:32}{way.median_us:9.1f}{way.low_us:8.1f}-{way.high_us:<7.1f}{way.p99_us:9.1f}{way.median_us / control.median_us:8.2f}"
         )
-    for op, what in (("echo", "at once"), ("later", "from tasks")):
-        rate = asyncio.run(_requests_per_s(port, op, options.rounds, options.calls * 4))
+    for kind, what in ((EchoNow, "at once"), (EchoLater, "from tasks")):
+        rate = asyncio.run(_requests_per_s(port, kind, options.rounds, options.calls * 4))
         print(f"{rate:,.0f} requests/s on one connection with {_IN_FLIGHT} in flight, answered {what}")
     print(
         f"{_megabytes_per_s(channel, options.rounds):,.0f} MB/s of payload through an echo of {_LARGE_BYTES >> 20} MiB"

@@ -4,31 +4,80 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import AsyncIterator, Awaitable
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
 import msgpack
+import msgspec
 
-from secateur.wire import FrameServer, Reply, Request
+from secateur.protocol import Message, OperationBase, Server
+from secateur.protocol.hello import Greeting, Hello
+from secateur.protocol.operation import ANYBODY
+from secateur.wire import FrameServer, Handled, Reply, Request
 
-__all__ = ["LENGTH", "serve"]
+__all__ = ["LENGTH", "EchoLater", "EchoNow", "Echoed", "serve"]
 
 LENGTH: Final = struct.Struct("<I")
+
+
+class Echoed(msgspec.Struct, frozen=True):
+    """What was asked."""
+
+    plan: str
+    params: list[Any]
+    pruning: bool
+    topology_version: int
+    catalog_version: int
+
+
+class EchoNow(Message[Echoed], frozen=True):
+    """To be answered at once."""
+
+    plan: str = ""
+    params: list[Any] = msgspec.field(default_factory=list)
+    pruning: bool = True
+    topology_version: int = 0
+    catalog_version: int = 0
+
+
+class EchoLater(Message[Echoed], frozen=True):
+    """To be answered from a task."""
+
+    plan: str = ""
+    params: list[Any] = msgspec.field(default_factory=list)
+    pruning: bool = True
+    topology_version: int = 0
+    catalog_version: int = 0
+
+
+class EchoOperation(OperationBase):
+    """What the echo answers."""
+
+    ECHO_NOW = 1001, Server.MEMBER, EchoNow, ANYBODY
+    ECHO_LATER = 1002, Server.MEMBER, EchoLater, ANYBODY
 
 
 class Echo:
     """Answers with what it was asked."""
 
-    def handle(self, request: Request) -> Reply | Awaitable[Reply] | AsyncIterator[Reply]:
-        """Answer at once, or, for ``later``, from a task."""
-        return self._later(request) if request.op == "later" else Reply(request.args, request.payload)
+    def handle(self, request: Request[Any]) -> Handled:
+        """Answer at once, or from a task."""
+        if isinstance(request.message, Hello):
+            return Reply(Greeting())
+        return self._later(request) if request.operation is EchoOperation.ECHO_LATER else self._echoed(request)
 
-    def notify(self, request: Request) -> None:
+    def notify(self, request: Request[Any]) -> None:
         """Ignore it."""
 
-    async def _later(self, request: Request) -> Reply:
-        return Reply(request.args, request.payload)
+    async def _later(self, request: Request[Any]) -> Reply[Echoed]:
+        return self._echoed(request)
+
+    def _echoed(self, request: Request[Any]) -> Reply[Echoed]:
+        asked = request.message
+        return Reply(
+            Echoed(asked.plan, asked.params, asked.pruning, asked.topology_version, asked.catalog_version),
+            request.payload,
+        )
 
 
 class BareEcho(asyncio.Protocol):
@@ -55,7 +104,7 @@ def serve(ports: Connection) -> None:
     """The server process: sends its two ports, and ends when the other end of the pipe does."""
 
     async def run() -> None:
-        server = FrameServer(Echo())
+        server = FrameServer(Echo(), EchoOperation.at_server(Server.MEMBER))
         await server.start()
         bare = await asyncio.get_running_loop().create_server(BareEcho, "127.0.0.1", 0)
         ports.send((server.port, bare.sockets[0].getsockname()[1]))

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum, auto
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeVar
 from weakref import WeakSet
 
 from secateur.client.channel_pool import ChannelPool
 from secateur.client.dbapi.parameters import parameter_types
 from secateur.client.execution.filter_backoff import FilterBackoff
 from secateur.client.execution.pruning import Pruning
-from secateur.client.execution.result_stream import GRANT_BYTES, ResultStream
+from secateur.client.execution.result_stream import ResultStream
 from secateur.client.execution.retry_policy import RETRY_S
 from secateur.client.execution.statement import InsertRows, Prepared, read_prepared
 from secateur.client.execution.statement_cache import Cached, StatementCache, StatementKey
@@ -37,9 +37,15 @@ from secateur.errors import (
 )
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
-from secateur.wire import Answer, CallControl, Channel, Payload, unpack
+from secateur.protocol.catalog import GetOwners, GetTables, GetTopology
+from secateur.protocol.hello import Versions
+from secateur.protocol.message import Message
+from secateur.protocol.query import Execute, Executed, Prepare
+from secateur.wire import Answer, CallControl, Channel, Payload
 
 __all__ = ["Session", "Sign"]
+
+R = TypeVar("R")
 
 _STATEMENTS_MAX: Final = 512
 _TOPOLOGY_WAIT_S: Final = 2.0
@@ -105,10 +111,10 @@ class Session:
         except BaseException:
             self._controller.close()
             raise
-        self._cluster_id = hello.header.get("cluster_id")
-        self._catalog_version: int = hello.header["catalog_version"]
-        self._statistics_version: int = hello.header.get("statistics_version", 0)
-        self._topology = Topology.from_wire(unpack(hello.payload))
+        self._cluster_id = hello.cluster_id
+        self._catalog_version = hello.catalog_version
+        self._statistics_version = hello.statistics_version
+        self._topology = Topology.from_wire(hello.topology)
         self._newest_topology = self._topology.version
 
     def __reduce__(self) -> NoReturn:
@@ -142,7 +148,7 @@ class Session:
             Error: Nobody can be reached; or whatever the controller answers.
         """
         try:
-            topology = Topology.from_wire(unpack(self.ask("topology", timeout_s=_TOPOLOGY_WAIT_S).payload))
+            topology = Topology.from_wire(self.ask(GetTopology(), timeout_s=_TOPOLOGY_WAIT_S).message.topology)
         except (UnreachableError, MemberLostError, DeadlineError):
             heard = self._owners_of_members()
             if heard is None:
@@ -162,12 +168,12 @@ class Session:
             pool = self._member(member.id)
             channel = pool.borrow()
             try:
-                answer = channel.request("owners", timeout_s=_OWNERS_WAIT_S)
+                answer = channel.request(GetOwners(), timeout_s=_OWNERS_WAIT_S)
             except OperationalError:
                 continue
             finally:
                 pool.give_back(channel)
-            heard = Topology.from_wire(unpack(answer.payload))
+            heard = Topology.from_wire(answer.message.topology)
             if newest is None or heard.version > newest.version:
                 newest = heard
         return newest
@@ -212,9 +218,7 @@ class Session:
         for control in controls:
             control.end(JobCancelledError("the statement was cancelled: connection.interrupt() was called"))
 
-    def ask(
-        self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"", *, timeout_s: float | None = None
-    ) -> Answer:
+    def ask(self, message: Message[R], payload: Payload = b"", *, timeout_s: float | None = None) -> Answer[R]:
         """Send a request to the controller.
 
         Raises:
@@ -222,16 +226,16 @@ class Session:
         """
         self.check_open()
         try:
-            answer = self._controller.request(op, args, payload, timeout_s=timeout_s, control=self.control)
+            answer = self._controller.request(message, payload, timeout_s=timeout_s, control=self.control)
         except UnreachableError as error:
             raise self._controller_gone(error) from error
-        if self._controller.hello.header.get("cluster_id") != self._cluster_id:
+        if self._controller.hello.cluster_id != self._cluster_id:
             raise UnreachableError(
                 f"{self.address} belongs to another cluster now: the one this connection was made for has gone; connect"
                 " again",
                 retry_safe=False,
             )
-        self.note(answer.header)
+        self.note(answer.message)
         return answer
 
     def _controller_gone(self, error: UnreachableError) -> UnreachableError:
@@ -248,7 +252,7 @@ class Session:
             retry_safe=not is_gone,
         )
 
-    def ask_member(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> Answer:
+    def ask_member(self, member_id: str, message: Message[R], payload: Payload = b"") -> Answer[R]:
         """Send a request to a member; other than :meth:`ask` in that an answer to it comes from the member's own
         socket.
 
@@ -259,15 +263,12 @@ class Session:
         pool = self._member(member_id)
         channel = pool.borrow()
         try:
-            answer = channel.request(op, args, payload, control=self.control)
+            return channel.request(message, payload, control=self.control)
         finally:
             pool.give_back(channel)
-        self.note(answer.header)
-        return answer
 
-    def ask_member_for_rows(self, member_id: str, op: str, args: dict[str, Any]) -> tuple[Answer, ResultStream | None]:
-        """As :meth:`ask_member`, for a request whose answer may be the first part of more; granting the member that,
-        see :data:`GRANT_BYTES`.
+    def ask_member_for_rows(self, member_id: str, message: Execute) -> tuple[Answer[Executed], ResultStream | None]:
+        """As :meth:`ask_member`, for a run whose answer may be the first part of more, as its grant says.
 
         Raises:
             Error: Whatever it answers, or that it is out of reach.
@@ -276,12 +277,11 @@ class Session:
         pool = self._member(member_id)
         channel = pool.borrow()
         try:
-            answer = channel.request(op, {**args, "grant": GRANT_BYTES}, control=self.control)
+            answer = channel.request(message, control=self.control)
         except BaseException:
             pool.give_back(channel)
             raise
-        self.note(answer.header)
-        if answer.header.get("more"):
+        if answer.message.has_more:
             control = self.control
             if control is not None:
                 with self._lock:
@@ -290,9 +290,7 @@ class Session:
         pool.give_back(channel)
         return answer, None
 
-    def ask_member_on_own_channel(
-        self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b""
-    ) -> Answer:
+    def ask_member_on_own_channel(self, member_id: str, message: Message[R], payload: Payload = b"") -> Answer[R]:
         """As :meth:`ask_member`, over a connection of its own and without a time-out: for requests that may take long,
         beside which others go on.
 
@@ -301,10 +299,10 @@ class Session:
         """
         member = self.topology.member(member_id)
         with self._channel_alone(member.host, member.port) as channel:
-            return channel.request(op, args, payload)
+            return channel.request(message, payload)
 
-    def poll_on_own_channel(self, op: str, args: dict[str, Any]) -> Iterator[Answer]:
-        """Send the same request to the controller each time that the next answer is asked for.
+    def poll_on_own_channel(self, messages: Iterable[Message[R]]) -> Iterator[Answer[R]]:
+        """Send requests to the controller, each when the next answer is asked for.
 
         Over a connection of its own: a request that waits there would hold up all others.
 
@@ -312,9 +310,9 @@ class Session:
             Error: Whatever it answers, or that it is out of reach.
         """
         with self._channel_alone(self._controller.host, self._controller.port) as channel:
-            while True:
-                answer = channel.request(op, args)
-                self.note(answer.header)
+            for message in messages:
+                answer = channel.request(message)
+                self.note(answer.message)
                 yield answer
 
     def member_named_by(self, error: Error) -> str | None:
@@ -356,21 +354,27 @@ class Session:
                 channel.close()
         return Sign.GONE  # it hangs up again and again: the process is about to end
 
-    def note(self, header: dict[str, Any]) -> None:
-        """Hear of newer versions of the catalog, the statistics or the topology from an answer."""
+    def note(self, said: object) -> None:
+        """Hear of newer versions of the catalog, the statistics or the topology from an answer of the controller."""
+        if not isinstance(said, Versions):
+            return
         # Looked at without the lock first: nearly every answer tells nothing new.
-        if (version := header.get("catalog_version", 0)) > self._catalog_version:
+        if said.catalog_version > self._catalog_version:
             with self._lock:
-                if version > self._catalog_version:
-                    self._catalog_version = version
+                if said.catalog_version > self._catalog_version:
+                    self._catalog_version = said.catalog_version
                     self.statements.clear()
                     self.forget_tables()
-        if (version := header.get("statistics_version", 0)) > self._statistics_version:
+        if said.statistics_version > self._statistics_version:
             with self._lock:
-                if version > self._statistics_version:
-                    self._statistics_version = version
+                if said.statistics_version > self._statistics_version:
+                    self._statistics_version = said.statistics_version
                     self.statements.forget_estimated()
-        if (version := header.get("topology_version", 0)) > self._newest_topology:
+        self.note_topology(said.topology_version)
+
+    def note_topology(self, version: int) -> None:
+        """Hear of a version of the topology."""
+        if version > self._newest_topology:
             with self._lock:
                 self._newest_topology = max(version, self._newest_topology)
 
@@ -400,7 +404,7 @@ class Session:
         Raises:
             Error: What the planner says of the statement.
         """
-        prepared = self._prepare({"sql": sql, "params": params, "settings": self.settings()})
+        prepared = self._prepare(Prepare(sql, params, self.settings()))
         kept = prepared.template if isinstance(prepared, InsertRows) else prepared
         key = self._key(sql, params)
         with self._lock:  # a plan of the catalog before must not be kept once another thread has heard of a newer one
@@ -410,7 +414,7 @@ class Session:
                 self.statements.forget(key)
         return prepared
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, str]:
         """The settings as the controller wants them."""
         return {"pruning": self.pruning.value, **self._plan_options}
 
@@ -427,8 +431,7 @@ class Session:
             UnknownTableError: There is no such table.
         """
         known = self._large.get(name.casefold())
-        args = {"name": name} if known is None else {"name": name, "known": known.scheme.reference}
-        (definition,) = self.ask("catalog", args).header["tables"]
+        (definition,) = self.ask(GetTables(name, None if known is None else known.scheme.reference)).message.tables
         table = TableDef.from_wire(definition)
         if table.scheme.reference is not None:
             self._large[name.casefold()] = table
@@ -452,14 +455,14 @@ class Session:
         """Drop the definitions of :meth:`known_table`."""
         self._known = {}
 
-    def _prepare(self, args: dict[str, Any]) -> Prepared:
+    def _prepare(self, asked: Prepare) -> Prepared:
         """Have a statement prepared.
 
         Where it names the large scheme of a table, that is fetched once; when the ranges have changed meanwhile, all
         over.
         """
         while True:
-            answer = self.ask("prepare", args)
+            answer = self.ask(asked)
             fetched: set[str] = set()
             while True:
                 try:

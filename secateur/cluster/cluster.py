@@ -8,7 +8,6 @@ import inspect
 import secrets
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Literal, NoReturn, ParamSpec, Self
 
@@ -19,40 +18,15 @@ from secateur.cluster.runtimes.runtime import Runtime
 from secateur.cluster.settings import DEFAULTS, ClusterSettings
 from secateur.errors import InterfaceError, NotSupportedError, ProgrammingError, SerializationError
 from secateur.planner.cost_model import CostModel
-from secateur.wire import Channel, Limits, Role
+from secateur.protocol.membership import GetMembers, MemberInfo, ReportMemberLost
+from secateur.protocol.message import Role
+from secateur.wire import Channel, Limits
 
 __all__ = ["Cluster", "MemberInfo", "start"]
 
 P = ParamSpec("P")
 
 _TOKEN_BYTES: Final = 32
-
-
-@dataclass(frozen=True, slots=True)
-class MemberInfo:
-    """One member as the controller sees it.
-
-    Attributes:
-        id: ``m1``, ``m2``, ...
-        address: ``host:port`` of its socket.
-        state: ``"joining"``, ``"active"``, ``"suspect"`` (nothing was heard of it for a while) or ``"lost"``.
-        partitions_primary: Partitions, over all tables, that it serves; a replicated table counts as one.
-        partitions_backup: Partitions, over all tables, of which it keeps a backup.
-        rows: Rows of the partitions that it serves.
-        bytes: Arrow bytes of everything it keeps, backups included.
-        executions: Statements and jobs in which it took part.
-        frames_received: Frames of statements, jobs, loads and data that reached it; housekeeping does not count.
-    """
-
-    id: str
-    address: str
-    state: str
-    partitions_primary: int
-    partitions_backup: int
-    rows: int
-    bytes: int
-    executions: int
-    frames_received: int
 
 
 class Cluster:
@@ -108,8 +82,7 @@ class Cluster:
     def members(self) -> list[MemberInfo]:
         """Ask for the state of all members. Costs one round trip to each; not counted in ``frames_received``."""
         self._check_running()
-        rows = self._channel.request("members").header["members"]
-        return [MemberInfo(**row) for row in rows]
+        return self._channel.request(GetMembers()).message.members
 
     def scale(self, members: int) -> None:
         """Change the number of members while serving.
@@ -137,7 +110,7 @@ class Cluster:
         if member_id not in alive:
             raise ProgrammingError(f"there is no live member {member_id!r}; there is {', '.join(alive)}")
         self._runtime.kill_member(member_id)
-        self._channel.request("member_lost", {"member": member_id})
+        self._channel.request(ReportMemberLost(member_id))
 
     def stop(self) -> None:
         """End all processes, sockets and threads of the cluster.

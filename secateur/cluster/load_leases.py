@@ -31,16 +31,28 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any, Final, NamedTuple, Protocol
+from enum import Enum, auto
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from secateur.cluster.peers import Peers
 from secateur.cluster.write_latch import WriteLatch
 from secateur.errors import Error, InterfaceError, LoadFailedError, OperationalError, UnreachableError
+from secateur.protocol.changes import (
+    DecideLoad,
+    HoldLoad,
+    LoadVerdict,
+    SettleLoad,
+    StandingAnswer,
+    StandingOfLoad,
+    TwoPhaseKind,
+)
+from secateur.protocol.message import Acknowledged, Message
 from secateur.storage.load_registry import LoadOutcome
 from secateur.wire import Reply, Request
 
 __all__ = ["LEASE_RENEWED_S", "LoadDecision", "LoadLeases", "LoadProgress", "TwoPhases"]
+
+R = TypeVar("R")
 
 _log = logging.getLogger(__name__)
 
@@ -57,6 +69,14 @@ class LoadProgress(Enum):
     PREPARED = "prepared"
     PUBLISHED = "published"
     ABORTED = "aborted"
+
+
+class _Silence(Enum):
+    """Why a member says nothing."""
+
+    ENDED = auto()
+    """Its process is not there any more."""
+    OUT_OF_REACH = auto()
 
 
 class LoadDecision(NamedTuple):
@@ -113,7 +133,7 @@ class LoadLeases:
         loads: Its loads, or its changes of ranges.
         peers: The other members.
         member_ids: Gives the members of the newest topology.
-        kind: What begins the names of the requests by which members decide: ``load`` or ``alter``.
+        kind: What is prepared and published.
         lease_s: Seconds that a latch stays closed without a word of the controller.
         reconnect_s: Seconds that it stays closed when its connection is gone; longer than :data:`LEASE_RENEWED_S`,
             since a controller that lives connects anew at the next renewal.
@@ -127,7 +147,7 @@ class LoadLeases:
         peers: Peers,
         member_ids: Callable[[], Sequence[str]],
         *,
-        kind: str = "load",
+        kind: TwoPhaseKind = TwoPhaseKind.LOAD,
         lease_s: float = 10.0,
         reconnect_s: float = 3.0,
         pause_s: float = 0.2,
@@ -173,12 +193,12 @@ class LoadLeases:
             hold.latch.open(load_id)
             hold.ended.set()
 
-    def renew(self, request: Request) -> Reply:
+    def renew(self, request: Request[HoldLoad]) -> Reply[Acknowledged]:
         """The controller still works on a load."""
-        hold = self._holds.get(request.args["load_id"])
+        hold = self._holds.get(request.message.load_id)
         if hold is not None and not hold.in_doubt:
             self._renewed(hold, request.peer.connection_id)
-        return Reply()
+        return Reply(Acknowledged())
 
     def connection_gone(self, connection_id: int) -> None:
         """Whoever closed latches over this connection may be gone."""
@@ -195,28 +215,28 @@ class LoadLeases:
 
     # -- for the requests of other members
 
-    def standing(self, request: Request) -> Reply:
+    def standing(self, request: Request[StandingOfLoad]) -> Reply[StandingAnswer]:
         """How far a load has come here, for the member that decides: from now on the controller's word about it does
         not count.
         """
-        load_id = request.args["load_id"]
-        return Reply({"standing": self._standing(load_id).value, "number": self._number(load_id)})
+        load_id = request.message.load_id
+        return Reply(StandingAnswer(self._standing(load_id).value, self._number(load_id)))
 
-    def decide(self, request: Request) -> Reply:
+    def decide(self, request: Request[DecideLoad]) -> Reply[LoadVerdict]:
         """A member has a load in doubt, and this one is the first that lives: decide it, and say what was decided once
         that is known.
         """
-        load_id = request.args["load_id"]
+        load_id = request.message.load_id
         verdict = self._verdicts.get(load_id)
         if verdict is None:
             self._start_deciding(load_id)
-            return Reply({"is_decided": False})
-        return Reply({"is_decided": True, "published": verdict.published, "number": verdict.number})
+            return Reply(LoadVerdict(False))
+        return Reply(LoadVerdict(True, verdict.published, verdict.number))
 
-    def settle(self, request: Request) -> Reply:
+    def settle(self, request: Request[SettleLoad]) -> Reply[Acknowledged]:
         """A load in doubt was decided."""
-        self._end(request.args["load_id"], LoadDecision(request.args["published"], request.args["number"]))
-        return Reply()
+        self._end(request.message.load_id, LoadDecision(request.message.published, request.message.number))
+        return Reply(Acknowledged())
 
     async def stop(self) -> None:
         """End what is under way."""
@@ -296,11 +316,11 @@ class LoadLeases:
                 if member == self._member_id:
                     await self._ask_all(load_id)
                     break
-                told = await self._ask(member, "decide", {"load_id": load_id})
-                if told is None:
-                    continue  # its process has ended: the next one decides
-                if told.get("is_decided"):
-                    self._end(load_id, LoadDecision(told["published"], told["number"]))
+                told = await self._ask(member, DecideLoad(load_id, self._kind))
+                if told is _Silence.ENDED:
+                    continue  # the next one decides
+                if isinstance(told, LoadVerdict) and told.is_decided:
+                    self._end(load_id, LoadDecision(told.published, told.number))
                 break
             if load_id not in self._verdicts:
                 await asyncio.sleep(self._pause_s)
@@ -309,31 +329,39 @@ class LoadLeases:
         """Decide a load, if everybody who lives answers."""
         others = [member for member in self._member_ids() if member != self._member_id]
         standings = [(self._standing(load_id), self._number(load_id))]
-        for told in await asyncio.gather(*(self._ask(member, "standing", {"load_id": load_id}) for member in others)):
-            if told is None:
+        for told in await asyncio.gather(
+            *(self._ask(member, StandingOfLoad(load_id, self._kind)) for member in others)
+        ):
+            if told is _Silence.ENDED:
                 continue
-            if "standing" not in told:
+            if not isinstance(told, StandingAnswer):
                 return  # it did not answer, and may have published
-            standings.append((LoadProgress(told["standing"]), told["number"]))
+            standings.append((LoadProgress(told.standing), told.number))
         verdict = LoadDecision.of(standings)
         self._end(load_id, verdict)
         _log.warning(
-            "%s %s was %s: its controller is gone", self._kind, load_id, "published" if verdict.published else "aborted"
+            "%s %s was %s: its controller is gone",
+            self._kind.value,
+            load_id,
+            "published" if verdict.published else "aborted",
         )
         await asyncio.gather(
-            *(self._ask(member, "settle", {"load_id": load_id, **verdict._asdict()}) for member in others)
+            *(
+                self._ask(member, SettleLoad(load_id, verdict.published, verdict.number, self._kind))
+                for member in others
+            )
         )
 
-    async def _ask(self, member: str, what: str, args: dict[str, Any]) -> dict[str, Any] | None:
-        """What a member answers; nothing when it does not, None when its process has ended."""
+    async def _ask(self, member: str, message: Message[R]) -> R | _Silence:
+        """What a member answers, or why it does not."""
         if member not in self._member_ids():
-            return None
+            return _Silence.ENDED
         try:
-            return await self._peers.call(member, f"{self._kind}_{what}", args)
+            return await self._peers.call(member, message)
         except UnreachableError as error:
-            return None if isinstance(error.__cause__, ConnectionRefusedError) else {}
+            return _Silence.ENDED if isinstance(error.__cause__, ConnectionRefusedError) else _Silence.OUT_OF_REACH
         except (OperationalError, InterfaceError):
-            return {}
+            return _Silence.OUT_OF_REACH
         except Error:
-            _log.exception("%s could not be asked about %s %s", member, self._kind, args["load_id"])
-            return {}
+            _log.exception("%s did not answer %s", member, message)
+            return _Silence.OUT_OF_REACH

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TypeVar
 
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import peer_at
 from secateur.errors import InterfaceError, MemberLostError
 from secateur.partitioning.topology.topology import Topology
-from secateur.wire import Answer, Payload, Peer, Role
+from secateur.protocol.message import Message, Notice, Role
+from secateur.protocol.operation import operation_of
+from secateur.wire import Answer, Payload, Peer
 
 __all__ = ["Peers"]
+
+R = TypeVar("R")
 
 
 class Peers:
@@ -55,15 +59,15 @@ class Peers:
             self._peers[member_id] = peer
         return peer
 
-    async def call(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> dict[str, Any]:
-        """Send a request to a member and return the header of its answer.
+    async def call(self, member_id: str, message: Message[R], payload: Payload = b"") -> R:
+        """Send a request to a member and return what its answer says.
 
         Raises:
             Error: As :meth:`ask`.
         """
-        return (await self.ask(member_id, op, args, payload)).header
+        return (await self.ask(member_id, message, payload)).message
 
-    async def ask(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> Answer:
+    async def ask(self, member_id: str, message: Message[R], payload: Payload = b"") -> Answer[R]:
         """Send a request to a member and return its answer.
 
         Raises:
@@ -72,13 +76,14 @@ class Peers:
         """
         peer = self.peer(member_id)
         try:
-            return await peer.request(op, args, payload)
+            return await peer.request(message, payload)
         except InterfaceError as error:
             if self._addresses.get(member_id) == (peer.host, peer.port):
                 raise
             # It was update() that closed the connection under the request.
             raise MemberLostError(
-                f"member {member_id} left the cluster before it answered {op!r}", member=member_id
+                f"member {member_id} left the cluster before it answered {operation_of(message).title!r}",
+                member=member_id,
             ) from error
 
     async def is_gone(self, member_id: str, timeout_s: float) -> bool:
@@ -103,9 +108,9 @@ class Peers:
         writer.transport.abort()
         return False
 
-    async def send(self, member_id: str, header: dict[str, Any], payload: Payload) -> None:
+    async def send(self, member_id: str, notice: Notice, payload: Payload) -> None:
         """Send a one-way message to a member, in order; see :class:`secateur.engine.exchange.transport.Transport`."""
-        await self.peer(member_id).notify(header["op"], header, payload)
+        await self.peer(member_id).notify(notice, payload)
 
     async def close(self) -> None:
         """Close every connection."""

@@ -16,7 +16,8 @@ from typing import Final
 from secateur.cluster.peers import Peers
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import DeadlineError, Error, MemberLostError, UnreachableError
-from secateur.wire import Peer, unpack
+from secateur.protocol.query import GetPlan
+from secateur.wire import Peer
 
 __all__ = ["PlanSource"]
 
@@ -77,12 +78,12 @@ class PlanSource:
     async def _ask_controller(self, plan_id: str) -> SelectPlan:
         try:
             async with asyncio.timeout(self._silence_s):
-                answer = await self._controller.request("plan", {"plan_id": plan_id})
+                answer = await self._controller.request(GetPlan(plan_id))
         except TimeoutError as error:
             raise UnreachableError(
                 f"the controller at {self._controller.address} has been silent for {self._silence_s:g} s"
             ) from error
-        return SelectPlan.from_wire(unpack(answer.payload))
+        return SelectPlan.from_wire(answer.message.plan)
 
     async def _ask_members(self, plan_id: str) -> SelectPlan | None:
         """The plan from any other member; None when nobody who answers has it."""
@@ -109,7 +110,7 @@ class PlanSource:
 
     async def _ask_member(self, member: str, plan_id: str) -> SelectPlan:
         try:
-            answer = await self._peers.ask(member, "plan", {"plan_id": plan_id})
+            answer = await self._peers.ask(member, GetPlan(plan_id))
         except MemberLostError:  # the connection broke, and the next one may not
-            answer = await self._peers.ask(member, "plan", {"plan_id": plan_id})
-        return SelectPlan.from_wire(unpack(answer.payload))
+            answer = await self._peers.ask(member, GetPlan(plan_id))
+        return SelectPlan.from_wire(answer.message.plan)

@@ -10,7 +10,8 @@ from secateur.cluster.lease import LeaseTimes
 from secateur.dag.job_config import RESULT_BYTES_MAX
 from secateur.errors import ProgrammingError
 from secateur.planner.cost_model import CostModel
-from secateur.wire import ClusterIdentity, Limits, Role
+from secateur.protocol.message import Role
+from secateur.wire import ClusterIdentity, Limits
 
 __all__ = ["DEFAULTS", "ClusterSettings"]
 

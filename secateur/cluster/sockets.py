@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from secateur.cluster.settings import ClusterSettings
-from secateur.wire import FrameServer, Handler, Peer, PeerInfo, Role
+from secateur.protocol import OperationBase, Role
+from secateur.wire import FrameServer, Handler, Peer, PeerInfo
 
 __all__ = ["listening", "peer_at"]
 
 
 def listening(
     handler: Handler,
+    operations: Mapping[int, OperationBase],
     settings: ClusterSettings,
     *,
     on_gone: Callable[[PeerInfo], None],
-    abandonable_ops: frozenset[str],
     port: int = 0,
 ) -> FrameServer:
     """The server of a controller or member, not started yet.
 
     Args:
         handler: Answers the requests.
+        operations: Those that it answers, by code.
         settings: Of the cluster: its secrets and limits.
         on_gone: Called when a connection has ended.
-        abandonable_ops: Requests that end where they are when nobody waits for their answer any more.
         port: 0 takes any free one.
     """
     return FrameServer(
         handler,
+        operations,
         host=settings.host,
         port=port,
         token=settings.token,
         secret=settings.secret,
         limits=settings.limits,
         on_gone=on_gone,
-        abandonable_ops=abandonable_ops,
     )
 
 

@@ -6,15 +6,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import pyarrow as pa
 
-from secateur.engine.runtime.metrics import VertexMetrics
 from secateur.engine.runtime.result import ResultCollector
 from secateur.engine.sql.select_job import merge_names, vertex_names
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.metrics import VertexMetrics
+from secateur.protocol.profile import StageWork
 
 __all__ = ["CountedResult", "job_work", "local_work", "work_of"]
 
@@ -45,7 +45,7 @@ class CountedResult(ResultCollector):
 
 def local_work(
     member: str, partitions: Sequence[Sequence[int]], rows_read: int, rows: int, size: int, kernel_s: float
-) -> list[dict[str, Any]]:
+) -> list[StageWork]:
     """The work of a query that one member answered whole."""
     return [
         work_of(
@@ -62,7 +62,7 @@ def local_work(
 
 def job_work(
     plan: SelectPlan, partitions: Sequence[Sequence[int]], topology: Topology, metrics: Sequence[VertexMetrics]
-) -> list[dict[str, Any]]:
+) -> list[StageWork]:
     """The work of the stages of a query on each member that took part.
 
     Args:
@@ -120,16 +120,8 @@ def work_of(
     sent_bytes: int = 0,
     kernel_s: float = 0.0,
     busy_s: float = 0.0,
-) -> dict[str, Any]:
-    """What a stage did on a member, as :class:`~secateur.client.execution.run_profile.StageWork` reads it."""
-    return {
-        "stage": stage,
-        "member": member,
-        "partitions": partitions,
-        "rows_in": rows_in,
-        "rows_out": rows_out,
-        "bytes_out": bytes_out,
-        "sent_bytes": sent_bytes,
-        "kernel_ms": kernel_s * 1000,
-        "busy_ms": busy_s * 1000,
-    }
+) -> StageWork:
+    """What a stage did on a member."""
+    return StageWork(
+        stage, member, partitions, rows_in, rows_out, bytes_out, sent_bytes, kernel_s * 1000, busy_s * 1000
+    )

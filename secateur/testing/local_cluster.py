@@ -151,9 +151,9 @@ class LocalCluster:
         """Run a job and wait for its result."""
         return await self.runtimes[coordinator].run_light_job(dag, config or JobConfig(), params, self.topology)
 
-    def received(self, ops: Sequence[str] = ("job_start", "exchange", "job_done", "job_cancel")) -> dict[str, int]:
-        """Messages that were sent to each member so far."""
-        return {
-            member: sum(message.receiver == member and message.op in ops for message in self.network.sent)
-            for member in self._ids
-        }
+    def received(self, operations: Sequence[str] | None = None) -> dict[str, int]:
+        """Messages that were sent to each member so far; of these operations only, where some are named."""
+        wanted = [
+            message.receiver for message in self.network.sent if operations is None or message.operation in operations
+        ]
+        return {member: wanted.count(member) for member in self._ids}

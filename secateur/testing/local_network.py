@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
 from secateur.engine.exchange.transport import Payload
 from secateur.errors import MemberLostError
-from secateur.wire.values import pack, unpack
+from secateur.protocol import Notice, decode, encode, operation_of
 
 __all__ = ["LocalNetwork", "SentMessage"]
 
@@ -21,25 +20,25 @@ class SentMessage:
     Attributes:
         sender: Member id.
         receiver: Member id.
-        header: As the receiver gets it.
+        notice: As the receiver gets it.
         payload: As the receiver gets it.
     """
 
-    __slots__ = ("header", "payload", "receiver", "sender")
+    __slots__ = ("notice", "payload", "receiver", "sender")
 
-    def __init__(self, sender: str, receiver: str, header: dict[str, Any], payload: bytes) -> None:
+    def __init__(self, sender: str, receiver: str, notice: Notice, payload: bytes) -> None:
         self.sender = sender
         self.receiver = receiver
-        self.header = header
+        self.notice = notice
         self.payload = payload
 
     @property
-    def op(self) -> str:
-        """The operation, such as ``exchange``."""
-        return str(self.header["op"])
+    def operation(self) -> str:
+        """The operation, such as ``exchange_rows``."""
+        return operation_of(self.notice).title
 
     def __repr__(self) -> str:
-        return f"{self.sender}->{self.receiver} {self.op}"
+        return f"{self.sender}->{self.receiver} {self.operation}"
 
 
 class LocalNetwork:
@@ -51,12 +50,12 @@ class LocalNetwork:
 
     def __init__(self) -> None:
         self.sent: list[SentMessage] = []
-        self._receivers: dict[str, Callable[[dict[str, Any], Payload], None]] = {}
+        self._receivers: dict[str, Callable[[Notice, Payload], None]] = {}
         self._lost: set[str] = set()
         self._holds: list[Hold] = []
         self._held: list[SentMessage] = []
 
-    def attach(self, member: str, on_message: Callable[[dict[str, Any], Payload], None]) -> None:
+    def attach(self, member: str, on_message: Callable[[Notice, Payload], None]) -> None:
         """Deliver the member's messages there."""
         self._receivers[member] = on_message
 
@@ -79,11 +78,11 @@ class LocalNetwork:
         for message in held:
             self._deliver_soon(message)
 
-    async def carry(self, sender: str, receiver: str, header: dict[str, Any], payload: Payload) -> None:
+    async def carry(self, sender: str, receiver: str, notice: Notice, payload: Payload) -> None:
         """Deliver one message, as a transport does."""
         if receiver in self._lost or sender in self._lost:
             raise MemberLostError(f"the connection from {sender} to {receiver} broke", member=receiver)
-        message = SentMessage(sender, receiver, unpack(pack(header)), bytes(payload))
+        message = SentMessage(sender, receiver, decode(encode(notice), type(notice)), bytes(payload))
         self.sent.append(message)
         if any(condition(message) for condition in self._holds):
             self._held.append(message)
@@ -95,7 +94,7 @@ class LocalNetwork:
 
     def _deliver(self, message: SentMessage) -> None:
         if message.receiver not in self._lost:
-            self._receivers[message.receiver](message.header, message.payload)
+            self._receivers[message.receiver](message.notice, message.payload)
 
 
 class _LocalTransport:
@@ -103,5 +102,5 @@ class _LocalTransport:
         self._network = network
         self._member = member
 
-    async def send(self, member_id: str, header: dict[str, Any], payload: Payload) -> None:
-        await self._network.carry(self._member, member_id, header, payload)
+    async def send(self, member_id: str, notice: Notice, payload: Payload) -> None:
+        await self._network.carry(self._member, member_id, notice, payload)

@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from secateur.errors import (
     AuthenticationError,
@@ -17,15 +17,23 @@ from secateur.errors import (
     MemberLostError,
     ProtocolError,
     UnreachableError,
-    from_wire,
 )
+from secateur.protocol.codec import Codec
+from secateur.protocol.failure import Failure
+from secateur.protocol.hello import Greeting
+from secateur.protocol.message import Message
+from secateur.protocol.operation import OperationBase, operation_of
 from secateur.wire.call_control import CallControl
-from secateur.wire.frames import Frame, FrameDecoder, FrameKind, Payload, encode_frame
-from secateur.wire.handshake import HELLO, ClusterIdentity, Hello, peer_limits
+from secateur.wire.frames import REQUEST_ID_MAX, Frame, FrameDecoder, FrameKind, Payload, encode_frame
+from secateur.wire.handshake import ClusterIdentity, hello, peer_limits
 from secateur.wire.limits import Limits
 from secateur.wire.messages import Answer
 
 __all__ = ["SILENCE_S", "Channel"]
+
+R = TypeVar("R")
+
+_failures: Final[Codec[Failure]] = Codec(Failure)
 
 _READ_BYTES: Final = 64 << 10
 _SEND_BYTES: Final = 1 << 20
@@ -74,9 +82,9 @@ class Channel:
     ) -> None:
         self.host = host
         self.port = port
-        self.hello = Answer({})
+        self.hello = Greeting()
         """The server's answer to the hello of the present connection."""
-        self._hello = Hello(token, client or f"python pid {os.getpid()}", identity)
+        self._hello = hello(token, client or f"python pid {os.getpid()}", identity)
         self._timeout_s = timeout_s
         self._silence_s = silence_s
         self._limits = limits or Limits()
@@ -92,7 +100,7 @@ class Channel:
     def address(self) -> str:
         return f"{self.host}:{self.port}"
 
-    def connect(self) -> Answer:
+    def connect(self) -> Greeting:
         """Connect now unless connected; returns the server's answer to hello.
 
         Raises:
@@ -106,18 +114,16 @@ class Channel:
 
     def request(
         self,
-        op: str,
-        args: dict[str, Any] | None = None,
+        message: Message[R],
         payload: Payload = b"",
         *,
         timeout_s: float | None = None,
         control: CallControl | None = None,
-    ) -> Answer:
+    ) -> Answer[R]:
         """Send a request and wait for the whole answer.
 
         Args:
-            op: The operation.
-            args: Its arguments, plain values.
+            message: What is asked.
             payload: Bytes to go with it.
             timeout_s: Seconds to wait, once for the connection if it has to be made, and once for the answer; None
                 takes the channel's.
@@ -130,28 +136,28 @@ class Channel:
                 unknown.
             DeadlineError: No answer in time; whether the request was carried out is unknown.
             LimitExceededError: The request is larger than the limits allow; nothing was sent.
-            SerializationError: An argument cannot be serialized; nothing was sent.
+            SerializationError: A value in it cannot be serialized; nothing was sent.
         """
+        operation = operation_of(message)
+        header = operation.requests.encode(message)
         with self._lock:
             if control is None:
                 self._ready(timeout_s)
-                frames = list(self._exchange(op, args, payload, timeout_s))
+                frames = list(self._exchange(operation, header, payload, timeout_s))
             else:
                 control.begin(self)
                 try:
                     if self._ready(timeout_s):
                         control.check()  # nothing hung up a connection that was only being made
-                    frames = list(self._exchange(op, args, payload, timeout_s, control))
+                    frames = list(self._exchange(operation, header, payload, timeout_s, control))
                 finally:
                     control.done(self)
-        if len(frames) == 1:
-            return Answer(frames[0].header, (frames[0].payload,) if frames[0].payload else ())
-        header = {name: value for frame in frames for name, value in frame.header.items()}
-        return Answer(header, tuple(frame.payload for frame in frames if frame.payload))
+        last = frames[-1] if len(frames) == 1 else frames[-2]  # behind several pieces comes a frame that only ends them
+        return Answer(operation.replies.decode(last.header), tuple(frame.payload for frame in frames if frame.payload))
 
     def stream(
-        self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"", *, timeout_s: float | None = None
-    ) -> Iterator[Answer]:
+        self, message: Message[R], payload: Payload = b"", *, timeout_s: float | None = None
+    ) -> Iterator[Answer[R]]:
         """Ask and yield each piece of the answer as it arrives.
 
         The channel is taken until the iterator ends or is closed; leaving it early disconnects.
@@ -159,12 +165,15 @@ class Channel:
         Raises:
             Error: As :meth:`request`; ``timeout_s`` bounds the wait for each piece.
         """
+        operation = operation_of(message)
+        header = operation.requests.encode(message)
         with self._lock:
             self._ready()
             self._streaming = True
         try:
-            for frame in self._exchange(op, args, payload, timeout_s):
-                yield Answer(frame.header, (frame.payload,) if frame.payload else ())
+            for frame in self._exchange(operation, header, payload, timeout_s):
+                if frame.header:
+                    yield Answer(operation.replies.decode(frame.header), (frame.payload,) if frame.payload else ())
         finally:
             self._streaming = False
 
@@ -204,16 +213,16 @@ class Channel:
 
     def _exchange(
         self,
-        op: str,
-        args: dict[str, Any] | None,
+        operation: OperationBase,
+        header: bytes,
         payload: Payload,
         timeout_s: float | None,
         control: CallControl | None = None,
     ) -> Iterator[Frame]:
-        self._last_id += 1
-        request_id = self._last_id
+        self._last_id = request_id = self._last_id % REQUEST_ID_MAX + 1
+        op = operation.title
         buffers = encode_frame(
-            FrameKind.REQUEST, {**(args or {}), "id": request_id, "op": op}, payload, self._send_limits
+            FrameKind.REQUEST, header, payload, self._send_limits, operation=operation.code, request_id=request_id
         )
         whole = False  # unless an answer is read to its end, the next one on this connection would be mistaken for it
         wanted_s = self._timeout_s if timeout_s is None else timeout_s
@@ -226,10 +235,10 @@ class Channel:
                 self._send(buffer)
             while True:
                 frame = self._next_frame()
-                answered = frame.header.pop("id", None)
+                answered = frame.request_id
                 if frame.kind is FrameKind.ERROR:
                     whole = answered == request_id
-                    raise from_wire(frame.header)
+                    raise _failures.decode(frame.header).to_error()
                 if answered != request_id:
                     if frame.kind is FrameKind.ALIVE:
                         self._wait_until(end_s)
@@ -299,7 +308,8 @@ class Channel:
         self._send_limits = self._limits
         remaining = max(deadline - time.monotonic(), 0.001)
         try:
-            (frame,) = self._exchange(HELLO, self._hello.args(), b"", remaining)
+            operation = operation_of(self._hello)
+            (frame,) = self._exchange(operation, operation.requests.encode(self._hello), b"", remaining)
         except AuthenticationError:
             self._disconnect()
             raise
@@ -310,8 +320,8 @@ class Channel:
                 address=self.address,
                 silent=isinstance(error.__cause__, TimeoutError),
             ) from error
-        self.hello = Answer(frame.header, (frame.payload,) if frame.payload else ())
-        self._send_limits = peer_limits(frame.header, self._limits)
+        self.hello = operation.replies.decode(frame.header)
+        self._send_limits = peer_limits(self.hello, self._limits)
 
     def _wait_until(self, end_s: float | None) -> None:
         """Set how long the next bytes may take: as long as silence may be, and at most until ``end_s``."""

@@ -13,46 +13,32 @@ import itertools
 import logging
 import socket
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine
-from typing import Any, Final, Protocol, cast
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from typing import Any, Final, cast
 
-from secateur.errors import Error, InternalError, LimitExceededError, ProtocolError, to_wire
+import msgspec
+
+from secateur.errors import AuthenticationError, Error, InternalError, LimitExceededError, ProtocolError
+from secateur.protocol.codec import Codec
+from secateur.protocol.failure import Failure
+from secateur.protocol.hello import FrameLimits, Greeting
+from secateur.protocol.operation import OperationBase
 from secateur.wire.frame_receiver import FrameReceiver
 from secateur.wire.frames import Frame, FrameKind, Payload, encode_frame
-from secateur.wire.handshake import HELLO, Hello
+from secateur.wire.handshake import check_hello
 from secateur.wire.limits import HANDSHAKE_LIMITS, Limits
-from secateur.wire.messages import PeerInfo, Reply, Request
+from secateur.wire.messages import Handler, PeerInfo, Reply, Request
 from secateur.wire.payload_budget import PayloadBudget
 from secateur.wire.send_buffer import SendBuffer
 
-__all__ = ["Handler", "ServerConnection"]
+__all__ = ["ServerConnection"]
 
 _log = logging.getLogger(__name__)
 _NO_REQUEST: Final = 0
 _LINGER_S: Final = 1.0
 _UNACKNOWLEDGED_MS: Final = 20_000
 _ids = itertools.count(1)
-
-
-class Handler(Protocol):
-    """Serves the requests of a server. Called on the server's event loop only; must not block it."""
-
-    def handle(self, request: Request) -> Reply | Awaitable[Reply] | AsyncIterator[Reply]:
-        """Answer a request.
-
-        A Reply returned at once is sent before anything else happens: the fast path. An awaitable is awaited in a task
-        of its own, which continues even if the peer has disconnected. The replies of an async iterator are sent as they
-        come, each when the peer has room for it; the iterator is closed early if the peer disconnects, and cancelled
-        where it waits.
-
-        The op ``"hello"`` arrives here too, once the token is verified; its reply is the answer to the peer's hello.
-
-        Raises:
-            Error: Sent to the peer, which raises it. Any other exception becomes an InternalError there.
-        """
-
-    def notify(self, request: Request) -> None:
-        """Take a one-way message; messages arrive in the order sent. Exceptions are only logged."""
+_failures: Final[Codec[Failure]] = Codec(Failure)
 
 
 class ServerConnection(FrameReceiver):
@@ -61,6 +47,7 @@ class ServerConnection(FrameReceiver):
     def __init__(
         self,
         handler: Handler,
+        operations: Mapping[int, OperationBase],
         connections: set[ServerConnection],
         unproven: dict[ServerConnection, None],
         tasks: set[asyncio.Task[None]],
@@ -70,11 +57,10 @@ class ServerConnection(FrameReceiver):
         limits: Limits,
         held: PayloadBudget,
         on_gone: Callable[[PeerInfo], None] | None = None,
-        abandonable_ops: Collection[str] = (),
     ) -> None:
         super().__init__(HANDSHAKE_LIMITS, is_stranger=True)
-        self._abandonable_ops = abandonable_ops
         self._handler = handler
+        self._operations = operations
         self._on_gone = on_gone
         self._connections = connections  # the server's, and so are the tasks: they may outlive the connection
         self._tasks = tasks
@@ -150,7 +136,7 @@ class ServerConnection(FrameReceiver):
     def tell_alive(self) -> None:
         """Tell the peer, if it waits for an answer, that this side is at work."""
         if self._in_flight and self._peer is not None and not self._refused and self._outbox.clear.is_set():
-            self._write(FrameKind.ALIVE, {}, b"")
+            self._write(FrameKind.ALIVE, b"")
 
     async def close(self) -> None:
         """Drop the connection at once."""
@@ -210,21 +196,16 @@ class ServerConnection(FrameReceiver):
     def _take(self, frame: Frame) -> None:
         is_kept = False
         if frame.kind is FrameKind.REQUEST:
-            request_id, op = frame.header.pop("id", None), frame.header.pop("op", None)
-            if type(request_id) is not int or type(op) is not str:
-                self._refuse(
-                    ProtocolError(f"a request needs an integer id and a string op; got id {request_id!r}, op {op!r}")
-                )
-            elif self._peer is None:
-                self._greet(request_id, op, frame)
+            if self._peer is None:
+                self._greet(frame)
             else:
-                is_kept = self._answer(request_id, Request(op, frame.header, frame.payload, self._peer))
+                is_kept = self._answer(frame, self._peer)
         elif frame.kind is FrameKind.CANCEL and self._peer is not None:
-            task = self._abandonable.get(frame.header.get("id", _NO_REQUEST))
+            task = self._abandonable.get(frame.request_id)
             if task is not None:
                 task.cancel()
         elif frame.kind is FrameKind.NOTIFY and self._peer is not None:
-            self._notify(Request(str(frame.header.pop("op", None)), frame.header, frame.payload, self._peer))
+            self._notify(frame, self._peer)
         else:
             self._refuse(
                 ProtocolError(f"a client may not send {frame.kind.name}" + ("" if self._peer else " before its hello"))
@@ -232,11 +213,11 @@ class ServerConnection(FrameReceiver):
         if frame.payload and not is_kept:
             self._held.release(len(frame.payload))
 
-    def _greet(self, request_id: int, op: str, frame: Frame) -> None:
+    def _greet(self, frame: Frame) -> None:
         try:
-            hello = Hello.check(op, frame.header, self._token, self._secret)
+            proven = check_hello(frame, self._token, self._secret)
         except Error as error:
-            self._refuse(error, request_id)
+            self._refuse(error, frame.request_id)
             return
         self._unproven.pop(self, None)
         if len(self._connections) - len(self._unproven) > self._limits.connections_max:
@@ -244,18 +225,39 @@ class ServerConnection(FrameReceiver):
                 f"the server keeps at most {self._limits.connections_max} connections open: close some, or raise"
                 " connections_max"
             )
-            self._refuse(LimitExceededError(message, limit="connections_max", retry_safe=True), request_id)
+            self._refuse(LimitExceededError(message, limit="connections_max", retry_safe=True), frame.request_id)
             return
         if self._timer is not None:
             self._timer.cancel()
         self.read_more()
         host, port, *_ = self._transport.get_extra_info("peername") or ("?", 0)
-        self._peer = PeerInfo(next(_ids), f"{host}:{port}", hello.client, self._token is not None, hello.role)
+        self._peer = PeerInfo(next(_ids), f"{host}:{port}", proven.client, self._token is not None, proven.role)
         self._decoder.limits = self._limits
-        self._answer(request_id, Request(HELLO, {}, frame.payload, self._peer))
+        self._answer(frame, self._peer)
 
-    def _answer(self, request_id: int, request: Request) -> bool:
+    def _asked(self, frame: Frame, peer: PeerInfo) -> Request[Any]:
+        """What a frame asks, if its sender may.
+
+        Raises:
+            ProtocolError: There is no such operation here, or its message cannot be read.
+            AuthenticationError: Its sender may not ask for it.
+        """
+        operation = self._operations.get(frame.operation)
+        if operation is None or (operation.reply is None) is not (frame.kind is FrameKind.NOTIFY):
+            raise ProtocolError(
+                f"this server has no operation {frame.operation} for a {frame.kind.name} frame: does the address belong"
+                " to a member where a controller is meant, or the other way round?"
+            )
+        if peer.role not in operation.callers:
+            raise AuthenticationError(
+                f"{operation.title!r} may be asked by {' or '.join(sorted(operation.callers))} of this cluster only,"
+                f" and {peer.address} has said hello as {peer.role.value}; nothing was done"
+            )
+        return Request(operation, operation.requests.decode(frame.header), frame.payload, peer)
+
+    def _answer(self, frame: Frame, peer: PeerInfo) -> bool:
         """Answer a request, now or in a task of its own; whether the latter, which then holds the payload."""
+        request_id = frame.request_id
         if self._in_flight >= self._limits.requests_in_flight_max:
             message = (
                 f"{self._in_flight} requests of this connection are in flight: wait for answers, open another"
@@ -264,14 +266,16 @@ class ServerConnection(FrameReceiver):
             self._send_error(request_id, LimitExceededError(message, limit="requests_in_flight_max", retry_safe=True))
             return False
         try:
+            request = self._asked(frame, peer)
+            operation = request.operation
             reply = self._handler.handle(request)
         except Exception as error:
             self._send_error(request_id, error)
             return False
         if isinstance(reply, Reply):
-            self._send_reply(FrameKind.RESPONSE, request_id, request.op, reply)
+            self._send_reply(FrameKind.RESPONSE, request_id, operation, reply)
             return False
-        task = self._loop.create_task(self._finish(request_id, request.op, reply), name=f"answer {request.op}")
+        task = self._loop.create_task(self._finish(request_id, operation, reply), name=f"answer {operation.title}")
         self._in_flight += 1
         self._tasks.add(task)
         task.add_done_callback(self._finished)
@@ -279,7 +283,7 @@ class ServerConnection(FrameReceiver):
             task.add_done_callback(
                 lambda _: reply.close()
             )  # of a task that is cancelled before it begins, it would never be awaited
-        if request.op in self._abandonable_ops:
+        if operation.is_abandonable:
             self._abandonable[request_id] = task
             task.add_done_callback(lambda _: self._abandonable.pop(request_id, None))
         if not isinstance(reply, Awaitable):
@@ -290,39 +294,44 @@ class ServerConnection(FrameReceiver):
             task.add_done_callback(lambda _: self._held.release(size))
         return True
 
-    def _notify(self, request: Request) -> None:
+    def _notify(self, frame: Frame, peer: PeerInfo) -> None:
         try:
-            self._handler.notify(request)
+            self._handler.notify(self._asked(frame, peer))
         except Exception:
-            _log.exception("notification %r from %s failed", request.op, request.peer.address)
+            _log.exception("the notice of operation %d from %s failed", frame.operation, peer.address)
 
     # -- frames out
 
-    async def _finish(self, request_id: int, op: str, reply: Awaitable[Reply] | AsyncIterator[Reply]) -> None:
+    async def _finish(
+        self, request_id: int, operation: OperationBase, reply: Awaitable[Reply[Any]] | AsyncIterator[Reply[Any]]
+    ) -> None:
         """Await an answer that was not there at once, and send it when the peer has room."""
         try:
             if isinstance(reply, Awaitable):
                 last = await reply
             else:
-                last = Reply()
-                await self._stream(request_id, op, reply)
+                last = None
+                await self._stream(request_id, operation, reply)
         except Exception as error:
             self._send_error(request_id, error)
             return
         await self._outbox.clear.wait()
-        self._send_reply(FrameKind.RESPONSE, request_id, op, last)
+        if last is None:
+            self._write(FrameKind.RESPONSE, b"", b"", request_id)  # the pieces have said everything
+        else:
+            self._send_reply(FrameKind.RESPONSE, request_id, operation, last)
 
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._in_flight -= 1
         self._tasks.discard(task)
 
-    async def _stream(self, request_id: int, op: str, replies: AsyncIterator[Reply]) -> None:
+    async def _stream(self, request_id: int, operation: OperationBase, replies: AsyncIterator[Reply[Any]]) -> None:
         try:
             async for reply in replies:
                 await self._outbox.clear.wait()
                 if self._transport.is_closing():
                     return
-                self._send_reply(FrameKind.PART, request_id, op, reply)
+                self._send_reply(FrameKind.PART, request_id, operation, reply)
                 await asyncio.sleep(
                     0
                 )  # neither a ready iterator nor a full socket suspends: others get their turn here
@@ -331,15 +340,14 @@ class ServerConnection(FrameReceiver):
             if closing is not None:
                 await closing()
 
-    def _send_reply(self, kind: FrameKind, request_id: int, op: str, reply: Reply) -> None:
-        header: dict[str, Any] = {"id": request_id, **reply.header}
-        if op == HELLO:
-            header["limits"] = {
-                "frame_bytes_max": self._limits.frame_bytes_max,
-                "header_bytes_max": self._limits.header_bytes_max,
-            }
+    def _send_reply(self, kind: FrameKind, request_id: int, operation: OperationBase, reply: Reply[Any]) -> None:
+        message = reply.message
+        if type(message) is Greeting:
+            message = msgspec.structs.replace(
+                message, limits=FrameLimits(self._limits.frame_bytes_max, self._limits.header_bytes_max)
+            )
         try:
-            self._write(kind, header, reply.payload)
+            self._write(kind, operation.replies.encode(message), reply.payload, request_id)
         except Error as error:
             self._send_error(request_id, error)
 
@@ -347,23 +355,13 @@ class ServerConnection(FrameReceiver):
         if not isinstance(error, Error):
             _log.error("request %d failed with an error that is not ours", request_id, exc_info=error)
         try:
-            self._write(FrameKind.ERROR, {"id": request_id, **to_wire(error)}, b"")
+            self._write(FrameKind.ERROR, _failures.encode(Failure.of(error)), b"", request_id)
         except Error as unsendable:
-            self._write(
-                FrameKind.ERROR,
-                {
-                    "id": request_id,
-                    **to_wire(
-                        InternalError(
-                            f"an error could not be sent: {unsendable.message}; it was: {str(error)[:10_000]}"
-                        )
-                    ),
-                },
-                b"",
-            )
+            reduced = InternalError(f"an error could not be sent: {unsendable.message}; it was: {str(error)[:10_000]}")
+            self._write(FrameKind.ERROR, _failures.encode(Failure.of(reduced)), b"", request_id)
 
-    def _write(self, kind: FrameKind, header: dict[str, Any], payload: Payload) -> None:
-        buffers = encode_frame(kind, header, payload, self._limits)
+    def _write(self, kind: FrameKind, header: bytes, payload: Payload = b"", request_id: int = _NO_REQUEST) -> None:
+        buffers = encode_frame(kind, header, payload, self._limits, request_id=request_id)
         if not self._gone.is_set() and not self._transport.is_closing():
             self._outbox.write(buffers)
 

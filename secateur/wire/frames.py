@@ -1,11 +1,12 @@
 """Frames, the messages of a connection: encoding and decoding.
 
-A frame is a head of 16 bytes, a header (one msgpack map) and a payload (raw bytes, usually an Arrow IPC stream)::
+A frame is a head of 24 bytes, a header (one msgpack value) and a payload (raw bytes, usually an Arrow IPC stream)::
 
-    0     2        3     4               8                16
-    | SC  | version| kind| header length | payload length | header ... | payload ... |
+    0    2         3      4           8            12              16               24
+    | SC | version | kind | operation | request id | header length | payload length | header ... | payload ... |
 
-Lengths are little endian. The head is checked before memory is allocated for the lengths in it.
+All numbers are little endian. The head is checked before memory is allocated for the lengths in it. The operation says
+what type the header has (:mod:`secateur.protocol.operations`); it is 0 in every frame but a REQUEST and a NOTIFY.
 """
 
 from __future__ import annotations
@@ -13,24 +14,23 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
 from secateur.errors import LimitExceededError, ProtocolError
+from secateur.protocol.version import PROTOCOL_VERSION
 from secateur.wire.limits import Limits
-from secateur.wire.values import pack, unpack
 
-__all__ = ["PROTOCOL_VERSION", "Frame", "FrameDecoder", "FrameKind", "Payload", "encode_frame"]
-
-PROTOCOL_VERSION: Final = 1
+__all__ = ["REQUEST_ID_MAX", "Frame", "FrameDecoder", "FrameKind", "Payload", "encode_frame", "wrong_version"]
 
 Payload: TypeAlias = bytes | memoryview | Sequence[bytes | memoryview]
 """Bytes to send after the header: one buffer, or several that are sent one after the other."""
 
+REQUEST_ID_MAX: Final = 2**32 - 1
 _MAGIC: Final = b"SC"
 _PREFIX: Final = _MAGIC + bytes([PROTOCOL_VERSION])
-_HEAD: Final = struct.Struct("<2sBBIQ")
+_HEAD: Final = struct.Struct("<2sBBIIIQ")
 _EMPTY: Final = memoryview(b"")
 _JOIN_BYTES_MAX: Final = 64 << 10  # up to here copying the payload behind the header costs less than a second write
 
@@ -62,36 +62,52 @@ class Frame(NamedTuple):
 
     Attributes:
         kind: Its kind.
-        header: Its msgpack map, a fresh object that the receiver may modify.
+        operation: The code of the operation; 0 in an answer.
+        request_id: By which an answer finds its request, counted by the side that asks; 0 where there is none.
+        header: Its header, still as bytes.
         payload: Its bytes; empty when there are none. Read-only by convention; owned by this frame, so tables decoded
             from it may keep it.
     """
 
     kind: FrameKind
-    header: dict[str, Any]
+    operation: int
+    request_id: int
+    header: bytes
     payload: memoryview
 
 
 def encode_frame(
-    kind: FrameKind, header: dict[str, Any], payload: Payload = b"", limits: Limits | None = None
+    kind: FrameKind,
+    header: bytes,
+    payload: Payload = b"",
+    limits: Limits | None = None,
+    *,
+    operation: int = 0,
+    request_id: int = 0,
 ) -> list[bytes | memoryview]:
     """Turn a frame into buffers to write in order: one for a small frame, else the header and the payload uncopied.
 
+    Args:
+        kind: What it is.
+        header: A message as bytes.
+        payload: The bytes behind it.
+        limits: Bounds of the connection.
+        operation: The code of what is asked.
+        request_id: By which the answer finds its request.
+
     Raises:
-        SerializationError: A header value does not travel.
         LimitExceededError: Header or payload are larger than ``limits`` allow; nothing was written.
     """
-    packed = pack(header)
     buffers = (payload,) if isinstance(payload, (bytes, memoryview)) else payload
     payload_bytes = 0
     for buffer in buffers:
         payload_bytes += buffer.nbytes if isinstance(buffer, memoryview) else len(buffer)
-    if limits is not None and (len(packed) > limits.header_bytes_max or payload_bytes > limits.frame_bytes_max):
-        raise _too_large(len(packed), payload_bytes, limits)
-    head = _HEAD.pack(_MAGIC, PROTOCOL_VERSION, kind, len(packed), payload_bytes)
+    if limits is not None and (len(header) > limits.header_bytes_max or payload_bytes > limits.frame_bytes_max):
+        raise _too_large(len(header), payload_bytes, limits)
+    head = _HEAD.pack(_MAGIC, PROTOCOL_VERSION, kind, operation, request_id, len(header), payload_bytes)
     if payload_bytes <= _JOIN_BYTES_MAX:
-        return [b"".join((head, packed, *buffers))]
-    return [head + packed, *(buffer for buffer in buffers if len(buffer))]
+        return [b"".join((head, header, *buffers))]
+    return [head + header, *(buffer for buffer in buffers if len(buffer))]
 
 
 class FrameDecoder:
@@ -103,15 +119,14 @@ class FrameDecoder:
         limits: The bounds of the next frame; a server widens them after the hello.
     """
 
-    __slots__ = ("_filled", "_header", "_kind", "_partial", "_payload", "_wanted", "limits")
+    __slots__ = ("_filled", "_head", "_partial", "_payload", "_wanted", "limits")
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._partial = bytearray()  # the start of a frame whose header is incomplete
         self._wanted = 0  # bytes of _partial that make looking at it again worth while
-        self._kind = FrameKind.REQUEST
-        self._header: dict[str, Any] = {}
-        self._payload: memoryview | None = None  # the payload that is being collected for _kind and _header
+        self._head = Frame(FrameKind.REQUEST, 0, 0, b"", _EMPTY)  # of the frame whose payload is being collected
+        self._payload: memoryview | None = None
         self._filled = 0
 
     @property
@@ -151,7 +166,7 @@ class FrameDecoder:
         while len(data) - position >= _HEAD.size:
             if not data.startswith(_PREFIX, position):
                 _check_prefix(data[position : position + _HEAD.size])
-            _, _, code, header_bytes, payload_bytes = _HEAD.unpack_from(data, position)
+            _, _, code, operation, request_id, header_bytes, payload_bytes = _HEAD.unpack_from(data, position)
             if header_bytes > self.limits.header_bytes_max or payload_bytes > self.limits.frame_bytes_max:
                 raise _too_large(header_bytes, payload_bytes, self.limits)
             kind = _KINDS.get(code)
@@ -165,16 +180,14 @@ class FrameDecoder:
                 self._wanted = _HEAD.size + header_bytes
                 self._partial += data[position:]
                 return
-            header = unpack(data[position + _HEAD.size : payload_start])
-            if type(header) is not dict:
-                raise ProtocolError(
-                    f"the header of a {kind.name} frame is a {type(header).__name__}; it has to be a map"
-                )
+            header = data[position + _HEAD.size : payload_start]
             position = payload_start + payload_bytes
             if position > len(data):
-                self._begin(kind, header, payload_bytes, data[payload_start:])
+                self._head = Frame(kind, operation, request_id, header, _EMPTY)
+                self._begin(payload_bytes, data[payload_start:])
                 return
-            yield Frame(kind, header, memoryview(data[payload_start:position]) if payload_bytes else _EMPTY)
+            payload = memoryview(data[payload_start:position]) if payload_bytes else _EMPTY
+            yield Frame(kind, operation, request_id, header, payload)
         if position < len(data):
             self._wanted = _HEAD.size
             self._partial += data[position:]
@@ -191,20 +204,20 @@ class FrameDecoder:
         """Note that ``count`` bytes of :meth:`target` were written; returns the frame when that completed it."""
         return self._advance(count)
 
-    def _begin(self, kind: FrameKind, header: dict[str, Any], payload_bytes: int, arrived: bytes) -> None:
+    def _begin(self, payload_bytes: int, arrived: bytes) -> None:
         # Arrow's allocator aligns for its kernels and touches no pages before bytes arrive, so a peer cannot
         # cost us memory by announcing a large payload
         payload = memoryview(pa.allocate_buffer(payload_bytes)).cast("B")
         payload[: len(arrived)] = arrived
-        self._kind, self._header, self._payload, self._filled = kind, header, payload, len(arrived)
+        self._payload, self._filled = payload, len(arrived)
 
     def _advance(self, count: int) -> Frame | None:
         assert self._payload is not None
         self._filled += count
         if self._filled < len(self._payload):
             return None
-        frame = Frame(self._kind, self._header, self._payload)
-        self._payload, self._header = None, {}
+        frame = self._head._replace(payload=self._payload)
+        self._payload = None
         return frame
 
 
@@ -213,14 +226,19 @@ def _check_prefix(start: bytes | bytearray) -> None:
     if start[:3] == _PREFIX[: len(start)]:
         return
     if start[:2] == _MAGIC:
-        raise ProtocolError(
-            f"the peer speaks protocol version {start[2]}, this side {PROTOCOL_VERSION}: install the same version of"
-            " secateur on both sides",
-            version=start[2],
-        )
+        raise wrong_version(start[2])
     raise ProtocolError(
         f"expected a secateur frame, got bytes that start with {bytes(start[:8])!r}: does the address belong to another"
         " service?"
+    )
+
+
+def wrong_version(spoken: int) -> ProtocolError:
+    """The error for a peer that speaks another version of the protocol."""
+    return ProtocolError(
+        f"the peer speaks protocol version {spoken}, this side {PROTOCOL_VERSION}: install the same version of secateur"
+        " on both sides",
+        version=spoken,
     )
 
 

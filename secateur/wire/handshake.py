@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import hmac
 from dataclasses import dataclass, field
-from typing import Any, Final
 
-from secateur.errors import AuthenticationError, ProtocolError
-from secateur.wire.frames import PROTOCOL_VERSION
+from secateur.errors import AuthenticationError
+from secateur.protocol.codec import decode
+from secateur.protocol.hello import Greeting, Hello, SpokenVersion
+from secateur.protocol.message import Role
+from secateur.protocol.operations import Operation
+from secateur.protocol.version import PROTOCOL_VERSION
+from secateur.wire.frames import Frame, wrong_version
 from secateur.wire.limits import Limits
-from secateur.wire.messages import Role
 
-__all__ = ["HELLO", "ClusterIdentity", "Hello", "peer_limits"]
+__all__ = ["ClusterIdentity", "Proven", "check_hello", "hello", "peer_limits"]
 
-HELLO: Final = "hello"
+_CLIENT_CHARS_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,81 +38,74 @@ class ClusterIdentity:
 
 
 @dataclass(frozen=True, slots=True)
-class Hello:
-    """The first message of a connecting side.
+class Proven:
+    """What a hello has proved: a name for logs and lists, and what the peer is to the cluster."""
 
-    Attributes:
-        token: The secret of the cluster; None when it has none.
-        client: A name for logs and lists.
-        identity: The identity that a process of the cluster proves; None for a client.
-    """
-
-    token: str | None = field(repr=False)
     client: str
-    identity: ClusterIdentity | None = field(default=None, repr=False)
-
-    @property
-    def role(self) -> Role:
-        return Role.CLIENT if self.identity is None else self.identity.role
-
-    def args(self) -> dict[str, Any]:
-        args: dict[str, Any] = {"token": self.token, "protocol": PROTOCOL_VERSION, "client": self.client}
-        return (
-            args
-            if self.identity is None
-            else {**args, "role": self.identity.role.value, "secret": self.identity.secret}
-        )
-
-    @classmethod
-    def check(cls, op: str, args: dict[str, Any], token: str | None, secret: str | None = None) -> Hello:
-        """Validate the first request of a connection.
-
-        Args:
-            op: Its operation.
-            args: Its arguments.
-            token: The token that a client must have; None for none.
-            secret: The secret that a process of the cluster must have; None where there are no such processes.
-
-        Raises:
-            AuthenticationError: It is not a hello, its token is not ``token``, or it claims to be part of the cluster
-                without the ``secret``.
-            ProtocolError: Its protocol version is not ours.
-        """
-        if op != HELLO:
-            raise AuthenticationError(f"the first request of a connection has to be {HELLO!r}, got {op!r}")
-        if args.get("protocol") != PROTOCOL_VERSION:
-            raise ProtocolError(
-                f"the hello asks for protocol version {args.get('protocol')!r}, this side speaks {PROTOCOL_VERSION}"
-            )
-        given = args.get("token")
-        if token is not None:
-            if given is None:
-                raise AuthenticationError(
-                    "this cluster asks for a token and none was given: pass token=... to connect, or set"
-                    " SECATEUR_TOKEN; it is cluster.token in the process that started it"
-                )
-            if not hmac.compare_digest(str(given).encode(errors="surrogatepass"), token.encode()):
-                raise AuthenticationError("the token is wrong: use the one that the cluster was started with")
-        return cls(None, str(args.get("client", ""))[:200], _identity(args, secret))
+    role: Role
 
 
-def _identity(args: dict[str, Any], secret: str | None) -> ClusterIdentity | None:
-    role, given = args.get("role"), args.get("secret")
-    if role is None and given is None:
-        return None
-    is_known = secret is not None and hmac.compare_digest(str(given).encode(errors="surrogatepass"), secret.encode())
-    if not is_known or role not in (Role.MEMBER, Role.CONTROLLER):
+def hello(token: str | None, client: str, identity: ClusterIdentity | None) -> Hello:
+    """The hello of a side that connects."""
+    if identity is None:
+        return Hello(token=token, client=client)
+    return Hello(token=token, client=client, role=identity.role.value, secret=identity.secret)
+
+
+def check_hello(frame: Frame, token: str | None, secret: str | None = None) -> Proven:
+    """Judge the first request of a connection.
+
+    Args:
+        frame: The request.
+        token: What a client has to know; None for nothing.
+        secret: What a process of the cluster has to know; None where there are no such processes.
+
+    Raises:
+        AuthenticationError: It is no hello, its token is not ``token``, or it claims to be part of the cluster without
+            knowing ``secret``.
+        ProtocolError: Its protocol version is not ours.
+    """
+    if frame.operation != Operation.HELLO.code:
         raise AuthenticationError(
-            f"the hello claims to come from a {str(role)[:40]!r} of this cluster and does not prove it: connect as a"
-            " client"
+            f"the first request of a connection has to be the hello, and this one asks for operation {frame.operation}"
         )
-    return ClusterIdentity(Role(role), "")
+    spoken = decode(frame.header, SpokenVersion).protocol
+    if spoken != PROTOCOL_VERSION:
+        raise wrong_version(spoken)
+    said = decode(frame.header, Hello)
+    if token is not None:
+        if said.token is None:
+            raise AuthenticationError(
+                "this cluster asks for a token and none was given: pass token=... to connect, or set SECATEUR_TOKEN; "
+                "it is cluster.token in the process that started it"
+            )
+        if not _is_same(said.token, token):
+            raise AuthenticationError("the token is wrong: use the one that the cluster was started with")
+    return Proven(said.client[:_CLIENT_CHARS_MAX], _role(said, secret))
 
 
-def peer_limits(hello_reply: dict[str, Any], own: Limits) -> Limits:
-    """Return the bounds for sending: our own, tightened by those in the server's answer to hello."""
-    theirs = hello_reply.get("limits") or {}
+def _role(said: Hello, secret: str | None) -> Role:
+    if said.role is None and said.secret is None:
+        return Role.CLIENT
+    is_known = secret is not None and said.secret is not None and _is_same(said.secret, secret)
+    if not is_known or said.role not in (Role.MEMBER, Role.CONTROLLER):
+        raise AuthenticationError(
+            f"the hello claims to come from a {str(said.role)[:40]!r} of this cluster and does not prove it: connect as"
+            " a client"
+        )
+    return Role(said.role)
+
+
+def _is_same(given: str, expected: str) -> bool:
+    return hmac.compare_digest(given.encode(errors="surrogatepass"), expected.encode())
+
+
+def peer_limits(greeting: Greeting, own: Limits) -> Limits:
+    """The bounds to hold when sending: ours, tightened by what the server said in its answer to hello."""
+    theirs = greeting.limits
+    if theirs is None:
+        return own
     return Limits(
-        frame_bytes_max=min(own.frame_bytes_max, theirs.get("frame_bytes_max", own.frame_bytes_max)),
-        header_bytes_max=min(own.header_bytes_max, theirs.get("header_bytes_max", own.header_bytes_max)),
+        frame_bytes_max=min(own.frame_bytes_max, theirs.frame_bytes_max),
+        header_bytes_max=min(own.header_bytes_max, theirs.header_bytes_max),
     )

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any, NamedTuple
+from collections.abc import AsyncIterator, Awaitable
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from secateur.protocol.message import Role
+from secateur.protocol.operation import OperationBase
 from secateur.wire.frames import Payload
 
-__all__ = ["Answer", "PeerInfo", "Reply", "Request", "Role"]
+__all__ = ["Answer", "Handled", "Handler", "PeerInfo", "Reply", "Request"]
+
+M = TypeVar("M")
+R = TypeVar("R", covariant=True)
 
 _EMPTY = memoryview(b"")
-
-
-class Role(StrEnum):
-    """The role of the other end of a connection in the cluster.
-
-    Everything but a client has proved that it is part of it.
-    """
-
-    CLIENT = "client"
-    MEMBER = "member"
-    CONTROLLER = "controller"
-    """The controller itself, or the process that started the cluster and speaks for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,40 +37,67 @@ class PeerInfo:
     role: Role = Role.CLIENT
 
 
-class Request(NamedTuple):
-    """A request or notification. A NamedTuple because one is made for every frame.
+class Request(NamedTuple, Generic[M]):
+    """A request or notice. A NamedTuple because one is made for every frame.
 
     Attributes:
-        op: The operation.
-        args: Its arguments, by name, straight from the header; unchecked.
+        operation: What is asked.
+        message: Its arguments, of the type that the operation says.
         payload: Bytes that came with it; empty when there are none.
         peer: The sender.
     """
 
-    op: str
-    args: dict[str, Any]
+    operation: OperationBase
+    message: M
     payload: memoryview
     peer: PeerInfo
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """A handler's answer: header values and bytes. An iterator of replies is sent part by part."""
+class Reply(Generic[R]):
+    """What a handler answers: a message of the type that the operation says, and bytes.
 
-    header: dict[str, Any] = field(default_factory=dict)
+    An iterator of them is sent piece by piece.
+    """
+
+    message: R
     payload: Payload = b""
 
 
+Handled: TypeAlias = Reply[Any] | Awaitable[Reply[Any]] | AsyncIterator[Reply[Any]]
+"""What a handler gives back."""
+
+
+class Handler(Protocol):
+    """What serves the requests of a server. Called on the server's event loop only; must not block it."""
+
+    def handle(self, request: Request[Any]) -> Handled:
+        """Answer a request that its sender may ask.
+
+        A Reply returned at once is sent before anything else happens: the fast path. An awaitable is awaited in a task
+        of its own, also when the peer has gone meanwhile. The replies of an async iterator are sent as they come, each
+        when the peer has room for it; the iterator is closed early if the peer goes, and cancelled where it waits.
+
+        The hello arrives here too, once the token is proven; its reply is the answer to the peer's hello.
+
+        Raises:
+            Error: Sent to the peer, which raises it. Any other exception becomes an InternalError there.
+        """
+
+    def notify(self, request: Request[Any]) -> None:
+        """Take a one-way message, in the order sent. Nobody learns of an exception but the log."""
+
+
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Generic[R]):
     """A reply as it arrives at the side that asked.
 
     Attributes:
-        header: Its values; those of all pieces together, later ones win.
+        message: What it says; of an answer that came in several pieces, what the last of them says.
         parts: The payloads in the order sent; one, unless the answer was sent piece by piece.
     """
 
-    header: dict[str, Any]
+    message: R
     parts: tuple[memoryview, ...] = ()
 
     @property

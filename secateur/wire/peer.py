@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any, Final, cast
+from typing import Final, TypeVar, cast
 
 from secateur.errors import (
     DeadlineError,
@@ -14,16 +14,24 @@ from secateur.errors import (
     MemberLostError,
     ProtocolError,
     UnreachableError,
-    from_wire,
 )
+from secateur.protocol.codec import Codec
+from secateur.protocol.failure import Failure
+from secateur.protocol.hello import Greeting
+from secateur.protocol.message import Message, Notice
+from secateur.protocol.operation import OperationBase, operation_of
 from secateur.wire.frame_receiver import FrameReceiver
-from secateur.wire.frames import Frame, FrameKind, Payload, encode_frame
-from secateur.wire.handshake import HELLO, ClusterIdentity, Hello, peer_limits
+from secateur.wire.frames import REQUEST_ID_MAX, Frame, FrameKind, Payload, encode_frame
+from secateur.wire.handshake import ClusterIdentity, hello, peer_limits
 from secateur.wire.limits import Limits
 from secateur.wire.messages import Answer
 from secateur.wire.send_buffer import SendBuffer
 
 __all__ = ["Peer"]
+
+R = TypeVar("R")
+
+_failures: Final[Codec[Failure]] = Codec(Failure)
 
 _PARTS_WAITING_MAX: Final = 16
 
@@ -61,7 +69,7 @@ class Peer:
     ) -> None:
         self.host = host
         self.port = port
-        self._hello = Hello(token, client, identity)
+        self._hello = hello(token, client, identity)
         self._timeout_s = timeout_s
         self._limits = limits or Limits()
         self._link: _Link | None = None
@@ -72,7 +80,7 @@ class Peer:
     def address(self) -> str:
         return f"{self.host}:{self.port}"
 
-    async def connect(self) -> Answer:
+    async def connect(self) -> Greeting:
         """Connect now unless connected; returns the server's answer to hello.
 
         Raises:
@@ -83,8 +91,8 @@ class Peer:
         return (await self._connected()).hello
 
     async def request(
-        self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"", *, timeout_s: float | None = None
-    ) -> Answer:
+        self, message: Message[R], payload: Payload = b"", *, timeout_s: float | None = None
+    ) -> Answer[R]:
         """Send a request and wait for the whole answer.
 
         Raises:
@@ -95,20 +103,21 @@ class Peer:
                 at
                 the peer.
             LimitExceededError: The request is larger than the limits allow; nothing was sent.
-            SerializationError: An argument cannot be serialized; nothing was sent.
+            SerializationError: A value in it cannot be serialized; nothing was sent.
         """
+        operation = operation_of(message)
         link = await self._connected()
-        request_id = link.ask(op, args, payload)
-        header: dict[str, Any] = {}
+        request_id = link.ask(operation, operation.requests.encode(message), payload)
+        header = b""
         parts: list[memoryview] = []
         try:
             while True:
-                frame = await self._answer(link, request_id, op, timeout_s)
-                header = {**header, **frame.header} if header else frame.header
+                frame = await self._answer(link, request_id, operation, timeout_s)
+                header = frame.header or header  # behind several pieces comes a frame that only ends them
                 if frame.payload:
                     parts.append(frame.payload)
                 if frame.kind is FrameKind.RESPONSE:
-                    return Answer(header, tuple(parts))
+                    return Answer(operation.replies.decode(header), tuple(parts))
         except (asyncio.CancelledError, DeadlineError):
             link.give_up(request_id)
             raise
@@ -116,8 +125,8 @@ class Peer:
             link.forget(request_id)
 
     async def stream(
-        self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"", *, timeout_s: float | None = None
-    ) -> AsyncIterator[Answer]:
+        self, message: Message[R], payload: Payload = b"", *, timeout_s: float | None = None
+    ) -> AsyncIterator[Answer[R]]:
         """Ask and yield each piece of the answer as it arrives.
 
         Pieces that are not taken stop the whole connection after a few: use a Peer of its own for long streams.
@@ -125,18 +134,20 @@ class Peer:
         Raises:
             Error: As :meth:`request`; ``timeout_s`` bounds the wait for each piece.
         """
+        operation = operation_of(message)
         link = await self._connected()
-        request_id = link.ask(op, args, payload)
+        request_id = link.ask(operation, operation.requests.encode(message), payload)
         try:
             while True:
-                frame = await self._answer(link, request_id, op, timeout_s)
-                yield Answer(frame.header, (frame.payload,) if frame.payload else ())
+                frame = await self._answer(link, request_id, operation, timeout_s)
+                if frame.header:
+                    yield Answer(operation.replies.decode(frame.header), (frame.payload,) if frame.payload else ())
                 if frame.kind is FrameKind.RESPONSE:
                     return
         finally:
             link.forget(request_id)
 
-    async def notify(self, op: str, args: dict[str, Any] | None = None, payload: Payload = b"") -> None:
+    async def notify(self, notice: Notice, payload: Payload = b"") -> None:
         """Send a one-way message; waits only while the peer does not read.
 
         Raises:
@@ -145,7 +156,8 @@ class Peer:
         """
         link = await self._connected()
         await link.writable()
-        link.send(FrameKind.NOTIFY, {**(args or {}), "op": op}, payload)
+        operation = operation_of(notice)
+        link.send(FrameKind.NOTIFY, operation.requests.encode(notice), payload, operation=operation.code)
 
     async def close(self) -> None:
         """Disconnect for good; requests in flight fail, also those that wait for a connection. May be called twice."""
@@ -158,7 +170,7 @@ class Peer:
         if link is not None:
             await link.close(InterfaceError(f"the connection to {self.address} was closed by this side"))
 
-    async def _answer(self, link: _Link, request_id: int, op: str, timeout_s: float | None) -> Frame:
+    async def _answer(self, link: _Link, request_id: int, operation: OperationBase, timeout_s: float | None) -> Frame:
         loop = asyncio.get_running_loop()
         waited = self._timeout_s if timeout_s is None else timeout_s
         since_s = loop.time()
@@ -171,7 +183,8 @@ class Peer:
                     since_s = link.heard_s
                     continue
                 raise DeadlineError(
-                    f"{self.address} did not answer {op!r} within {waited:g} s; it may still be carried out",
+                    f"{self.address} did not answer {operation.title!r} within {waited:g} s; it may still be"
+                    " carried out",
                     address=self.address,
                 ) from error
 
@@ -209,7 +222,8 @@ class Peer:
                 address=self.address,
                 refused=isinstance(error, ConnectionRefusedError),
             ) from error
-        request_id = link.ask(HELLO, self._hello.args(), b"")
+        operation = operation_of(self._hello)
+        request_id = link.ask(operation, operation.requests.encode(self._hello), b"")
         try:
             async with asyncio.timeout(self._timeout_s):
                 frame = await link.answer(request_id)
@@ -224,7 +238,7 @@ class Peer:
             await link.close(ProtocolError("no hello"))
             raise
         link.forget(request_id)
-        link.greeted(frame)
+        link.greeted(operation.replies.decode(frame.header))
         return link
 
 
@@ -234,7 +248,7 @@ class _Link(FrameReceiver):
     def __init__(self, address: str, limits: Limits) -> None:
         super().__init__(limits)
         self.failure: Error | None = None
-        self.hello = Answer({})
+        self.hello = Greeting()
         self.heard_s = 0.0
         """The time of the peer's last sign of life, on the clock of the loop."""
         self._address = address
@@ -272,11 +286,11 @@ class _Link(FrameReceiver):
             )
         )
 
-    def greeted(self, frame: Frame) -> None:
-        self.hello = Answer(frame.header, (frame.payload,) if frame.payload else ())
-        self._send_limits = peer_limits(frame.header, self._limits)
+    def greeted(self, greeting: Greeting) -> None:
+        self.hello = greeting
+        self._send_limits = peer_limits(greeting, self._limits)
 
-    def ask(self, op: str, args: dict[str, Any] | None, payload: Payload) -> int:
+    def ask(self, operation: OperationBase, header: bytes, payload: Payload) -> int:
         """Send a request; its answers are awaited with :meth:`answer` and dropped with :meth:`forget`."""
         if len(self._answers) >= self._limits.requests_in_flight_max:
             raise LimitExceededError(
@@ -285,8 +299,8 @@ class _Link(FrameReceiver):
                 limit="requests_in_flight_max",
                 retry_safe=True,
             )
-        self._last_id += 1
-        self.send(FrameKind.REQUEST, {**(args or {}), "id": self._last_id, "op": op}, payload)
+        self._last_id = self._last_id % REQUEST_ID_MAX + 1
+        self.send(FrameKind.REQUEST, header, payload, operation=operation.code, request_id=self._last_id)
         self._answers[self._last_id] = asyncio.Queue()
         return self._last_id
 
@@ -309,10 +323,12 @@ class _Link(FrameReceiver):
     def give_up(self, request_id: int) -> None:
         """Cancel a request whose answer is no longer needed."""
         if self.failure is None:
-            self.send(FrameKind.CANCEL, {"id": request_id}, b"")
+            self.send(FrameKind.CANCEL, b"", b"", request_id=request_id)
 
-    def send(self, kind: FrameKind, header: dict[str, Any], payload: Payload) -> None:
-        buffers = encode_frame(kind, header, payload, self._send_limits)
+    def send(
+        self, kind: FrameKind, header: bytes, payload: Payload, *, operation: int = 0, request_id: int = 0
+    ) -> None:
+        buffers = encode_frame(kind, header, payload, self._send_limits, operation=operation, request_id=request_id)
         if self.failure is not None:
             raise self.failure
         self._outbox.write(buffers)
@@ -327,16 +343,16 @@ class _Link(FrameReceiver):
         await self._gone.wait()
 
     def _take(self, frame: Frame) -> None:
-        request_id = frame.header.pop("id", None)
+        request_id = frame.request_id
         queue = self._answers.get(request_id)
         match frame.kind:
             case FrameKind.ALIVE:
                 self.heard_s = asyncio.get_running_loop().time()
             case FrameKind.ERROR if queue is None:
                 if not request_id:  # an error of the connection, not of a request that was given up
-                    self._fail(from_wire(frame.header))
+                    self._fail(_failures.decode(frame.header).to_error())
             case FrameKind.ERROR if queue is not None:
-                queue.put_nowait(from_wire(frame.header))
+                queue.put_nowait(_failures.decode(frame.header).to_error())
             case FrameKind.RESPONSE | FrameKind.PART:
                 if queue is not None:
                     queue.put_nowait(frame)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 
 from secateur.errors import OperationalError
-from secateur.wire.connection import Handler, ServerConnection
+from secateur.protocol.operation import OperationBase
+from secateur.protocol.operations import Operation
+from secateur.wire.connection import ServerConnection
 from secateur.wire.limits import Limits
-from secateur.wire.messages import PeerInfo
+from secateur.wire.messages import Handler, PeerInfo
 from secateur.wire.payload_budget import PayloadBudget
 
 __all__ = ["FrameServer"]
@@ -22,20 +24,20 @@ class FrameServer:
 
     Args:
         handler: Answers the requests of all connections.
+        operations: The operations that it answers beside the hello, by code.
         host: Address to listen on; loopback by default.
         port: Port to listen on; 0 takes any free one, see :attr:`port`.
         token: The secret that every connection has to prove in its hello; None asks for none.
         secret: The secret that a peer has to prove to count as a process of the cluster; None treats all as clients.
         limits: Bounds of every connection.
         on_gone: Called for every peer that disconnects after its hello.
-        abandonable_ops: The operations that are cancelled where they wait when their answer is no longer needed: those
-            that change nothing, or only something that is dropped anyway.
         alive_s: Seconds between two signs of life to peers that wait for an answer.
     """
 
     def __init__(
         self,
         handler: Handler,
+        operations: Mapping[int, OperationBase],
         *,
         host: str = "127.0.0.1",
         port: int = 0,
@@ -43,7 +45,6 @@ class FrameServer:
         secret: str | None = None,
         limits: Limits | None = None,
         on_gone: Callable[[PeerInfo], None] | None = None,
-        abandonable_ops: Collection[str] = (),
         alive_s: float = ALIVE_S,
     ) -> None:
         self.host = host
@@ -53,7 +54,7 @@ class FrameServer:
         self._secret = secret
         self._limits = limits or Limits()
         self._on_gone = on_gone
-        self._abandonable_ops = abandonable_ops
+        self._operations = {Operation.HELLO.code: Operation.HELLO, **operations}
         self._alive_s = alive_s
         self._connections: set[ServerConnection] = set()
         self._unproven: dict[ServerConnection, None] = {}
@@ -119,6 +120,7 @@ class FrameServer:
     def _connection(self) -> ServerConnection:
         return ServerConnection(
             self._handler,
+            self._operations,
             self._connections,
             self._unproven,
             self._tasks,
@@ -127,5 +129,4 @@ class FrameServer:
             limits=self._limits,
             held=self._held,
             on_gone=self._on_gone,
-            abandonable_ops=self._abandonable_ops,
         )

@@ -15,6 +15,7 @@ from secateur.dag import DAG, EdgeConfig, JobConfig, Processor, between
 from secateur.engine.processors import map_batches
 from secateur.engine.runtime.services import EngineLimits
 from secateur.errors import LimitExceededError
+from secateur.protocol.jobs import ExchangeRows, StartRun
 from secateur.testing import LocalCluster
 from secateur.testing.local_cluster import until
 from small_jobs import Forever, Numbers, Place, pipeline
@@ -37,13 +38,13 @@ class Gated(Processor):
 def test_data_that_arrive_before_the_start_are_kept_and_delivered(run: RunTest) -> None:
     async def main() -> None:
         async with LocalCluster(3) as cluster:
-            cluster.network.hold(lambda message: message.op == "job_start" and message.receiver == "m3")
+            cluster.network.hold(lambda message: isinstance(message.notice, StartRun) and message.receiver == "m3")
             dag = pipeline(Place(lambda: Numbers(50), "m2"), lambda e: e.distribute_to("m3"))
             job = await cluster.runtimes["m1"].start_job(dag, JobConfig(), (), cluster.topology)
             await until(
                 lambda: bool(
                     any(
-                        message.receiver == "m3" and message.op == "exchange" and message.header["last"]
+                        message.receiver == "m3" and isinstance(message.notice, ExchangeRows) and message.notice.is_last
                         for message in cluster.network.sent
                     )
                 )
@@ -59,7 +60,7 @@ def test_data_that_arrive_before_the_start_are_kept_and_delivered(run: RunTest) 
 def test_early_data_are_bounded(run: RunTest) -> None:
     async def main() -> None:
         async with LocalCluster(3, limits=EngineLimits(early_bytes_max=100, cancel_wait_s=0.05)) as cluster:
-            cluster.network.hold(lambda message: message.op == "job_start" and message.receiver == "m3")
+            cluster.network.hold(lambda message: isinstance(message.notice, StartRun) and message.receiver == "m3")
             await cluster.run(
                 pipeline(Place(lambda: Numbers(50), "m2"), lambda e: e.distribute_to("m3")), JobConfig(timeout_s=10)
             )
@@ -90,7 +91,10 @@ def test_a_slow_consumer_on_another_member_bounds_what_is_sent(run: RunTest) -> 
             for _ in range(300):
                 await asyncio.sleep(0)
             sent = sum(
-                size for m in cluster.network.sent if m.op == "exchange" for _, _, size in m.header.get("pieces", ())
+                piece.size
+                for m in cluster.network.sent
+                if isinstance(m.notice, ExchangeRows)
+                for piece in m.notice.pieces
             )
             assert 0 < sent <= window
             Gated.latch.set()

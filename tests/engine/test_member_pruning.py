@@ -37,10 +37,10 @@ def test_a_pruned_job_sends_the_same_messages_whatever_the_size_of_the_cluster(
             result = await cluster.run(read_by_key(), coordinator=other)
             assert result.table().column("amount").to_pylist() == [37.0, 38.0, 39.0]
             assert result.members_touched == tuple(sorted([owner, other]))
-            assert [(m.sender, m.receiver, m.op) for m in cluster.network.sent] == [
-                (other, owner, "job_start"),
-                (owner, other, "exchange"),
-                (owner, other, "job_done"),
+            assert [(m.sender, m.receiver, m.operation) for m in cluster.network.sent] == [
+                (other, owner, "start_run"),
+                (owner, other, "exchange_rows"),
+                (owner, other, "end_run"),
             ]
 
     run(main())
@@ -71,7 +71,7 @@ def test_full_deployment_reaches_everybody(run: RunTest, orders: TableDef, order
             result = await cluster.run(dag, JobConfig(member_pruning=False))
             assert result.table().num_rows == 5
             assert result.members_touched == ("m1", "m2", "m3", "m4")
-            assert cluster.received(["job_start"]) == {"m1": 0, "m2": 1, "m3": 1, "m4": 1}
+            assert cluster.received(["start_run"]) == {"m1": 0, "m2": 1, "m3": 1, "m4": 1}
 
     run(main())
 

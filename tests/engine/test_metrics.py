@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from secateur.connectors import collect
 from secateur.dag import DAG, EdgeConfig, JobConfig, Processor, between
-from secateur.engine.runtime import InputMetrics, OutputMetrics, TaskletMetrics, VertexMetrics
+from secateur.protocol import decode, encode
+from secateur.protocol.metrics import InputMetrics, OutputMetrics, TaskletMetrics, VertexMetrics
 from secateur.testing import LocalCluster
 from secateur.testing.local_cluster import until
 
@@ -106,4 +107,4 @@ def test_metrics_travel() -> None:
         (),
         (OutputMetrics("f", 4, 5, 6),),
     )
-    assert VertexMetrics.from_wire(metrics.to_wire()) == metrics
+    assert decode(encode(metrics), VertexMetrics) == metrics

@@ -16,6 +16,8 @@ import pytest
 
 from secateur.dag import JobConfig, MetaContext, Processor, ProcessorSupplier
 from secateur.errors import DagError, InterfaceError, ProtocolError
+from secateur.protocol import Failure, Notice
+from secateur.protocol.jobs import CancelRun, EndRun, ExchangeRows, StartRun
 from secateur.testing import LocalCluster
 from secateur.testing.local_cluster import until
 from small_jobs import Forever, Numbers, Place, pipeline
@@ -23,21 +25,14 @@ from small_jobs import Forever, Numbers, Place, pipeline
 RunTest = Callable[[Any], Any]
 
 
-@pytest.mark.parametrize(
-    "header",
-    [
-        pytest.param({"op": "select", "job": "j", "from": "m2"}, id="unknown op"),
-        pytest.param({"op": "exchange"}, id="no job"),
-    ],
-)
-def test_messages_that_are_not_ours_harm_no_job(run: RunTest, header: dict[str, Any]) -> None:
+def test_messages_that_are_not_ours_harm_no_job(run: RunTest) -> None:
     async def main() -> None:
         async with LocalCluster(2) as cluster:
             job = await cluster.runtimes["m1"].start_job(
                 pipeline(Place(Forever, "m1"), lambda e: e), JobConfig(), (), cluster.topology
             )
             with pytest.raises(ProtocolError):
-                cluster.runtimes["m1"].on_message(header, b"")
+                cluster.runtimes["m1"].on_message(Notice(), b"")
             assert not job.done
             job.cancel()
 
@@ -55,14 +50,12 @@ def test_messages_that_are_not_ours_harm_no_job(run: RunTest, header: dict[str, 
 def test_a_start_that_cannot_be_read_is_answered(run: RunTest, plan: bytes) -> None:
     async def main() -> None:
         async with LocalCluster(2) as cluster:
-            cluster.runtimes["m2"].on_message({"op": "job_start", "job": "j", "from": "m1"}, plan)
+            cluster.runtimes["m2"].on_message(StartRun("j", "m1"), plan)
             await until(lambda: bool(cluster.network.sent))
             (answer,) = cluster.network.sent
-            assert (answer.receiver, answer.op, answer.header["failure"]["error"]) == (
-                "m1",
-                "job_done",
-                "ProtocolError",
-            )
+            assert isinstance(answer.notice, EndRun)
+            assert answer.notice.failure is not None
+            assert (answer.receiver, answer.notice.failure.error) == ("m1", "ProtocolError")
 
     run(main())
 
@@ -73,10 +66,7 @@ def test_rows_for_an_edge_that_does_not_lead_here_fail_the_job(run: RunTest) -> 
             job = await cluster.runtimes["m1"].start_job(
                 pipeline(Place(Forever, "m1"), lambda e: e), JobConfig(), (), cluster.topology
             )
-            cluster.runtimes["m1"].on_message(
-                {"op": "exchange", "job": job.job_id, "from": "m2", "edge": 0, "seq": 0, "pieces": [], "last": True},
-                b"",
-            )
+            cluster.runtimes["m1"].on_message(ExchangeRows(job.job_id, "m2", 0, 0, (), True), b"")
             with pytest.raises(
                 ProtocolError, match="member m2 sent rows of edge 0, which does not lead from there to m1"
             ):
@@ -90,22 +80,9 @@ def test_stragglers_of_a_job_that_has_ended_are_dropped(run: RunTest) -> None:
         async with LocalCluster(2) as cluster:
             result = await cluster.run(pipeline(Place(lambda: Numbers(1), "m1"), lambda e: e))
             runtime = cluster.runtimes["m1"]
-            runtime.on_message(
-                {"op": "exchange", "job": result.job_id, "from": "m2", "edge": 0, "seq": 0, "pieces": [], "last": True},
-                b"",
-            )
-            runtime.on_message(
-                {"op": "job_done", "job": result.job_id, "from": "m2", "failure": None, "metrics": []}, b""
-            )
-            runtime.on_message(
-                {
-                    "op": "job_cancel",
-                    "job": result.job_id,
-                    "from": "m2",
-                    "failure": {"error": "DataError", "message": "x", "details": {}},
-                },
-                b"",
-            )
+            runtime.on_message(ExchangeRows(result.job_id, "m2", 0, 0, (), True), b"")
+            runtime.on_message(EndRun(result.job_id, "m2", None, []), b"")
+            runtime.on_message(CancelRun(result.job_id, "m2", Failure("DataError", "x")), b"")
             assert runtime.running_executions == 0
 
     run(main())

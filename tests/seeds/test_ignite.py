@@ -30,7 +30,7 @@ from secateur.partitioning.pruning import (
     node_to_wire,
     unite,
 )
-from secateur.wire import pack, unpack
+from secateur.protocol import pack, unpack
 from worlds import World, check
 
 DEPT = "CREATE TABLE dept (id BIGINT PRIMARY KEY, name VARCHAR, state VARCHAR) PARTITION BY HASH (id) PARTITIONS 31"

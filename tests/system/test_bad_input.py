@@ -13,6 +13,7 @@ import pytest
 import secateur
 from secateur import errors
 from secateur.cluster import Cluster
+from secateur.protocol.query import Execute, Prepare
 
 
 @pytest.fixture(scope="module")
@@ -186,11 +187,9 @@ def test_an_unknown_operation_is_an_answer(cluster: Cluster) -> None:
     host, _, port = cluster.members()[0].address.rpartition(":")
     channel = Channel(host, int(port), token=cluster.token)
     try:
-        with pytest.raises(errors.ProtocolError, match="does not know the operation 'fly'"):
-            channel.request("fly")
+        with pytest.raises(errors.ProtocolError, match="this server has no operation 14 .*where a controller is meant"):
+            channel.request(Prepare("SELECT 1", []))
         with pytest.raises(secateur.Error):
-            channel.request("execute", {"plan": "no such plan", "params": [], "pruning": True})
-        with pytest.raises(secateur.Error):
-            channel.request("execute", {})
+            channel.request(Execute("no such plan", [], pruning=True))
     finally:
         channel.close()

@@ -1,32 +1,26 @@
-"""Operations that only members or the controller need are refused to everybody else, and every operation says whose it
-is.
-"""
+"""Operations that only members or the controller need are refused to everybody else, and each has a handler."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
+from raw_frames import RawConnection
 
 import secateur
-from secateur.cluster import Cluster
-from secateur.cluster.callers import CONTROLLER_CALLERS, MEMBER_CALLERS, NOTICE_CALLERS
-from secateur.cluster.request_args import CONTROLLER_ARGS, MEMBER_ARGS
-from secateur.engine.exchange import OPS
+from secateur.cluster import Cluster, ClusterSettings
 from secateur.errors import AuthenticationError
-from secateur.wire import Channel, Role
+from secateur.protocol import CONTROLLER_OPERATIONS, MEMBER_OPERATIONS, Operation, OperationBase, Role, Server, encode
+from secateur.protocol.hello import Hello
 
 CLIENTS_MAY = {
-    "controller": {
-        "change", "change_whole", "catalog", "explain", "hello", "job_cancel", "job_new", "job_plan", "job_wait", "jobs",
-        "load_abort", "load_publish", "make_ranges", "prepare", "table_statistics", "table_versions", "topology",
-    },
-    "member": {
-        "change", "change_returned", "execute", "hello", "job_metrics", "job_resolve", "job_result", "job_stop", "job_submit",
-        "owners", "profile", "result_close", "result_next", "stage", "write",
-    },
+    "HELLO",
+    "GET_TOPOLOGY", "GET_TABLES", "GET_TABLE_VERSIONS", "REFRESH_STATISTICS", "PREPARE", "EXPLAIN", "MAKE_RANGES", "PUBLISH_LOAD", "ABORT_LOAD",
+    "CHANGE_SEVERAL_PARTITIONS", "CHANGE_TABLE", "NEW_JOB", "WAIT_FOR_JOB", "CANCEL_JOB", "GET_JOB_PLAN", "LIST_JOBS",
+    "EXECUTE", "PROFILE", "NEXT_ROWS", "CLOSE_RESULT", "SUBMIT_JOB", "RESOLVE_JOB", "STOP_JOB", "GET_JOB_METRICS", "GET_JOB_RESULT",
+    "CHANGE_ONE_PARTITION", "GET_RETURNED_ROWS", "WRITE_ROWS", "STAGE_ROWS", "GET_OWNERS",
 }  # fmt: skip
+REFUSED = [operation for operation in Operation if Role.CLIENT not in operation.callers and operation.reply is not None]
 
 
 @pytest.fixture
@@ -35,43 +29,41 @@ def own() -> Iterator[Cluster]:
         yield cluster
 
 
-def test_every_operation_says_who_may_ask_for_it(own: Cluster) -> None:
+def test_every_operation_has_a_handler_at_its_server_and_types_of_its_own(own: Cluster) -> None:
+    """What a new operation needs: a line in the enumeration with its request, which names its reply, and a handler."""
     runtime = own._runtime
-    assert set(runtime._controller._ops) == CONTROLLER_CALLERS.keys()  # type: ignore[attr-defined]
-    assert set(runtime._members["m1"]._ops) == MEMBER_CALLERS.keys()  # type: ignore[attr-defined]
-    assert NOTICE_CALLERS.keys() == OPS
-    assert CONTROLLER_ARGS.keys() <= CONTROLLER_CALLERS.keys()
-    assert MEMBER_ARGS.keys() <= MEMBER_CALLERS.keys()
+    handlers = {
+        Server.CONTROLLER: (CONTROLLER_OPERATIONS, runtime._controller.handlers),  # type: ignore[attr-defined]
+        Server.MEMBER: (MEMBER_OPERATIONS, runtime._members["m1"].handlers),  # type: ignore[attr-defined]
+    }
+    for known, handled in handlers.values():
+        assert set(handled) == {operation for operation in known.values() if operation.reply is not None}
+    codes = [operation.code for operation in Operation]
+    assert len(set(codes)) == len(codes)
+    assert len({operation.request for operation in Operation}) == len(codes)
 
 
 def test_clients_may_ask_what_statements_loads_and_jobs_need_and_nothing_else() -> None:
-    assert {op for op, callers in CONTROLLER_CALLERS.items() if Role.CLIENT in callers} == CLIENTS_MAY["controller"]
-    assert {op for op, callers in MEMBER_CALLERS.items() if Role.CLIENT in callers} == CLIENTS_MAY["member"]
-    assert not any(Role.CLIENT in callers for callers in NOTICE_CALLERS.values())
+    assert {operation.name for operation in Operation if Role.CLIENT in operation.callers} == CLIENTS_MAY
 
 
-@pytest.mark.parametrize("op", sorted(CONTROLLER_CALLERS.keys() - CLIENTS_MAY["controller"]))
-def test_the_controller_refuses_to_clients_what_is_not_theirs(cluster: Cluster, op: str) -> None:
-    refused(cluster, cluster.address.removeprefix("secateur://"), op)
-
-
-@pytest.mark.parametrize("op", sorted(MEMBER_CALLERS.keys() - CLIENTS_MAY["member"]))
-def test_a_member_refuses_to_clients_what_is_not_theirs(cluster: Cluster, op: str) -> None:
-    refused(cluster, cluster.members()[0].address, op)
-
-
-def refused(cluster: Cluster, address: str, op: str) -> None:
-    host, _, port = address.rpartition(":")
-    with closing(Channel(host, int(port), token=cluster._settings.token)) as channel:
-        with pytest.raises(
-            AuthenticationError, match=f"'{op}' may be asked by .* of this cluster only, .* as client; nothing was done"
-        ):
-            channel.request(op)
-        channel.request("hello")  # the connection is usable
+@pytest.mark.parametrize("operation", REFUSED, ids=lambda operation: operation.title)
+def test_what_is_not_theirs_is_refused_to_clients(cluster: Cluster, operation: OperationBase) -> None:
+    servers = {
+        Server.CONTROLLER: [cluster.address],
+        Server.MEMBER: [cluster.members()[0].address],
+        Server.ANY: [cluster.address, cluster.members()[0].address],
+    }
+    for address in servers[operation.at]:
+        with RawConnection(cluster, address) as connection:
+            refused = f"'{operation.title}' may be asked by .* of this cluster only, .* as client; nothing was done"
+            with pytest.raises(AuthenticationError, match=refused):
+                connection.ask(operation, b"\x80")
+            connection.ask(Operation.HELLO, encode(Hello()))  # the connection is usable
 
 
 def test_the_secret_of_a_cluster_is_its_own_and_is_not_shown() -> None:
-    one, other = (secateur.cluster.settings.ClusterSettings() for _ in range(2))
+    one, other = (ClusterSettings() for _ in range(2))
     assert len(one.secret) >= 32
     assert one.secret != other.secret
     assert one.secret not in repr(one)

@@ -21,6 +21,8 @@ from secateur.errors import (
     PruningMismatchError,
     UnknownTableError,
 )
+from secateur.protocol import operation_of
+from secateur.protocol.changes import ChangeOnePartition
 
 PARTITIONS = 13
 KEYS = 200
@@ -276,47 +278,37 @@ def test_counting_goes_on_exactly_while_a_member_dies(mortal: Cluster) -> None:
         assert conn.execute("SELECT min(v), max(v) FROM t").fetchall() == [(6, 6)]
 
 
-def asked(conn: secateur.Connection, sql: str, key: int) -> tuple[ChangeStatement, dict[str, object]]:
+def asked(conn: secateur.Connection, sql: str, key: int) -> ChangeOnePartition:
     """The request for one execution of a statement, to be sent by hand."""
     prepared, _ = conn._session.prepare(sql, [key])
     assert isinstance(prepared, ChangeStatement)
-    return prepared, {
-        "plan": prepared.source.plan_id,
-        "params": [key],
-        "pruning": True,
-        "operation": prepared.operation,
-        "change_id": f"id {key}",
-    }
+    return ChangeOnePartition(prepared.source.plan_id, [key], True, prepared.operation, f"id {key}")
 
 
 def test_a_change_that_is_asked_for_again_is_not_made_again(mortal: Cluster) -> None:
     with mortal.connect() as conn:
         create(conn, "t")
-        _, args = asked(conn, "UPDATE t SET v = v + 1 WHERE id = ?", 5)
+        request = asked(conn, "UPDATE t SET v = v + 1 WHERE id = ?", 5)
         primary, backup = holders(conn, "t", 5)
-        assert conn._session.ask_member(primary, "change", args).header["rows"] == 1
-        assert conn._session.ask_member(primary, "change", args).header["rows"] == 1
+        assert conn._session.ask_member(primary, request).message.rows == 1
+        assert conn._session.ask_member(primary, request).message.rows == 1
         assert conn.execute("SELECT v FROM t WHERE id = 5").fetchall() == [(6,)]
         mortal.kill_member(primary)
         conn._session.refresh_topology()
         assert holders(conn, "t", 5)[0] == backup
-        assert conn._session.ask_member(backup, "change", args).header["rows"] == 1, (
-            "the backup has the id with the copy"
-        )
+        assert conn._session.ask_member(backup, request).message.rows == 1, "the backup has the id with the copy"
         assert conn.execute("SELECT v FROM t WHERE id = 5").fetchall() == [(6,)]
 
 
 def test_a_deletion_that_is_asked_for_again_leaves_the_row_that_came_back(mortal: Cluster) -> None:
     with mortal.connect() as conn:
         create(conn, "t")
-        _, args = asked(conn, "DELETE FROM t WHERE id = ?", 9)
+        request = asked(conn, "DELETE FROM t WHERE id = ?", 9)
         primary, _ = holders(conn, "t", 9)
         for _ in range(2):
-            assert conn._session.ask_member(primary, "change", args).header["rows"] == 1
+            assert conn._session.ask_member(primary, request).message.rows == 1
         conn.execute("INSERT INTO t VALUES (9, 9, 'back')")
-        assert conn._session.ask_member(primary, "change", args).header["rows"] == 1, (
-            "as it was: the row that came back stays"
-        )
+        assert conn._session.ask_member(primary, request).message.rows == 1, "as it was: the row that came back stays"
         assert conn.execute("SELECT note FROM t WHERE id = 9").fetchall() == [("back",)]
 
 
@@ -371,7 +363,9 @@ def test_an_insert_of_parameters_asks_the_controller_once(
         sql = f"INSERT INTO {table_name} VALUES ($id, $v, 'x')"
         asked: list[str] = []
         ask = conn._session.ask
-        monkeypatch.setattr(conn._session, "ask", lambda op, *args: (asked.append(op), ask(op, *args))[1])
+        monkeypatch.setattr(
+            conn._session, "ask", lambda message: (asked.append(operation_of(message).title), ask(message))[1]
+        )
         for key in range(1, 6):
             assert conn.execute(sql, {"id": key, "v": key}).rowcount == 1
         assert asked == ["prepare"]

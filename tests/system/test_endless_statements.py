@@ -16,7 +16,9 @@ from eventually import eventually
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import DataError, LimitExceededError, OperationalError
-from secateur.wire import Channel, Role
+from secateur.protocol import Role
+from secateur.protocol.membership import GetMemberStats
+from secateur.wire import Channel
 
 RECURSION = "WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r) SELECT count(*) FROM r"
 COUNT = "SELECT count(*) FROM range(1000000000000)"
@@ -52,8 +54,8 @@ def running(cluster: Cluster) -> int:
         with closing(
             Channel(host, int(port), token=cluster.token, identity=cluster._settings.identity(Role.CONTROLLER))
         ) as channel:
-            stats = channel.request("stats").header
-            found += stats["open_results"] + stats["running_jobs"]
+            stats = channel.request(GetMemberStats()).message
+            found += stats.open_results + stats.running_jobs
     return found
 
 

@@ -17,6 +17,7 @@ import pytest
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import Error, MemberLostError
+from secateur.protocol import Operation, OperationBase
 from secateur.wire import Reply, Request
 
 DDL = "CREATE TABLE t (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 8 BACKUPS {backups}"
@@ -33,7 +34,9 @@ class Held:
     front of them.
     """
 
-    def __init__(self, cluster: Cluster, ops: dict[str, Callable[[Request], Any]], op: str) -> None:
+    def __init__(
+        self, cluster: Cluster, ops: dict[OperationBase, Callable[[Request[Any]], Any]], op: OperationBase
+    ) -> None:
         self.arrived = threading.Event()
         self._loop = cluster._runtime._loop  # type: ignore[attr-defined]
         self._ops, self._op, self._original = ops, op, ops[op]
@@ -43,7 +46,7 @@ class Held:
     async def _event(self) -> asyncio.Event:
         return asyncio.Event()
 
-    async def _hold(self, request: Request) -> Reply:
+    async def _hold(self, request: Request[Any]) -> Reply[Any]:
         self.arrived.set()
         await self._dropped.wait()
         raise MemberLostError("what was held up was lost")
@@ -108,7 +111,7 @@ def test_a_change_whose_primary_dies_between_two_copies_survives_the_next_loss(
             conn.table("t").partition_of({"id": key})
         )
         assert primary == "m1"
-        held = Held(mortal, members_of(mortal)[second]._ops, "write_copy")
+        held = Held(mortal, members_of(mortal)[second].handlers, Operation.WRITE_COPY)
         changing = pool.submit(other.execute, change, [key])
         assert held.arrived.wait(20)
         expected = [{"id": key, "v": v} for (v,) in after]
@@ -130,7 +133,7 @@ def test_copies_are_equal_after_a_failover_when_the_client_has_gone_too(mortal: 
         _, first, second = conn._session.topology.ownership(conn.table("t").scheme.affinity_group()).holders(
             conn.table("t").partition_of({"id": key})
         )
-        held = Held(mortal, members_of(mortal)[second]._ops, "write_copy")
+        held = Held(mortal, members_of(mortal)[second].handlers, Operation.WRITE_COPY)
         client = mortal.connect()
         writing = pool.submit(client.execute, "INSERT INTO t VALUES (?, 42)", [key])
         assert held.arrived.wait(20)
@@ -168,7 +171,7 @@ def test_a_table_takes_writes_again_when_the_controller_dies_in_the_middle_of_a_
         select = "SELECT v FROM t WHERE id = ?"
         for key in range(20):
             conn.execute(select, [key]).fetchall()  # every member has the plan, and can answer without the controller
-        held = [Held(mortal, member._ops, "change_work_out") for member in members_of(mortal).values()]
+        held = [Held(mortal, member.handlers, Operation.WORK_OUT_CHANGE) for member in members_of(mortal).values()]
         merge = "MERGE INTO t USING (SELECT 1 AS id, 7 AS v) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v"
         changing = pool.submit(other.execute, merge)
         until(lambda: any(work_out.arrived.is_set() for work_out in held), "the change is worked out")
@@ -188,7 +191,7 @@ def test_a_load_that_some_members_have_published_when_the_controller_dies_is_pub
         select = "SELECT v FROM t WHERE id = ?"
         for key in range(20):
             assert conn.execute(select, [key]).fetchall() == []
-        held = Held(mortal, members_of(mortal)["m2"]._ops, "load_publish")
+        held = Held(mortal, members_of(mortal)["m2"].handlers, Operation.PUBLISH_PREPARED_LOAD)
         rows = pa.table({"id": range(100), "v": [1] * 100})
         loading = pool.submit(other.table("t").load, rows)
         assert held.arrived.wait(20)

@@ -14,6 +14,8 @@ from secateur.cluster import Cluster
 from secateur.connectors import batch_source, collect
 from secateur.errors import LimitExceededError, ProtocolError, TopologyChangedError
 from secateur.processors import count_rows
+from secateur.protocol import Message
+from secateur.protocol.changes import StageRows, WriteRows
 from secateur.wire import Channel
 
 
@@ -51,27 +53,28 @@ def test_a_job_whose_rows_contradict_themselves_costs_no_member(
     assert [member.state for member in cluster.members()] == ["active"] * 3
 
 
-def _ask(cluster: Cluster, member: str, op: str, args: dict[str, Any], payload: bytes) -> None:
+def _ask(cluster: Cluster, member: str, message: Message[Any], payload: bytes) -> None:
     (address,) = [known.address for known in cluster.members() if known.id == member]
     host, _, port = address.rpartition(":")
     with closing(Channel(host, int(port), token=cluster.token)) as channel:
-        channel.request(op, args, payload)
+        channel.request(message, payload)
 
 
-@pytest.mark.parametrize("op", ["write", "stage"])
+@pytest.mark.parametrize("kind", [WriteRows, StageRows])
 def test_rows_of_partitions_that_are_elsewhere_are_refused_before_they_are_unpacked(
-    cluster: Cluster, conn: secateur.Connection, table_name: str, op: str
+    cluster: Cluster, conn: secateur.Connection, table_name: str, kind: type[Any]
 ) -> None:
     conn.execute(f"CREATE TABLE {table_name} (id BIGINT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 3")
     table = conn.table(table_name)
     table_id = conn._session.table(table_name).table_id
-    args = {"table_id": table_id, "partition": 0, "mode": "append", "load_id": "stray", "attempt": 0, "parts": [[0, 1]]}
+    write, stage = WriteRows(table_id, 0, "append"), StageRows("stray", table_id, 0, [(0, 1)])
+    asked: Message[Any] = write if kind is WriteRows else stage
     owner = table.owner_of(0)
     stranger = next(member for member in ("m1", "m2", "m3") if member != owner)
     with pytest.raises(TopologyChangedError):
-        _ask(cluster, stranger, op, args, b"no Arrow")
+        _ask(cluster, stranger, asked, b"no Arrow")
     with pytest.raises(ProtocolError, match="should be an Arrow IPC stream"):
-        _ask(cluster, owner, op, args, b"no Arrow")
+        _ask(cluster, owner, asked, b"no Arrow")
     assert conn.execute(f"SELECT count(*) FROM {table_name}").fetchall() == [(0,)]
 
 

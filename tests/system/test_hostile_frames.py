@@ -6,17 +6,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from raw_frames import RawConnection, header_of
 
 import secateur
 from secateur.cluster import Cluster
-from secateur.cluster.callers import CONTROLLER_CALLERS, MEMBER_CALLERS
 from secateur.errors import Error
-from secateur.wire import Channel, encode_table
+from secateur.protocol import CONTROLLER_OPERATIONS, MEMBER_OPERATIONS, Operation
+from secateur.wire import encode_table
 
 FRAMES = 1500
 """About ten of each operation of the controller and of two members."""
@@ -39,6 +40,15 @@ def arguments(conn: secateur.Connection, load_id: str) -> dict[str, Any]:
         "params": [1],
         "pruning": True,
         "rows": True,
+        "has_rows": True,
+        "run": [prepared.plan_id, [1], True],  # type: ignore[union-attr]
+        "is_profiled": True,
+        "are_keys": False,
+        "mark": None,
+        "since": None,
+        "as_written": False,
+        "settings": {},
+        "pieces": [],
         "operation": "upsert",
         "change_id": load_id,
         "load_id": load_id,
@@ -71,7 +81,7 @@ def arguments(conn: secateur.Connection, load_id: str) -> dict[str, Any]:
         "if_absent": True,
         "wait_s": 0,
         "grant": 1000,
-        "error": {},
+        "error": {"error": "DataError", "message": "m"},
         "views": [],
         "catalog_version": 99,
         "tables": [table.table_id],
@@ -145,23 +155,22 @@ def test_a_table_takes_writes_and_is_read_right_after_mutated_frames_of_every_op
             "controller": own.address.removeprefix("secateur://"),
             **{member.id: member.address for member in own.members()},
         }
-        ops = [("controller", op) for op in sorted(CONTROLLER_CALLERS)] + [
-            (member, op) for member in ("m1", "m2") for op in sorted(MEMBER_CALLERS)
+        ops = [("controller", operation) for operation in CONTROLLER_OPERATIONS.values()] + [
+            (member, operation) for member in ("m1", "m2") for operation in MEMBER_OPERATIONS.values()
         ]
         # A statement of a client may of course change the table: these are asked for with what they refuse.
-        channels = {}
-        for name, address in addresses.items():
-            host, _, port = address.rpartition(":")
-            channels[name] = Channel(host, int(port), token=own.token, timeout_s=10)
+        channels = {name: RawConnection(own, address) for name, address in addresses.items()}
         for number in range(FRAMES):
-            name, op = ops[number % len(ops)]
+            name, operation = ops[number % len(ops)]
+            if operation.reply is None:
+                continue
             given = mutated(chance, {**args, "load_id": f"hostile{chance.randrange(5)}"})
-            if name == "controller" and op == "load_publish":
+            if operation is Operation.PUBLISH_LOAD:
                 given["parts"] = chance.choice([{0: [0]}, {9: [1]}, {"x": 1}, {}])
             with suppress(Error, OverflowError):
-                channels[name].request(op, given, payload(chance))
+                channels[name].ask(operation, header_of(operation, given), payload(chance))
         for channel in channels.values():
-            with suppress(Error), closing(channel):
+            with channel:
                 pass
         assert conn.table("f").load(ROWS, mode="overwrite") == 64
         for key in range(64):

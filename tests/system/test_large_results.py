@@ -23,7 +23,9 @@ from secateur.errors import (
     LimitExceededError,
     MemberLostError,
 )
-from secateur.wire import Channel, Role
+from secateur.protocol import Role
+from secateur.protocol.membership import GetMemberStats
+from secateur.wire import Channel
 
 ROWS = 400_000
 DDL = "CREATE TABLE big (id BIGINT PRIMARY KEY, v DOUBLE, s VARCHAR) PARTITION BY HASH (id) PARTITIONS 24 BACKUPS 0"
@@ -59,7 +61,7 @@ def oracle() -> duckdb.DuckDBPyConnection:
     return con
 
 
-def stats(cluster: Cluster) -> list[dict[str, Any]]:
+def stats(cluster: Cluster) -> list[Any]:
     """What the members say of themselves."""
     found = []
     for member in cluster.members():
@@ -68,12 +70,12 @@ def stats(cluster: Cluster) -> list[dict[str, Any]]:
             with closing(
                 Channel(host, int(port), token=cluster.token, identity=cluster._settings.identity(Role.CONTROLLER))
             ) as channel:
-                found.append(channel.request("stats").header)
+                found.append(channel.request(GetMemberStats()).message)
     return found
 
 
 def nothing_is_open(cluster: Cluster) -> bool:
-    return not any(member["open_results"] or member["running_jobs"] for member in stats(cluster))
+    return not any(member.open_results or member.running_jobs for member in stats(cluster))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +161,7 @@ def test_who_does_not_want_the_rest_ends_the_statement(large: Cluster, end: str,
     conn = large.connect()
     cursor = conn.execute(sql)
     assert cursor.fetchone() is not None
-    assert sum(member["open_results"] for member in stats(large)) == 1
+    assert sum(member.open_results for member in stats(large)) == 1
     match end:
         case "close":
             cursor.close()
@@ -197,11 +199,11 @@ def test_a_slow_reader_holds_up_the_members(large: Cluster, sql: str) -> None:
         for _ in range(5):
             assert cursor.fetchmany(10_000)
             # A statement that may have to be run in another form has more ready when it begins.
-            assert sum(member["open_result_bytes"] for member in stats(large)) <= 5 * PART
+            assert sum(member.open_result_bytes for member in stats(large)) <= 5 * PART
             # All members are in this process: what waits at each of them, and on its way between them. It differs with
             # who is ahead of whom.
             assert pa.total_allocated_bytes() - before <= 28 * PART
-        assert sum(member["open_results"] for member in stats(large)) == 1
+        assert sum(member.open_results for member in stats(large)) == 1
         cursor.close()
         eventually(lambda: nothing_is_open(large))
 

@@ -16,7 +16,7 @@ from eventually import eventually
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import TopologyChangedError, UnreachableError
-from secateur.wire import Role
+from secateur.protocol import Role
 
 SILENCE_S = 1.0
 DDL = "CREATE TABLE t (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 8 BACKUPS 1"

@@ -10,7 +10,8 @@ import pytest
 import secateur
 from secateur.client.execution import SelectStatement
 from secateur.cluster import Cluster
-from secateur.wire import pack
+from secateur.protocol import encode
+from secateur.protocol.query import Prepare
 
 RANGES = 3_000
 
@@ -40,18 +41,11 @@ def test_answers(conn: secateur.Connection, many: str) -> None:
 
 def test_a_statement_does_not_carry_the_ranges(cluster: Cluster, many: str) -> None:
     with cluster.connect() as connection:
-        sent = len(
-            pack(
-                connection._session.ask(
-                    "prepare", {"sql": f"SELECT v FROM {many} WHERE k = ?", "params": [1], "settings": {}}
-                ).header
-            )
-        )
+        asked = Prepare(f"SELECT v FROM {many} WHERE k = ?", [1])
+        sent = len(encode(connection._session.ask(asked).message))
         assert sent < 2_000
-        inserted = connection._session.ask(
-            "prepare", {"sql": f"INSERT INTO {many} VALUES (1, 1)", "params": [], "settings": {}}
-        ).header
-        assert len(pack(inserted)) < 2_000
+        asked = Prepare(f"INSERT INTO {many} VALUES (1, 1)", [])
+        assert len(encode(connection._session.ask(asked).message)) < 2_000
         schemes = set()
         for text in ("v", "k", "v + k"):
             prepared, _ = connection._session.prepare(f"SELECT {text} FROM {many} WHERE k = ?", [1])

@@ -16,7 +16,10 @@ from eventually import eventually
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import DeadlineError, InterfaceError, JobCancelledError, ProgrammingError
-from secateur.wire import Channel, Role
+from secateur.protocol import Role
+from secateur.protocol.membership import GetMemberStats
+from secateur.protocol.query import GetStatements
+from secateur.wire import Channel
 
 ENDLESS = "SELECT count(*) FROM range(1000000000000)"
 HEAVY = "SELECT count(*) FROM numbers a, numbers b, numbers c WHERE a.v + b.v + c.v = 7"
@@ -59,10 +62,10 @@ def work(cluster: Cluster) -> int:
         with closing(
             Channel(host, int(port), token=cluster.token, identity=cluster._settings.identity(Role.CONTROLLER))
         ) as channel:
-            stats = channel.request("stats").header
-            found += stats["open_results"] + stats["running_jobs"]
+            stats = channel.request(GetMemberStats()).message
+            found += stats.open_results + stats.running_jobs
             found += sum(
-                statement["state"] == "running" for statement in channel.request("statements").header["statements"]
+                statement.state == "running" for statement in channel.request(GetStatements()).message.statements
             )
     return found
 

@@ -24,6 +24,7 @@ FLOORS = [
     {"errors", "exports"},
     {"tunable"},
     {"partitioning", "drawing"},
+    {"protocol"},
     {"wire"},
     {"client", "dag"},
     {"storage"},

@@ -13,7 +13,8 @@ import pytest
 
 import secateur
 from secateur import errors
-from secateur.errors import Error, LimitExceededError, MemberLostError, UnreachableError, from_wire, to_wire
+from secateur.errors import Error, LimitExceededError, MemberLostError, UnreachableError
+from secateur.protocol import Failure
 
 ROOT = Path(secateur.__file__).parent
 DOCUMENTED = (ROOT.parent / "docs" / "errors.md").read_text()
@@ -91,7 +92,7 @@ def test_the_documents_have_it(name: str) -> None:
 def test_what_an_error_says_of_itself_travels(safe: bool) -> None:
     for error in (UnreachableError("x", retry_safe=safe), LimitExceededError("x", retry_safe=safe)):
         assert error.retry_safe is safe
-        assert from_wire(to_wire(error)).retry_safe is safe
+        assert Failure.of(error).to_error().retry_safe is safe
         assert pickle.loads(pickle.dumps(error)).retry_safe is safe
 
 
@@ -99,5 +100,5 @@ def test_a_read_that_failed_is_safe_to_retry() -> None:
     error = MemberLostError("x", member="m1")
     error.safe_to_retry()
     assert error.retry_safe
-    assert from_wire(to_wire(error)).retry_safe
+    assert Failure.of(error).to_error().retry_safe
     assert not MemberLostError("x").retry_safe

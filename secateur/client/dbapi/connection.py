@@ -7,6 +7,7 @@ from html import escape
 from types import TracebackType
 from typing import Final, Literal, Self, overload
 
+import secateur.protocol.query as protocol
 from secateur import errors
 from secateur.client.dbapi.cursor import Cursor
 from secateur.client.dbapi.explain import Explain
@@ -79,12 +80,10 @@ class Connection:
         """
         control = self._session.begin_statement()
         try:
-            answer = self._session.ask(
-                "explain", {"sql": sql, "params": plain_values(params), "settings": self._session.settings()}
-            )
+            answer = self._session.ask(protocol.ExplainRequest(sql, plain_values(params), self._session.settings()))
         finally:
             self._session.end_statement(control)
-        return Explain(answer.header["text"], answer.header["json"])
+        return Explain(answer.message.text, answer.message.json)
 
     @overload
     def submit(

@@ -11,7 +11,7 @@ _FILES = {
     "outcome": ["RunOutcome", "StepResult", "combined_outcome"],
     "pruning": ["Pruning"],
     "routing": ["ExecutionMode"],
-    "run_profile": ["RunProfile", "StageWork", "combined_profile"],
+    "run_profile": ["combined_profile"],
     "statement": ["Materialized", "SelectStatement", "Step", "StepUse"],
     "statement_cache": ["StatementCache"],
     "verify": ["same_rows"],

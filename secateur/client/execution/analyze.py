@@ -19,7 +19,6 @@ from secateur.client.execution.insert import insert_select, insert_values
 from secateur.client.execution.insert_template import InsertTemplate
 from secateur.client.execution.outcome import NarrowedScans
 from secateur.client.execution.routing import ExecutionMode
-from secateur.client.execution.run_profile import RunProfile, StageWork
 from secateur.client.execution.select import RunOptions, run_select
 from secateur.client.execution.statement import (
     ChangeStatement,
@@ -35,6 +34,7 @@ from secateur.client.loads.load import LoadResult
 from secateur.client.session import Session
 from secateur.errors import InterfaceError
 from secateur.partitioning.tables.table import TableDef
+from secateur.protocol.profile import RunProfile, StageWork
 
 __all__ = ["analyze"]
 

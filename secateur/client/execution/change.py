@@ -19,7 +19,7 @@ from secateur.client.execution.execute import StatementExecution, execute
 from secateur.client.execution.pruning import Pruning
 from secateur.client.execution.ranges_known import check_ranges
 from secateur.client.execution.routing import ExecutionMode, choose_route
-from secateur.client.execution.run_profile import RunProfile, profile_of_change
+from secateur.client.execution.run_profile import profile_of_change
 from secateur.client.execution.select import run_select
 from secateur.client.execution.statement import ChangeStatement, Prepared, WholeChange
 from secateur.client.execution.statement_call import StatementCall
@@ -37,6 +37,8 @@ from secateur.errors import (
     UnreachableError,
 )
 from secateur.partitioning.tables.table import TableDef
+from secateur.protocol.changes import ChangeOnePartition, ChangeSeveralPartitions
+from secateur.protocol.profile import RunProfile
 
 __all__ = [
     "NOTHING_DONE",
@@ -166,13 +168,6 @@ def _run(
     topology = session.topology
     target = change.source.scans[0]
     ids = target.tree.bind(params).ids if pruning else target.tree.live_ids()
-    args = {
-        "plan": change.source.plan_id,
-        "params": params,
-        "pruning": pruning,
-        "operation": change.operation,
-        "profile": profiled,
-    }
     if not target.replicated and not len(ids):
         check_ranges(session, change.source.scans)
         return ChangeOutcome(0, ExecutionMode.NONE, 0, 0, topology.version, profile=RunProfile(0, 0, ()))
@@ -182,39 +177,49 @@ def _run(
             if target.replicated
             else choose_route(change.source, params, topology, pruning=pruning).execution_mode
         )
-        return _publish(session, change, args, execution_mode, len(ids))
+        # An id of its own for each try: members remember how a load has ended, also one that was given up.
+        asked = ChangeSeveralPartitions(
+            uuid.uuid4().hex, change.source.plan_id, list(params), pruning, change.operation, profiled
+        )
+        return _publish(session, change, asked, execution_mode, len(ids))
     member = topology.ownership(target.group).primary(ids[0])
     topology.check_live([member])
     try:
-        header = session.ask_member(member, "change", {**args, "change_id": change_id}).header
+        asked_here = ChangeOnePartition(
+            change.source.plan_id, list(params), pruning, change.operation, change_id, profiled
+        )
+        changed = session.ask_member(member, asked_here).message
     except DeadlineError as error:
         raise unknown_outcome(change.table, error) from error
     return ChangeOutcome(
-        header["rows"],
+        changed.rows,
         ExecutionMode.LOCAL,
-        header["members_touched"],
+        changed.members_touched,
         1,
         topology.version,
-        profile=profile_of_change(header) if profiled else None,
+        profile=profile_of_change(changed) if profiled else None,
     )
 
 
 def _publish(
-    session: Session, change: ChangeStatement, args: dict[str, Any], execution_mode: ExecutionMode, partitions: int
+    session: Session,
+    change: ChangeStatement,
+    asked: ChangeSeveralPartitions,
+    execution_mode: ExecutionMode,
+    partitions: int,
 ) -> ChangeOutcome:
     """Have the controller publish a change of several partitions."""
-    # An id of its own for each try: members remember how a load has ended, also one that was given up.
     try:
-        header = session.ask("change", {**args, "load_id": uuid.uuid4().hex}).header
+        changed = session.ask(asked).message
     except (MemberLostError, DeadlineError) as error:
         raise unknown_outcome(change.table, error) from error
     return ChangeOutcome(
-        header["rows"],
+        changed.rows,
         execution_mode,
-        header["members_touched"],
+        changed.members_touched,
         partitions,
-        header["topology_version"],
-        profile=profile_of_change(header),
+        changed.topology_version,
+        profile=profile_of_change(changed),
     )
 
 

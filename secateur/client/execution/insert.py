@@ -13,7 +13,6 @@ import pyarrow as pa
 from secateur.client.dbapi.parameters import ordered_values
 from secateur.client.dbapi.rows import as_table
 from secateur.client.execution.insert_template import InsertTemplate
-from secateur.client.execution.run_profile import StageWork
 from secateur.client.execution.select import RunOptions, run_select
 from secateur.client.execution.statement import InsertRows, InsertSelect
 from secateur.client.execution.statement_call import Params, StatementCall
@@ -22,6 +21,7 @@ from secateur.client.session import Session
 from secateur.errors import InterfaceError, TopologyChangedError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.distinct_keys import first_of_each_key
+from secateur.protocol.profile import StageWork
 
 __all__ = ["Insertion", "insert_many", "insert_select", "insert_values"]
 

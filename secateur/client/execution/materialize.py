@@ -10,9 +10,9 @@ Source: Apache Ignite IEP-24, "Materialization".
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, assert_never
+from typing import Any, Final, NamedTuple, assert_never
 
 import pyarrow as pa
 
@@ -20,8 +20,9 @@ from secateur.client.dbapi.rows import Rows
 from secateur.client.execution.outcome import RunOutcome, StepResult, combined_outcome
 from secateur.client.execution.statement import Materialized, SelectStatement, Step, StepUse
 from secateur.errors import DataError, KeysChangedError
+from secateur.protocol.query import Since
 
-__all__ = ["RunPart", "run_in_steps"]
+__all__ = ["ANY_STATE", "RowState", "RunPart", "run_in_steps"]
 
 _LIST_BYTES_MAX: Final = 1 << 20
 """Longer lists are left where they are: parameters travel in headers, which are bounded."""
@@ -31,10 +32,18 @@ then takes 24 s instead of 1.
 """
 
 
-RunPart = Callable[[SelectStatement, Sequence[Any], Mapping[str, Any]], RunOutcome]
-"""Runs a part of a query with its parameters; the last argument is what the request says of the state of the rows, see
-``secateur.cluster.member.read_state``.
-"""
+class RowState(NamedTuple):
+    """What a request says of the state of the rows: ``mark`` and ``since`` of its
+    :class:`~secateur.protocol.query.Execute`.
+    """
+
+    mark: str | None = None
+    since: Since | None = None
+
+
+ANY_STATE: Final = RowState()
+RunPart = Callable[[SelectStatement, Sequence[Any], RowState], RunOutcome]
+"""Runs a part of a query with its parameters, in a state of the rows."""
 
 
 def run_in_steps(
@@ -76,7 +85,7 @@ def run_in_steps(
             return _undivided(found, run_whole)
         values += lists
     if materialized.watched is None:
-        return combined_outcome([*found, run_outer(materialized.outer, values, {})])
+        return combined_outcome([*found, run_outer(materialized.outer, values, ANY_STATE)])
     try:
         return combined_outcome([*found, run_outer(materialized.outer, values, state.of_rest(found))])
     except (KeysChangedError, DataError):
@@ -98,24 +107,17 @@ class _State:
     watched: tuple[int, ...] | None
     topology_version: int | None = None
 
-    def of_step(self) -> dict[str, Any]:
-        return {} if self.watched is None else {"mark": self.mark}
+    def of_step(self) -> RowState:
+        return ANY_STATE if self.watched is None else RowState(self.mark)
 
     def agrees(self, outcome: RunOutcome) -> bool:
         """Whether a step has read from the owners that those before it did."""
         self.topology_version = self.topology_version or outcome.topology_version
         return self.watched is None or outcome.topology_version == self.topology_version
 
-    def of_rest(self, steps: Sequence[RunOutcome]) -> dict[str, Any]:
-        published = [list(entry) for step in steps for entry in step.published]
-        return {
-            "since": {
-                "mark": self.mark,
-                "scans": list(self.watched or ()),
-                "topology_version": self.topology_version,
-                "published": published,
-            }
-        }
+    def of_rest(self, steps: Sequence[RunOutcome]) -> RowState:
+        published = [entry for step in steps for entry in step.published]
+        return RowState(since=Since(self.mark, list(self.watched or ()), self.topology_version, published))
 
 
 def _undivided(found: Sequence[RunOutcome], run_whole: Callable[[], RunOutcome]) -> RunOutcome:

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from secateur.client.execution.result_stream import ResultStream
 from secateur.client.execution.routing import ExecutionMode
-from secateur.client.execution.run_profile import RunProfile, combined_profile
+from secateur.client.execution.run_profile import combined_profile
+from secateur.protocol.profile import RunProfile
 from secateur.wire import ShortTable
 
 __all__ = ["NarrowedScans", "ReadRequirements", "RunOutcome", "StepResult", "combined_outcome"]

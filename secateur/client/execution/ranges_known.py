@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from secateur.client.execution.statement import Scan
 from secateur.client.session import Session
 from secateur.errors import TopologyChangedError
+from secateur.protocol.catalog import GetTableVersions
 
 __all__ = ["check_ranges"]
 
@@ -26,7 +27,7 @@ def check_ranges(session: Session, scans: Sequence[Scan]) -> None:
     gappy = [scan for scan in scans if scan.tree.scheme.has_gaps]
     if not gappy:
         return
-    known = session.ask("table_versions", {"tables": [scan.table_id for scan in gappy]}).header["tables"]
+    known = session.ask(GetTableVersions([scan.table_id for scan in gappy])).message.tables
     for scan, version in zip(gappy, known, strict=True):
         if version != scan.table_version:
             raise TopologyChangedError(

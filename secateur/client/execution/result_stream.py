@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from secateur.client.channel_pool import ChannelPool
 from secateur.errors import Error, MemberLostError, UnreachableError
+from secateur.protocol.query import CloseResult, NextRows
 from secateur.wire import CallControl, Channel, decode_tables
 
 __all__ = ["GRANT_BYTES", "ResultStream"]
@@ -54,7 +55,7 @@ class ResultStream:
         if self._channel is None:
             return None
         try:
-            answer = self._channel.request("result_next", {"grant": GRANT_BYTES}, control=self._control)
+            answer = self._channel.request(NextRows(GRANT_BYTES), control=self._control)
         except BaseException as error:
             if isinstance(error, (MemberLostError, UnreachableError)):
                 error.safe_to_retry()  # the statement is a read, and may be repeated from its beginning
@@ -62,7 +63,7 @@ class ResultStream:
             channel, self._channel = self._channel, None
             self._pool.drop(channel)
             raise
-        if not answer.header["more"]:
+        if not answer.message.has_more:
             channel, self._channel = self._channel, None
             self._pool.give_back(channel)
         return decode_tables(answer.parts)
@@ -73,7 +74,7 @@ class ResultStream:
         if channel is None:
             return
         try:
-            channel.request("result_close")
+            channel.request(CloseResult())
         except Error:  # hanging up says the same
             self._pool.drop(channel)
         else:

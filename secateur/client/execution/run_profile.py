@@ -1,117 +1,30 @@
-"""What a run of a query or a change did, stage by stage and member by member: the figures of EXPLAIN ANALYZE."""
+"""The profile of what a statement took in all: that of a change, and that of a query in steps."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Sequence
 
-__all__ = ["RunProfile", "StageWork", "combined_profile", "profile_of_change"]
+from msgspec.structs import replace
 
+from secateur.protocol.changes import ChangedRows, ChangedTable
+from secateur.protocol.profile import RunProfile
 
-@dataclass(frozen=True, slots=True)
-class StageWork:
-    """What one stage of a query did on one member.
-
-    Attributes:
-        stage: Its name, as EXPLAIN has it; a query that one member answers whole has the one stage ``local``, what is
-            changed in several partitions ends with the stage ``publish``, what is changed in one with ``copy``, for the
-            members that keep a backup of it.
-        member: Id of the member.
-        partitions: Partitions read there, a replicated table counting as one; 0 for a stage that reads none.
-        rows_in: Rows that came from other stages; for ``local``, the rows read from the partitions.
-        rows_out: Rows made.
-        bytes_out: Their bytes.
-        sent_bytes: Bytes sent to other members.
-        kernel_ms: Milliseconds spent in kernel calls in threads.
-        busy_ms: Milliseconds spent on the event loop, also in kernel calls over a few rows; for ``publish`` and rows
-            that a client sends, until the member had answered.
-    """
-
-    stage: str
-    member: str
-    partitions: int
-    rows_in: int
-    rows_out: int
-    bytes_out: int
-    sent_bytes: int
-    kernel_ms: float
-    busy_ms: float
-
-    @classmethod
-    def from_wire(cls, data: Mapping[str, Any]) -> StageWork:
-        """Read what a member says."""
-        return cls(**data)
+__all__ = ["combined_profile", "profile_of_change"]
 
 
-@dataclass(frozen=True, slots=True)
-class RunProfile:
-    """What a run of a query did.
-
-    Attributes:
-        rows: Rows of its result.
-        bytes: Their bytes.
-        work: In the order of the stages; of a query in steps, those of each step before those of the rest, with the
-            number of the step before their names.
-    """
-
-    rows: int
-    bytes: int
-    work: tuple[StageWork, ...]
-
-    @property
-    def kernel_ms(self) -> float:
-        """Milliseconds spent in kernel calls in threads, of all stages and members together."""
-        return sum(work.kernel_ms for work in self.work)
-
-    @property
-    def exchange_bytes(self) -> int:
-        """Bytes that members sent to one another."""
-        return sum(work.sent_bytes for work in self.work)
-
-    @property
-    def stages(self) -> dict[str, list[StageWork]]:
-        """The work of each stage, by its name."""
-        stages: dict[str, list[StageWork]] = {}
-        for work in self.work:
-            stages.setdefault(work.stage, []).append(work)
-        return stages
-
-    @classmethod
-    def from_wire(cls, data: Mapping[str, Any]) -> RunProfile:
-        """Read what a member says."""
-        return cls(data["rows"], data["bytes"], tuple(map(StageWork.from_wire, data["work"])))
-
-    def to_json(self) -> dict[str, Any]:
-        """The JSON form in ``EXPLAIN (ANALYZE, FORMAT JSON)``."""
-        stages = [
-            {
-                "name": name,
-                "rows": sum(work.rows_out for work in works),
-                "bytes": sum(work.bytes_out for work in works),
-                "members": [{key: value for key, value in asdict(work).items() if key != "stage"} for work in works],
-            }
-            for name, works in self.stages.items()
-        ]
-        return {
-            "result_bytes": self.bytes,
-            "kernel_ms": self.kernel_ms,
-            "exchange_bytes": self.exchange_bytes,
-            "stages": stages,
-        }
-
-
-def profile_of_change(header: Mapping[str, Any]) -> RunProfile:
+def profile_of_change(changed: ChangedRows | ChangedTable) -> RunProfile:
     """The profile of a change, from the answer to it; the rows are those that were changed, and have no bytes in the
     result.
     """
-    return RunProfile(header["rows"], 0, tuple(map(StageWork.from_wire, header["work"])))
+    return RunProfile(changed.rows, 0, changed.work)
 
 
 def combined_profile(profiles: Sequence[RunProfile]) -> RunProfile:
     """The profile of a query in steps, from those of its statements in their order; the last one gave the result."""
     *steps, last = profiles
-    work: list[StageWork] = []
-    for number, step in enumerate(steps, 1):
-        work += [StageWork(**{**asdict(entry), "stage": f"step {number}: {entry.stage}"}) for entry in step.work]
+    work = [
+        replace(entry, stage=f"step {number}: {entry.stage}")
+        for number, step in enumerate(steps, 1)
+        for entry in step.work
+    ]
     return RunProfile(last.rows, last.bytes, (*work, *last.work))

@@ -4,7 +4,7 @@ moved.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any, Final, assert_never
@@ -14,14 +14,13 @@ import pyarrow as pa
 from secateur.client.dbapi.rows import ResultColumn, as_table
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.execute import StatementExecution, execute
-from secateur.client.execution.materialize import run_in_steps
+from secateur.client.execution.materialize import ANY_STATE, RowState, run_in_steps
 from secateur.client.execution.outcome import NarrowedScans, ReadRequirements, RunOutcome
 from secateur.client.execution.pruning import Pruning
 from secateur.client.execution.ranges_known import check_ranges
-from secateur.client.execution.result_stream import ResultStream
+from secateur.client.execution.result_stream import GRANT_BYTES, ResultStream
 from secateur.client.execution.retry_policy import is_final
 from secateur.client.execution.routing import ExecutionMode, choose_route
-from secateur.client.execution.run_profile import RunProfile
 from secateur.client.execution.statement import (
     ChangeStatement,
     CopyTo,
@@ -44,6 +43,8 @@ from secateur.errors import (
     UnknownTableError,
     UnreachableError,
 )
+from secateur.protocol.profile import RunProfile
+from secateur.protocol.query import Execute, Profile
 from secateur.wire import ShortTable, decode_tables
 
 __all__ = ["RunOptions", "SelectResult", "run_select"]
@@ -52,7 +53,6 @@ _VERIFY_ROUNDS: Final = 3
 _MOVED: Final = (TopologyChangedError, MemberLostError, UnreachableError, UnknownTableError)
 """What a member's answer is when the client's view of the cluster is out of date."""
 _EXECUTIONS: Final = {execution_mode.value: execution_mode for execution_mode in ExecutionMode}
-_ANY_STATE: Final[Mapping[str, Any]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ def _run(
     params: Sequence[Any],
     *,
     wanted: RunOptions,
-    state: Mapping[str, Any] = _ANY_STATE,
+    state: RowState = ANY_STATE,
 ) -> RunOutcome:
     """Run a query with pruning, in steps if it has some and they are due."""
     is_profiled = wanted in (RunOptions.PROFILE, RunOptions.ROWS_AND_PROFILE)
@@ -203,7 +203,7 @@ def _run(
         return _run_whole(session, statement, params, pruning=True, wanted=wanted, state=state)
     of_steps = RunOptions.ROWS_AND_PROFILE if is_profiled else RunOptions.ROWS
 
-    def run_outer(outer: SelectStatement, values: Sequence[Any], state: Mapping[str, Any]) -> RunOutcome:
+    def run_outer(outer: SelectStatement, values: Sequence[Any], state: RowState) -> RunOutcome:
         outcome = _run(session, outer, values, wanted=wanted, state=state)
         if not is_profiled:
             return outcome
@@ -245,7 +245,7 @@ def _run_whole(
     *,
     pruning: bool,
     wanted: RunOptions,
-    state: Mapping[str, Any] = _ANY_STATE,
+    state: RowState = ANY_STATE,
 ) -> RunOutcome:
     topology = session.topology
     route = choose_route(statement, params, topology, pruning=pruning)
@@ -267,37 +267,34 @@ def _run_whole(
         topology.check_any()
     topology.check_live(route.members)
     member = route.members[session.turn() % len(route.members)] if len(route.members) > 1 else route.members[0]
-    args = {
-        "plan": statement.plan_id,
-        "params": params,
-        "pruning": pruning,
-        **({"as_written": True} if session.pruning is Pruning.VERIFY and not pruning else {}),
-        "topology_version": topology.version,
-        "catalog_version": statement.catalog_version,
-        **state,
-    }
-    rest = None
+    as_written = session.pruning is Pruning.VERIFY and not pruning
+    grant = GRANT_BYTES if wanted is RunOptions.ROWS_IN_PARTS else None
+    asked = Execute(statement.plan_id, list(params), pruning, grant, as_written, state.mark, state.since)
+    rest, profile = None, None
     match wanted:
         case RunOptions.ROWS:
-            answer = session.ask_member(member, "execute", args)
+            answer = session.ask_member(member, asked)
+            parts, result = answer.parts, answer.message
         case RunOptions.ROWS_IN_PARTS:
-            answer, rest = session.ask_member_for_rows(member, "execute", args)
+            answer, rest = session.ask_member_for_rows(member, asked)
+            parts, result = answer.parts, answer.message
         case RunOptions.PROFILE | RunOptions.ROWS_AND_PROFILE:
-            answer = session.ask_member(member, "profile", {**args, "rows": wanted is RunOptions.ROWS_AND_PROFILE})
+            profiled = session.ask_member(member, Profile(asked, wanted is RunOptions.ROWS_AND_PROFILE))
+            parts, result, profile = profiled.parts, profiled.message.result, profiled.message.profile
         case _:
             assert_never(wanted)
-    header = answer.header
-    values, profile = header.get("values"), header.get("profile")
+    session.note_topology(result.topology_version)
+    values = result.values
     has_rows = values is None and wanted is not RunOptions.PROFILE
     return RunOutcome(
-        result=decode_tables(answer.parts) if has_rows else ShortTable(values or [], header["rows"] if values else 0),
-        execution=_EXECUTIONS[header["execution"]],
-        members=tuple(header.get("members", (member,))),
-        partitions_read=header["partitions_read"],
-        partitions_total=header["partitions_total"],
+        result=decode_tables(parts) if has_rows else ShortTable(values or [], result.rows if values else 0),
+        execution=_EXECUTIONS[result.execution],
+        members=(member,) if result.members is None else tuple(result.members),
+        partitions_read=result.partitions_read,
+        partitions_total=result.partitions_total,
         members_total=len(topology.members),
-        topology_version=header["topology_version"],
+        topology_version=result.topology_version,
         rest=rest,
-        profile=None if profile is None else RunProfile.from_wire(profile),
-        published=tuple(map(tuple, header.get("published", ()))),
+        profile=profile,
+        published=result.published,
     )

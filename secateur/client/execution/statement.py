@@ -17,6 +17,7 @@ from secateur.client.execution.statement_timeout import StatementTimeout
 from secateur.errors import ProtocolError
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.tables.table import TableDef
+from secateur.protocol.query import PreparedAnswer
 from secateur.wire import Answer, decode_table, decode_tables
 
 __all__ = [
@@ -374,14 +375,14 @@ Prepared: TypeAlias = (
 )
 
 
-def read_prepared(answer: Answer) -> Prepared:
+def read_prepared(answer: Answer[PreparedAnswer]) -> Prepared:
     """Read the controller's answer.
 
     Raises:
         ProtocolError: It has a form that this client does not know.
     """
     try:
-        statement = answer.header["statement"]
+        statement = answer.message.statement
         match statement["kind"]:
             case "select":
                 return _select(statement)

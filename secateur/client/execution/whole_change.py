@@ -28,6 +28,7 @@ from secateur.client.execution.statement import Prepared, WholeChange
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.session import Session
 from secateur.errors import DeadlineError, Error, InterfaceError, MemberLostError, OperationalError
+from secateur.protocol.changes import ChangeOnePartition, ChangeTable, GetReturnedRows
 from secateur.wire import decode_table
 
 __all__ = ["run_whole_change"]
@@ -94,25 +95,18 @@ def _run_narrow(
     topology, scan = session.topology, change.source.scans[0]
     member = topology.ownership(scan.group).primary(partition)
     topology.check_live([member])
-    args = {
-        "plan": change.source.plan_id,
-        "params": values,
-        "pruning": pruning,
-        "operation": "effects",
-        "change_id": change_id,
-        "profile": profiled,
-    }
+    asked = ChangeOnePartition(change.source.plan_id, list(values), pruning, "effects", change_id, profiled)
     try:
-        header = session.ask_member(member, "change", args).header
+        changed = session.ask_member(member, asked).message
     except DeadlineError as error:
         raise unknown_outcome(change.table, error) from error
     return ChangeOutcome(
-        header["rows"],
+        changed.rows,
         ExecutionMode.LOCAL,
-        header["members_touched"],
+        changed.members_touched,
         1,
         topology.version,
-        profile=profile_of_change(header) if profiled else None,
+        profile=profile_of_change(changed) if profiled else None,
     )
 
 
@@ -122,43 +116,42 @@ def _run_whole(
     table, returning = change.table, change.returning
     # An id of its own for each try: members remember how a load has ended, also one that was given up.
     load_id = uuid.uuid4().hex
-    args = {
-        "load_id": load_id,
-        "plan": change.source.plan_id,
-        "params": values,
-        "pruning": pruning,
-        "meeting": change.duplicate_match,
-        "returning": None if returning is None else returning.plan_id,
-        "names_action": change.names_action,
-        "table": table.name,
-        "table_id": table.table_id,
-        "table_version": table.version,
-        "profile": profiled,
-    }
+    asked = ChangeTable(
+        load_id=load_id,
+        table=table.name,
+        table_id=table.table_id,
+        table_version=table.version,
+        plan=change.source.plan_id,
+        params=list(values),
+        pruning=pruning,
+        duplicate_match=change.duplicate_match,
+        returning=None if returning is None else returning.plan_id,
+        names_action=change.names_action,
+        is_profiled=profiled,
+    )
     try:
-        header = session.ask("change_whole", args).header
+        changed = session.ask(asked).message
     except (MemberLostError, DeadlineError) as error:
         raise unknown_outcome(table, error) from error
     partitions = sum(
         len(scan.tree.bind(values).ids if pruning else scan.tree.live_ids()) for scan in change.source.scans
     )
-    returned = None if returning is None else _fetch(session, change, header["coordinator"], load_id)
+    returned = None if returning is None else _fetch(session, change, changed.coordinator, load_id)
     return ChangeOutcome(
-        header["rows"],
+        changed.rows,
         ExecutionMode.DISTRIBUTED,
-        header["members_touched"],
+        changed.members_touched,
         partitions,
-        header["topology_version"],
+        changed.topology_version,
         returned,
-        profile_of_change(header),
+        profile_of_change(changed),
     )
 
 
-def _fetch(session: Session, change: WholeChange, coordinator: str, load_id: str) -> pa.Table:
+def _fetch(session: Session, change: WholeChange, coordinator: str | None, load_id: str) -> pa.Table:
+    assert coordinator is not None, "a change that one member works out has a coordinator"
     try:
-        return decode_table(
-            session.ask_member(coordinator, "change_returned", {"load_id": load_id}).payload, ranges=False
-        )
+        return decode_table(session.ask_member(coordinator, GetReturnedRows(load_id)).payload, ranges=False)
     except (OperationalError, *NOTHING_DONE) as error:
         name = change.table.name
         raise OperationalError(

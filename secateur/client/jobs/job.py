@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,7 +17,18 @@ from secateur.client.jobs.job_status import JobStatus
 from secateur.client.jobs.resolved_plan import ResolvedPlan
 from secateur.client.jobs.submittable import Params, Submittable, SubmittableConfig, submission
 from secateur.client.session import Session
-from secateur.errors import DeadlineError, MemberLostError, UnreachableError, from_wire
+from secateur.errors import DeadlineError, MemberLostError, UnreachableError
+from secateur.protocol.jobs import (
+    CancelJob,
+    GetJobMetrics,
+    GetJobPlan,
+    GetJobResult,
+    JobRow,
+    JobState,
+    ListJobs,
+    NewJob,
+    WaitForJob,
+)
 
 __all__ = ["Job", "JobInfo", "find_job", "list_jobs", "submit_job", "submit_job_if_absent"]
 
@@ -49,9 +61,18 @@ class JobInfo:
     reason: str | None
 
     @classmethod
-    def from_wire(cls, data: dict[str, Any]) -> JobInfo:
-        known = {name: data[name] for name in cls.__dataclass_fields__}
-        return cls(**{**known, "status": JobStatus(data["status"])})
+    def of(cls, row: JobRow) -> JobInfo:
+        """What the controller says of a job."""
+        return cls(
+            row.job_id,
+            row.name,
+            JobStatus(row.status),
+            row.attempt,
+            row.coordinator,
+            row.submitted_s,
+            row.ended_s,
+            row.reason,
+        )
 
 
 class Job:
@@ -64,18 +85,18 @@ class Job:
     def __init__(self, session: Session, job_id: str) -> None:
         self.job_id = job_id
         self._session = session
-        self._final: dict[str, Any] | None = None
+        self._final: JobState | None = None
         self._tables: dict[str, pa.Table] | None = None
 
     @property
     def status(self) -> JobStatus:
         """Where the job is now. One round trip to the controller, none once it has ended."""
-        return JobStatus(self._look()["status"])
+        return JobStatus(self._look().status)
 
     @property
     def info(self) -> JobInfo:
         """Where it is now, with attempt, coordinator and times. Costs as much as :attr:`status`."""
-        return JobInfo.from_wire(self._look())
+        return JobInfo.of(self._look())
 
     def result(self, timeout_s: float | None = None) -> pa.Table:
         """Wait for the job and return the rows of its only result sink; a table without rows and columns if it has
@@ -103,26 +124,27 @@ class Job:
             Error: As :meth:`result`.
         """
         known = self._wait(timeout_s)
-        if known["failure"] is not None:
-            raise from_wire(known["failure"])
+        if known.failure is not None:
+            raise known.failure.to_error()
         if self._tables is None:
-            self._tables = self._fetch(known["result_member"])
+            assert known.result_member is not None, "a job that has succeeded has a member with its rows"
+            self._tables = self._fetch(known.result_member)
         return self._tables
 
     def metrics(self) -> list[dict[str, Any]]:
         """What each vertex has done on each member so far, or did until the job ended: see
-        :class:`secateur.engine.runtime.metrics.VertexMetrics` for the names.
+        :class:`secateur.protocol.metrics.VertexMetrics` for the names.
 
         Costs a round trip to the controller, and while the job runs one to its coordinator, which asks the other
         participants. Between attempts, those of the last one; in the moments of starting and ending a member may be
         missing.
         """
         known = self._look()
-        if known["coordinator"] is not None:
+        if known.coordinator is not None:
             with contextlib.suppress(MemberLostError, UnreachableError):
-                known = self._session.ask_member(known["coordinator"], "job_metrics", {"job": self.job_id}).header
-        metrics: list[dict[str, Any]] = known["metrics"]
-        return metrics
+                running = self._session.ask_member(known.coordinator, GetJobMetrics(self.job_id)).message.metrics
+                return [entry.to_dict() for entry in running]
+        return [entry.to_dict() for entry in known.metrics]
 
     def plan(self) -> ResolvedPlan | None:
         """Where the job runs, or ran: members, processors, partitions and edges, with what they have done so far.
@@ -132,7 +154,7 @@ class Job:
         Of the attempt that started last; None before the first has started. Costs a round trip to the controller beside
         what :meth:`metrics` costs.
         """
-        plan = self._session.ask("job_plan", {"job": self.job_id}).header["plan"]
+        plan = self._session.ask(GetJobPlan(self.job_id)).message.plan
         return None if plan is None else ResolvedPlan.from_wire(plan).measured(self.metrics())
 
     @property
@@ -140,45 +162,49 @@ class Job:
         """Wait for the job and return the ids of the members that took part in the attempt that succeeded; none after a
         failure.
         """
-        members: list[str] = self._wait(None)["members"]
-        return members
+        return self._wait(None).members
 
     def cancel(self) -> None:
         """Stop the job everywhere and wait until it has stopped. Nothing happens when it has ended."""
-        self._session.ask("job_cancel", {"job": self.job_id})
+        self._session.ask(CancelJob(self.job_id))
         self._wait(None)
 
     def __repr__(self) -> str:
-        return f"<Job {self.job_id}{'' if self._final is None else ' ' + self._final['status']}>"
+        return f"<Job {self.job_id}{'' if self._final is None else ' ' + self._final.status}>"
 
-    def _look(self) -> dict[str, Any]:
-        return self._final or self._note(self._session.ask("job_wait", {"job": self.job_id, "wait_s": 0}).header)
+    def _look(self) -> JobState:
+        return self._final or self._note(self._session.ask(WaitForJob(self.job_id, 0)).message)
 
-    def _note(self, known: dict[str, Any]) -> dict[str, Any]:
-        if JobStatus(known["status"]).is_final:
+    def _note(self, known: JobState) -> JobState:
+        if JobStatus(known.status).is_final:
             self._final = known
         return known
 
-    def _wait(self, timeout_s: float | None) -> dict[str, Any]:
+    def _wait(self, timeout_s: float | None) -> JobState:
         if self._final is not None:
             return self._final
-        end_s = None if timeout_s is None else time.monotonic() + timeout_s
-        args: dict[str, Any] = {"job": self.job_id, "wait_s": _POLL_S if timeout_s is None else min(_POLL_S, timeout_s)}
-        for answer in self._session.poll_on_own_channel("job_wait", args):
-            self._note(answer.header)
+        for answer in self._session.poll_on_own_channel(self._waits(timeout_s)):
+            self._note(answer.message)
             if self._final is not None:
                 return self._final
-            if end_s is not None:
-                args["wait_s"] = min(_POLL_S, max(end_s - time.monotonic(), 0.0))
-                if args["wait_s"] == 0.0:
-                    break
         raise DeadlineError(
             f"job {self.job_id} has not ended within {timeout_s:g} s; it goes on: call result() again, or cancel()"
         )
 
+    def _waits(self, timeout_s: float | None) -> Iterator[WaitForJob]:
+        """One request after another, until the time is over."""
+        end_s = None if timeout_s is None else time.monotonic() + timeout_s
+        wait_s = _POLL_S if timeout_s is None else min(_POLL_S, timeout_s)
+        while True:
+            yield WaitForJob(self.job_id, wait_s)
+            if end_s is not None:
+                wait_s = min(_POLL_S, max(end_s - time.monotonic(), 0.0))
+                if wait_s == 0.0:
+                    return
+
     def _fetch(self, member_id: str) -> dict[str, pa.Table]:
         try:
-            answer = self._session.ask_member_on_own_channel(member_id, "job_result", {"job": self.job_id})
+            answer = self._session.ask_member_on_own_channel(member_id, GetJobResult(self.job_id))
         except (MemberLostError, UnreachableError) as error:
             lost = (
                 f"job {self.job_id} has succeeded, but member {member_id}, which had its rows, was lost since: submit"
@@ -199,7 +225,7 @@ def submit_job(session: Session, dag: Submittable, config: SubmittableConfig | N
         PartitionLostError: A required partition had its only copy on a member that has left, or no member is left.
     """
     job = submission(session, dag, config, params)
-    return _take(session, {**job.args, "needs": job.needs.to_wire(), "if_absent": False}, job.dag)
+    return _take(session, NewJob(job.job_id, job.config, job.params, job.needs.to_wire(), if_absent=False), job.dag)
 
 
 def submit_job_if_absent(
@@ -211,8 +237,11 @@ def submit_job_if_absent(
         Error: As :func:`submit_job`.
     """
     job = submission(session, dag, config, params)
-    args = {**job.args, "config": {**job.args["config"], "name": name}, "needs": job.needs.to_wire(), "if_absent": True}
-    return _take(session, args, job.dag)
+    return _take(
+        session,
+        NewJob(job.job_id, {**job.config, "name": name}, job.params, job.needs.to_wire(), if_absent=True),
+        job.dag,
+    )
 
 
 def find_job(session: Session, id_or_name: str) -> Job:
@@ -221,18 +250,17 @@ def find_job(session: Session, id_or_name: str) -> Job:
     Raises:
         UnknownJobError: There is none, or it ended long ago.
     """
-    known = session.ask("job_wait", {"job": id_or_name, "wait_s": 0}).header
-    return Job(session, known["job_id"])
+    return Job(session, session.ask(WaitForJob(id_or_name, 0)).message.job_id)
 
 
 def list_jobs(session: Session) -> list[JobInfo]:
     """All jobs on record, newest first. One round trip."""
-    return [JobInfo.from_wire(job) for job in session.ask("jobs").header["jobs"]]
+    return [JobInfo.of(job) for job in session.ask(ListJobs()).message.jobs]
 
 
-def _take(session: Session, args: dict[str, Any], plan: bytes) -> Job:
+def _take(session: Session, asked: NewJob, dag: bytes) -> Job:
     """Repeated once when the connection broke: the controller recognises the id."""
     try:
-        return Job(session, session.ask("job_new", args, plan).header["job"])
+        return Job(session, session.ask(asked, dag).message.job)
     except MemberLostError:
-        return Job(session, session.ask("job_new", args, plan).header["job"])
+        return Job(session, session.ask(asked, dag).message.job)

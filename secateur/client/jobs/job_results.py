@@ -7,15 +7,16 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from secateur.errors import InterfaceError
+from secateur.protocol.jobs import FinishedJob, JobSinks
 from secateur.wire import Answer, decode_table
 
 __all__ = ["only_result", "read_results"]
 
 
-def read_results(answer: Answer) -> dict[str, pa.Table]:
+def read_results(answer: Answer[FinishedJob] | Answer[JobSinks]) -> dict[str, pa.Table]:
     """The rows of each result sink, from a member's answer."""
     return {
-        name: decode_table(part, ranges=False) for name, part in zip(answer.header["sinks"], answer.parts, strict=False)
+        name: decode_table(part, ranges=False) for name, part in zip(answer.message.sinks, answer.parts, strict=False)
     }
 
 

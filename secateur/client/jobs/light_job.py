@@ -16,6 +16,7 @@ from secateur.client.jobs.submittable import Params, Submittable, SubmittableCon
 from secateur.client.session import Session
 from secateur.errors import DeadlineError, Error, InterfaceError, JobCancelledError, MemberLostError, UnreachableError
 from secateur.partitioning.topology.required_owners import coordinators
+from secateur.protocol.jobs import FinishedJob, GetJobMetrics, StopJob, SubmitJob
 from secateur.wire import Answer
 
 __all__ = ["LightJob", "submit_light"]
@@ -31,14 +32,14 @@ class LightJob:
     A lost member fails it.
     """
 
-    def __init__(self, session: Session, member_id: str, args: dict[str, Any], dag: bytes) -> None:
-        self.job_id: str = args["job"]
+    def __init__(self, session: Session, member_id: str, asked: SubmitJob, dag: bytes) -> None:
+        self.job_id = asked.job
         self._session = session
         self._member_id = member_id
-        self._answer: Answer | None = None
+        self._answer: Answer[FinishedJob] | None = None
         self._failure: BaseException | None = None
         self._thread = threading.Thread(
-            target=self._run, args=(args, dag), name=f"secateur-job-{self.job_id[:8]}", daemon=True
+            target=self._run, args=(asked, dag), name=f"secateur-job-{self.job_id[:8]}", daemon=True
         )
 
     def start(self) -> Self:
@@ -81,32 +82,28 @@ class LightJob:
 
     def metrics(self) -> list[dict[str, Any]]:
         """What each vertex has done on each member so far, or did until the job ended: see
-        :class:`secateur.engine.runtime.metrics.VertexMetrics` for the names.
+        :class:`secateur.protocol.metrics.VertexMetrics` for the names.
 
         One round trip while it runs, none afterwards.
 
         Raises:
             Error: Why it failed: a light job leaves no metrics then.
         """
-        answer = (
-            self._session.ask_member(self._member_id, "job_metrics", {"job": self.job_id})
-            if self._thread.is_alive()
-            else self._wait(None)
-        )
-        metrics: list[dict[str, Any]] = answer.header["metrics"]
-        return metrics
+        if self._thread.is_alive():
+            running = self._session.ask_member(self._member_id, GetJobMetrics(self.job_id)).message.metrics
+            return [entry.to_dict() for entry in running]
+        return [entry.to_dict() for entry in self._wait(None).message.metrics]
 
     @property
     def members_touched(self) -> list[str]:
         """Wait for the job and return the ids of the members that took part."""
-        members: list[str] = self._wait(None).header["members"]
-        return members
+        return self._wait(None).message.members
 
     def cancel(self) -> None:
         """Stop the job everywhere and wait until it has stopped. Nothing happens when it has ended."""
         while self._thread.is_alive():
             try:
-                self._session.ask_member(self._member_id, "job_stop", {"job": self.job_id})
+                self._session.ask_member(self._member_id, StopJob(self.job_id))
             except (MemberLostError, UnreachableError):
                 self._thread.join(_BREAK_S)  # the member has ended, and the job with it: its own connection breaks too
                 if self._thread.is_alive():
@@ -116,13 +113,13 @@ class LightJob:
     def __repr__(self) -> str:
         return f"<LightJob {self.job_id} {self.status}>"
 
-    def _run(self, args: dict[str, Any], dag: bytes) -> None:
+    def _run(self, asked: SubmitJob, dag: bytes) -> None:
         try:
-            self._answer = self._session.ask_member_on_own_channel(self._member_id, "job_submit", args, dag)
+            self._answer = self._session.ask_member_on_own_channel(self._member_id, asked, dag)
         except BaseException as error:
             self._failure = error
 
-    def _wait(self, timeout_s: float | None) -> Answer:
+    def _wait(self, timeout_s: float | None) -> Answer[FinishedJob]:
         self._thread.join(timeout_s)
         if self._thread.is_alive():
             raise DeadlineError(
@@ -150,4 +147,6 @@ def submit_light(session: Session, dag: Submittable, config: SubmittableConfig |
     members = coordinators(
         job.needs, session.topology, lambda table: session.known_table(table).scheme.affinity_group()
     )
-    return LightJob(session, members[session.turn() % len(members)], job.args, job.dag).start()
+    return LightJob(
+        session, members[session.turn() % len(members)], SubmitJob(job.job_id, job.config, job.params), job.dag
+    ).start()

@@ -6,6 +6,7 @@ from secateur.client.jobs.resolved_plan import ResolvedPlan
 from secateur.client.jobs.submittable import Params, Submittable, SubmittableConfig, submission
 from secateur.client.session import Session
 from secateur.partitioning.topology.required_owners import coordinators
+from secateur.protocol.jobs import ResolveJob
 
 __all__ = ["plan_job"]
 
@@ -22,7 +23,5 @@ def plan_job(session: Session, dag: Submittable, config: SubmittableConfig | Non
     members = coordinators(
         job.needs, session.topology, lambda table: session.known_table(table).scheme.affinity_group()
     )
-    answer = session.ask_member(
-        members[0], "job_resolve", {"config": job.args["config"], "params": job.args["params"]}, job.dag
-    )
-    return ResolvedPlan.from_wire(answer.header["plan"])
+    answer = session.ask_member(members[0], ResolveJob(job.config, job.params), job.dag)
+    return ResolvedPlan.from_wire(answer.message.plan)

@@ -10,7 +10,7 @@ from secateur.client.session import Session
 from secateur.errors import Error, ParameterError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
-from secateur.wire import pack
+from secateur.protocol.values import pack
 
 __all__ = ["FrozenSubmittable", "Params", "Submission", "Submittable", "SubmittableConfig", "submission"]
 
@@ -49,12 +49,16 @@ class Submission(NamedTuple):
     """What a request needs that carries a job.
 
     Attributes:
-        args: The arguments of the request.
-        dag: Its payload.
+        job_id: Its id.
+        config: How it is to run, as plain data.
+        params: The values of its parameters.
+        dag: The payload of the request.
         needs: The members that own these partitions, or are named, may coordinate it.
     """
 
-    args: dict[str, Any]
+    job_id: str
+    config: dict[str, Any]
+    params: list[Any] | dict[str, Any]
     dag: bytes
     needs: JobRequirements
 
@@ -84,8 +88,8 @@ def submission(session: Session, dag: Submittable, config: SubmittableConfig | N
         )
     frozen = dag.freeze()
     values = dict(params) if isinstance(params, Mapping) else list(params)
-    args = {"job": uuid.uuid4().hex, "config": {} if config is None else config.to_wire(), "params": values}
-    return Submission(args, pack(frozen.to_wire()), _needs(session, frozen, config, values))
+    plain = {} if config is None else config.to_wire()
+    return Submission(uuid.uuid4().hex, plain, values, pack(frozen.to_wire()), _needs(session, frozen, config, values))
 
 
 def _needs(

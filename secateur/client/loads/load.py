@@ -19,7 +19,6 @@ from typing import Final
 import pyarrow as pa
 
 from secateur.client.execution.execute import Retryable, execute
-from secateur.client.execution.run_profile import StageWork
 from secateur.client.loads.arrow_data import as_chunks
 from secateur.client.loads.ranges_on_demand import with_ranges_for
 from secateur.client.session import Session
@@ -38,6 +37,8 @@ from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.owner_routing import OwnerRouting, RoutedBatch
+from secateur.protocol.changes import AbortLoad, PublishLoad, StageRows, WriteRows
+from secateur.protocol.profile import StageWork
 from secateur.wire import encode_table
 
 __all__ = ["LoadMode", "LoadResult", "Progress", "load_rows"]
@@ -237,22 +238,16 @@ class _LoadExecution(Retryable[LoadResult]):
         topology = self.session.topology
         member = topology.ownership(table.scheme.affinity_group()).primary(partition)
         topology.check_live([member])
-        args = {
-            "table_id": table.table_id,
-            "partition": partition,
-            "mode": mode.value,
-            "topology_version": topology.version,
-            "change_id": self._change_id,
-        }
+        asked = WriteRows(table.table_id, partition, mode.value, self._change_id)
         started_s, self._written_to = time.perf_counter(), member
         try:
-            answer = self.session.ask_member(member, "write", args, encode_table(rows))
+            answer = self.session.ask_member(member, asked, encode_table(rows))
         except MemberLostError as error:
             self._lost_answer = error
             raise
         if self._stages is not None:
             self._stages.append(_sent(table, member, 1, rows, started_s))
-        return LoadResult(answer.header.get("rows", rows.num_rows), 1, 1)
+        return LoadResult(answer.message.rows, 1, 1)
 
     def _stage_and_publish(self) -> LoadResult:
         """Bring the rows aside at their owners, and have the controller make all of them visible at once."""
@@ -276,16 +271,7 @@ class _LoadExecution(Retryable[LoadResult]):
             return LoadResult(0, 0, 0)
         parts = {partition: [_ATTEMPT] for partition in sorted(partitions)}
         try:
-            answer = session.ask(
-                "load_publish",
-                {
-                    "load_id": load_id,
-                    "table": table.name,
-                    "table_id": table.table_id,
-                    "mode": mode.value,
-                    "parts": parts,
-                },
-            )
+            answer = session.ask(PublishLoad(load_id, table.name, mode.value, parts, table.table_id))
         except UnreachableError as error:  # so it was not sent
             raise LoadFailedError(
                 f"the load into {table.name} could not be published, the table is as it was: {error.message}",
@@ -300,8 +286,8 @@ class _LoadExecution(Retryable[LoadResult]):
             _abort(session, load_id)
             raise
         if work is not None:
-            work.extend(map(StageWork.from_wire, answer.header["work"]))
-        return LoadResult(answer.header["rows"], len(members), len(partitions))
+            work.extend(answer.message.work)
+        return LoadResult(answer.message.rows, len(members), len(partitions))
 
 
 def _sent(table: TableDef, member: str, partitions: int, rows: pa.Table, started_s: float) -> StageWork:
@@ -348,14 +334,14 @@ def _stage(
     """Send all rows aside; notes the partitions and members that got any."""
     topology = session.topology
     topology.check_any()
-    args = {"load_id": load_id, "table_id": table.table_id, "attempt": _ATTEMPT, "topology_version": topology.version}
-
     control = session.control
 
     def send(share: RoutedBatch) -> None:
         session.work_for(control)
         started_s = time.perf_counter()
-        session.ask_member(share.member, "stage", {**args, "parts": share.parts}, encode_table(share.rows))
+        session.ask_member(
+            share.member, StageRows(load_id, table.table_id, _ATTEMPT, share.parts), encode_table(share.rows)
+        )
         if work is not None:
             work.append(_sent(table, share.member, len(share.parts), share.rows, started_s))
 
@@ -386,6 +372,6 @@ def _abort(session: Session, load_id: str) -> None:
     before = session.work_for(None)  # also of a statement that was ended
     try:
         with suppress(Error):
-            session.ask("load_abort", {"load_id": load_id})
+            session.ask(AbortLoad(load_id))
     finally:
         session.work_for(before)

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from secateur.client.session import Session
 from secateur.partitioning.tables.table import TableDef
+from secateur.protocol.catalog import MakeRanges
 
 __all__ = ["with_ranges_for"]
 
@@ -30,5 +31,5 @@ def with_ranges_for(session: Session, table: TableDef, rows: pa.Table) -> TableD
     cells = table.scheme.missing_cells(rows)
     if not cells:
         return table
-    session.ask("make_ranges", {"table": table.name, "table_id": table.table_id, "cells": sorted(cells)})
+    session.ask(MakeRanges(table.name, table.table_id, sorted(cells)))
     return session.table(table.name)

@@ -14,6 +14,7 @@ from secateur.errors import NoRangeError, NullKeyError, ParameterError
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.statistics import TableStatistics
 from secateur.partitioning.tables.table import TableDef
+from secateur.protocol.catalog import RefreshStatistics
 
 __all__ = ["TableHandle"]
 
@@ -96,9 +97,7 @@ class TableHandle:
             UnknownTableError: The table has been dropped.
             OperationalError: A member could not be reached.
         """
-        return TableStatistics.from_wire(
-            self._session.ask("table_statistics", {"table": self.name}).header["statistics"]
-        )
+        return TableStatistics.from_wire(self._session.ask(RefreshStatistics(self.name)).message.statistics)
 
     def owner_of(self, partition: int) -> str:
         """The id of the member that serves a partition now. Every member serves a replicated table; its first is named.

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from secateur.cluster.controller.catalog import Catalog
 from secateur.cluster.controller.member_watch import MemberWatch
@@ -21,6 +21,8 @@ from secateur.cluster.lease import LeaseOutcome, LeaseTimes
 from secateur.cluster.peers import Peers
 from secateur.errors import MemberLostError, UnreachableError
 from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.protocol.message import Message
+from secateur.protocol.operation import operation_of
 from secateur.storage.read_lease import lease_clock_s
 from secateur.wire import Payload
 
@@ -34,11 +36,9 @@ GONE: Final = (MemberLostError, UnreachableError)
 The process may live all the same: :meth:`ClusterState.still_there` finds out.
 """
 
-_REPEATABLE: Final = frozenset(
-    {"create_table", "drop_table", "views", "load_publish", "load_abort", "alter_commit", "alter_abort"}
-)
-"""What may be asked of a member twice, and has to be done by every member that stays."""
 _PROBE_PAUSE_S: Final = 0.05
+
+R = TypeVar("R")
 
 
 class ClusterState:
@@ -133,10 +133,10 @@ class ClusterState:
 
     # -- calls
 
-    async def call(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> dict[str, Any]:
-        """Send a request to a member that acts on the topology of this moment; returns the header of its answer.
+    async def call(self, member_id: str, message: Message[R], payload: Payload = b"") -> R:
+        """Send a request to a member that acts on the topology of this moment; returns what its answer says.
 
-        What may be repeated is repeated while the connection to a member that lives breaks.
+        What is idempotent is asked again while the connection to a member that lives breaks.
 
         Raises:
             Error: Whatever it answers, or that it is out of reach.
@@ -145,9 +145,9 @@ class ClusterState:
         while True:
             await self._delivery.reached([member_id])
             try:
-                return await self._peers.call(member_id, op, args, payload)
+                return await self._peers.call(member_id, message, payload)
             except GONE:
-                if op not in _REPEATABLE or not await self.still_there(member_id):
+                if not operation_of(message).is_idempotent or not await self.still_there(member_id):
                     raise
 
     # -- who lives

@@ -8,12 +8,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
-from secateur.cluster.callers import CONTROLLER_CALLERS, check_caller
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.holders import by_primary, copies_of, served_by
 from secateur.cluster.controller.jobs import ControllerJobs
@@ -27,11 +26,10 @@ from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.system_tables import SystemTables
 from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.controller.view_commands import ViewCommands
-from secateur.cluster.lease import LeaseOutcome as LeaseAnswer
+from secateur.cluster.lease import LeaseOutcome as LeaseVerdict
 from secateur.cluster.member.changes import ATTEMPT
 from secateur.cluster.member.local_execution import bound_partitions
 from secateur.cluster.peers import Peers
-from secateur.cluster.request_args import CONTROLLER_ARGS, check_args
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import listening
 from secateur.cluster.threads_end import threads_end
@@ -48,19 +46,50 @@ from secateur.planner.statement import (
     DropTable,
     DropView,
 )
+from secateur.protocol.catalog import (
+    GetTables,
+    GetTableVersions,
+    GetTopology,
+    MakeRanges,
+    RefreshedStatistics,
+    RefreshStatistics,
+    Tables,
+    TableVersions,
+    TopologyAnswer,
+)
+from secateur.protocol.changes import (
+    AbortLoad,
+    ChangedTable,
+    ChangeSeveralPartitions,
+    ChangeTable,
+    LoadedRows,
+    PublishLoad,
+)
+from secateur.protocol.hello import GivenVersions, Greeting, Hello, Versions
+from secateur.protocol.membership import (
+    Joined,
+    JoinRequest,
+    LeaseAnswer,
+    MemberName,
+    NameMember,
+    RenewLease,
+    ReportCopyLost,
+    ReportMemberLost,
+)
+from secateur.protocol.message import Acknowledged, Role
+from secateur.protocol.operation import OperationBase
+from secateur.protocol.operations import CONTROLLER_OPERATIONS, Operation
+from secateur.protocol.query import Explained, ExplainRequest, GetPlan, PlanAnswer, Prepare, PreparedAnswer
 from secateur.storage.change import MIXED, ChangeOperation
-from secateur.wire import PeerInfo, Reply, Request, Role, pack
+from secateur.wire import Handled, PeerInfo, Reply, Request
 
 __all__ = ["Controller"]
 
 _log = logging.getLogger(__name__)
-_ABANDONABLE: Final = frozenset({"explain", "table_statistics", "change", "change_whole"})
-"""Requests that end where they are when nobody waits for their answer any more; a change whose publication has begun is
-published all the same.
-"""
 
 T = TypeVar("T")
-Answer = Reply | Awaitable[Reply] | AsyncIterator[Reply]
+M = TypeVar("M")
+R = TypeVar("R")
 
 
 class Controller:
@@ -72,7 +101,7 @@ class Controller:
 
     def __init__(self, settings: ClusterSettings) -> None:
         self._settings = settings
-        self._server = listening(self, settings, on_gone=self._gone, abandonable_ops=_ABANDONABLE, port=settings.port)
+        self._server = listening(self, CONTROLLER_OPERATIONS, settings, on_gone=self._gone, port=settings.port)
         self._peers = Peers("controller", Role.CONTROLLER, settings)
         self._state = ClusterState(
             self._peers,
@@ -99,33 +128,33 @@ class Controller:
         )
         members = MemberList(self._state, self._peers)
         system_tables = SystemTables(self._state, self._peers, members, self._jobs, self._statements.text)
-        self._ops: dict[str, Callable[[Request], Answer]] = {
-            "hello": self._hello,
-            "topology": self._send_topology,
-            "catalog": self._send_catalog,
-            "table_versions": self._send_table_versions,
-            "table_statistics": self._send_table_statistics,
-            "prepare": self._prepare,
-            "explain": self._explain,
-            "plan": self._send_plan,
-            "make_ranges": self._make_ranges,
-            "load_publish": lambda request: self._publishing(self._publish_load, request),
-            "load_abort": self._abort_load,
-            "change": lambda request: self._publishing(self._change_rows, request),
-            "change_whole": lambda request: self._publishing(self._change_whole, request),
-            "members": members.members,
-            "system_table": system_tables.answer,
-            "join": self._join,
-            "new_member": self._name_member,
-            "lease": self._lease,
-            "member_lost": self._member_lost,
-            "copy_lost": self._copy_lost,
-            "job_new": self._jobs.new,
-            "job_wait": self._jobs.wait,
-            "job_cancel": self._jobs.cancel,
-            "job_plan": self._jobs.plan,
-            "job_ended": self._jobs.ended,
-            "jobs": self._jobs.summaries,
+        self.handlers: dict[OperationBase, Callable[[Request[Any]], Handled]] = {
+            Operation.HELLO: self._hello,
+            Operation.GET_TOPOLOGY: self._send_topology,
+            Operation.GET_TABLES: self._send_tables,
+            Operation.GET_TABLE_VERSIONS: self._send_table_versions,
+            Operation.REFRESH_STATISTICS: self._refresh_statistics,
+            Operation.PREPARE: self._prepare,
+            Operation.EXPLAIN: self._explain,
+            Operation.GET_PLAN: self._send_plan,
+            Operation.MAKE_RANGES: self._make_ranges,
+            Operation.PUBLISH_LOAD: lambda request: self._publishing(self._publish_load, request),
+            Operation.ABORT_LOAD: self._abort_load,
+            Operation.CHANGE_SEVERAL_PARTITIONS: lambda request: self._publishing(self._change_several, request),
+            Operation.CHANGE_TABLE: lambda request: self._publishing(self._change_table, request),
+            Operation.GET_MEMBERS: members.members,
+            Operation.READ_SYSTEM_TABLE: system_tables.answer,
+            Operation.JOIN: self._join,
+            Operation.NAME_MEMBER: self._name_member,
+            Operation.RENEW_LEASE: self._lease,
+            Operation.REPORT_MEMBER_LOST: self._member_lost,
+            Operation.REPORT_COPY_LOST: self._copy_lost,
+            Operation.NEW_JOB: self._jobs.new,
+            Operation.WAIT_FOR_JOB: self._jobs.wait,
+            Operation.CANCEL_JOB: self._jobs.cancel,
+            Operation.GET_JOB_PLAN: self._jobs.plan,
+            Operation.REPORT_JOB_ENDED: self._jobs.ended,
+            Operation.LIST_JOBS: self._jobs.summaries,
         }
 
     async def start(self) -> str:
@@ -153,68 +182,58 @@ class Controller:
         await self._planning.close()
         await threads_end(self._schemes)
 
-    def handle(self, request: Request) -> Answer:
+    def handle(self, request: Request[Any]) -> Handled:
         """Answer a request; see :class:`secateur.wire.Handler`."""
-        answer = self._ops.get(request.op)
-        if answer is None:
-            raise ProtocolError(
-                f"a controller does not know the operation {request.op!r}; does the address belong to a member?"
-            )
-        check_caller(request, CONTROLLER_CALLERS)
-        check_args(request, CONTROLLER_ARGS)
-        return answer(request)
+        return self.handlers[request.operation](request)
 
-    def notify(self, request: Request) -> None:
+    def notify(self, request: Request[Any]) -> None:
         """Nobody sends one-way messages to a controller."""
-        raise ProtocolError(f"a controller takes no one-way messages; got {request.op!r}")
+        raise ProtocolError(f"a controller takes no one-way messages; got {request.operation.title!r}")
 
     # -- what clients and members may know
 
-    def _hello(self, _: Request) -> Reply:
+    def _hello(self, _: Request[Hello]) -> Reply[Greeting]:
         return Reply(
-            {"cluster_id": self._settings.cluster_id, **self._versions()}, pack(self._state.topology.to_wire())
+            Greeting(cluster_id=self._settings.cluster_id, topology=self._state.topology.to_wire(), **self._versions())
         )
 
-    def _versions(self) -> dict[str, Any]:
+    def _versions(self) -> GivenVersions:
+        """What every answer to a client says."""
         return {
             "catalog_version": self._state.catalog.version,
             "topology_version": self._state.topology.version,
             "statistics_version": self._statistics.statistics_snapshot.version,
         }
 
-    def _send_topology(self, _: Request) -> Reply:
-        return Reply(self._versions(), pack(self._state.topology.to_wire()))
+    def _send_topology(self, _: Request[GetTopology]) -> Reply[TopologyAnswer]:
+        return Reply(TopologyAnswer(topology=self._state.topology.to_wire(), **self._versions()))
 
-    def _send_catalog(self, request: Request) -> Reply:
-        name = request.args.get("name")
-        tables = self._state.catalog.tables() if name is None else (self._state.catalog.table(str(name)),)
-        known = request.args.get("known")
+    def _send_tables(self, request: Request[GetTables]) -> Reply[Tables]:
+        name, known = request.message.name, request.message.known
+        tables = self._state.catalog.tables() if name is None else (self._state.catalog.table(name),)
+        definitions = [
+            table.to_wire(by_reference=known is not None and known == table.scheme.reference) for table in tables
+        ]
+        return Reply(Tables(tables=definitions, **self._versions()))
+
+    def _send_table_versions(self, request: Request[GetTableVersions]) -> Reply[TableVersions]:
+        known = {table.table_id: table.version for table in self._state.catalog.tables()}
         return Reply(
-            {
-                **self._versions(),
-                "tables": [
-                    table.to_wire(by_reference=known is not None and known == table.scheme.reference)
-                    for table in tables
-                ],
-            }
+            TableVersions(tables=[known.get(table_id) for table_id in request.message.tables], **self._versions())
         )
 
-    def _send_table_versions(self, request: Request) -> Reply:
-        known = {table.table_id: table.version for table in self._state.catalog.tables()}
-        return Reply({**self._versions(), "tables": [known.get(table_id) for table_id in request.args["tables"]]})
-
-    async def _send_table_statistics(self, request: Request) -> Reply:
+    async def _refresh_statistics(self, request: Request[RefreshStatistics]) -> Reply[RefreshedStatistics]:
         """Look at the rows of a table now."""
-        table = self._state.catalog.table(request.args["table"])
+        table = self._state.catalog.table(request.message.table)
         statistics = await self._statistics.refresh(table.table_id)
         if statistics is None:
             raise UnknownTableError(
                 f"table {table.name!r} was dropped while its members were asked for statistics", table=table.name
             )
-        return Reply({**self._versions(), "statistics": statistics.to_wire()})
+        return Reply(RefreshedStatistics(statistics=statistics.to_wire(), **self._versions()))
 
-    def _send_plan(self, request: Request) -> Reply:
-        return Reply({}, pack(self._statements.plan(request.args["plan_id"]).to_wire()))
+    def _send_plan(self, request: Request[GetPlan]) -> Reply[PlanAnswer]:
+        return Reply(PlanAnswer(self._statements.plan(request.message.plan_id).to_wire()))
 
     def _served(self, table_id: int) -> tuple[TableDef, dict[str, list[int]]] | None:
         """A table, and which member serves which rows of it; each row once."""
@@ -223,14 +242,14 @@ class Controller:
 
     # -- statements
 
-    async def _prepare(self, request: Request) -> Reply:
-        statement, reply = await self._plan(self._statements.prepare, request)
+    async def _prepare(self, request: Request[Prepare]) -> Reply[PreparedAnswer]:
+        statement, (told, rows) = await self._plan(self._statements.prepare, request)
         match statement:
             case CreateTable(table, if_not_exists, or_replace):
                 await self._table_commands.create(table, if_not_exists=if_not_exists, or_replace=or_replace)
             case CreateTableAs(table, if_not_exists, or_replace):
                 if if_not_exists and self._state.catalog.find(table.name) is not None:
-                    reply = Reply({"statement": {"kind": "ddl", "message": "table exists"}})
+                    told = {"kind": "ddl", "message": "table exists"}
                 else:  # the client creates it once it has the rows
                     self._state.catalog.with_table(table, or_replace=or_replace)
             case CreateIndex(table, index, if_not_exists):
@@ -247,20 +266,24 @@ class Controller:
                 await self._view_commands.drop(name, if_exists=if_exists)
             case _:  # the client does the rest
                 pass
-        return Reply({**reply.header, **self._versions()}, reply.payload)
+        return Reply(PreparedAnswer(statement=told, **self._versions()), rows)
 
-    async def _make_ranges(self, request: Request) -> Reply:
-        args = request.args
-        await self._table_commands.make_ranges(args["table"], args["table_id"], args["cells"])
-        return Reply(self._versions())
+    async def _make_ranges(self, request: Request[MakeRanges]) -> Reply[Versions]:
+        asked = request.message
+        await self._table_commands.make_ranges(asked.table, asked.table_id, asked.cells)
+        return Reply(Versions(**self._versions()))
 
-    async def _explain(self, request: Request) -> Reply:
-        return await self._plan(self._statements.explain, request)
+    async def _explain(self, request: Request[ExplainRequest]) -> Reply[Explained]:
+        return Reply(await self._plan(self._statements.explain, request))
 
-    async def _plan(self, work: Callable[[str, Params, Mapping[str, Any], PlanningView], T], request: Request) -> T:
-        args = request.args
+    async def _plan(
+        self,
+        work: Callable[[str, Params, Mapping[str, Any], PlanningView], T],
+        request: Request[Prepare] | Request[ExplainRequest],
+    ) -> T:
+        asked = request.message
         view = PlanningView(self._state.catalog, self._state.topology, self._statistics.statistics_snapshot)
-        planning = partial(work, args["sql"], args["params"], args.get("settings") or {}, view)
+        planning = partial(work, asked.sql, asked.params, asked.settings, view)
         return await self._planning.run(request.peer.connection_id, planning)
 
     def _gone(self, peer: PeerInfo) -> None:
@@ -270,33 +293,25 @@ class Controller:
 
     # -- loads
 
-    async def _publishing(self, answer: Callable[[Request], Awaitable[Reply]], request: Request) -> Reply:
+    async def _publishing(self, answer: Callable[[Request[M]], Awaitable[Reply[R]]], request: Request[M]) -> Reply[R]:
         """Publish rows while no member joins: it would miss them."""
         async with self._joining.loads.shared():
             return await answer(request)
 
-    async def _publish_load(self, request: Request) -> Reply:
-        args = request.args
-        table = self._state.catalog.table(args["table"])
-        if args.get("table_id", table.table_id) != table.table_id:
+    async def _publish_load(self, request: Request[PublishLoad]) -> Reply[LoadedRows]:
+        asked = request.message
+        table = self._state.catalog.table(asked.table)
+        if asked.table_id is not None and asked.table_id != table.table_id:
             raise TopologyChangedError(
                 f"table {table.name} was dropped and created again while rows were staged for it; nothing was loaded",
                 table=table.name,
             )
-        try:
-            attempts = {
-                int(partition): [int(attempt) for attempt in counted] for partition, counted in args["parts"].items()
-            }
-        except (TypeError, ValueError) as error:
-            raise ProtocolError(
-                f"load_publish: parts gives the numbers of attempts by partition, and cannot be read: {error}"
-            ) from error
-        published = await self._loads.publish(self._new_load(args["load_id"], table, args["mode"], attempts))
-        if args["mode"] == ChangeOperation.OVERWRITE:
+        published = await self._loads.publish(self._new_load(asked.load_id, table, asked.mode, asked.parts))
+        if asked.mode == ChangeOperation.OVERWRITE:
             self._statistics.replaced(table.table_id)
         else:
             self._statistics.written(table.table_id, published.rows)
-        return Reply({"rows": published.rows, "work": published.work, **self._versions()})
+        return Reply(LoadedRows(rows=published.rows, work=published.work, **self._versions()))
 
     def _new_load(
         self, load_id: str, table: TableDef, mode: str, attempts: Mapping[int, Sequence[int]]
@@ -309,10 +324,10 @@ class Controller:
         self._last_load += 1
         return LoadPublication(load_id, self._last_load, table, mode, attempts, copies)
 
-    async def _change_rows(self, request: Request) -> Reply:
+    async def _change_several(self, request: Request[ChangeSeveralPartitions]) -> Reply[ChangedTable]:
         """Carry out an UPDATE or DELETE that concerns several partitions, or a replicated table."""
-        args, topology = request.args, self._state.topology
-        plan = self._statements.plan(args["plan"])
+        asked, topology = request.message, self._state.topology
+        plan = self._statements.plan(asked.plan)
         scan = plan.scans[0]
         table = self._state.catalog.table(scan.table)
         if (table.table_id, table.version) != (scan.table_id, scan.table_version):
@@ -320,30 +335,26 @@ class Controller:
                 f"table {table.name} has changed since the statement was planned: plan it again; nothing was changed",
                 table=table.name,
             )
-        ids = bound_partitions(plan, args["params"], pruning=args["pruning"])[0]
+        ids = bound_partitions(plan, asked.params, pruning=asked.pruning)[0]
         partitions = {topology.member_ids[0]: [0]} if table.replicated else by_primary(topology, table, ids)
         topology.check_live(list(partitions))
-        load = self._new_load(args["load_id"], table, args["operation"], {})
-        passed = {
-            **{name: args[name] for name in ("plan", "params", "pruning", "operation")},
-            "profile": args.get("profile", False),
-        }
-        changed = await self._loads.change(PartitionwiseChange(load, ATTEMPT, partitions, passed))
+        load = self._new_load(asked.load_id, table, asked.operation, {})
+        changed = await self._loads.change(PartitionwiseChange(load, ATTEMPT, partitions, asked))
         self._statistics.written(table.table_id, changed.rows)
         held = {member_id for member_id, copies in load.copies.items() if not copies.isdisjoint(ids)}
-        return Reply({"rows": changed.rows, "members_touched": len(held), "work": changed.work, **self._versions()})
+        return Reply(ChangedTable(rows=changed.rows, members_touched=len(held), work=changed.work, **self._versions()))
 
-    async def _change_whole(self, request: Request) -> Reply:
+    async def _change_table(self, request: Request[ChangeTable]) -> Reply[ChangedTable]:
         """Carry out a change that one member works out for all partitions."""
-        args, topology = request.args, self._state.topology
-        table, plan = self._state.catalog.table(args["table"]), self._statements.plan(args["plan"])
-        if (table.table_id, table.version) != (args["table_id"], args["table_version"]):
+        asked, topology = request.message, self._state.topology
+        table, plan = self._state.catalog.table(asked.table), self._statements.plan(asked.plan)
+        if (table.table_id, table.version) != (asked.table_id, asked.table_version):
             raise TopologyChangedError(
                 f"table {table.name} has changed since the statement was planned: plan it again; nothing was changed",
                 table=table.name,
             )
         topology.check_any()
-        bound = bound_partitions(plan, args["params"], pruning=args["pruning"])
+        bound = bound_partitions(plan, asked.params, pruning=asked.pruning)
         owners = [
             topology.ownership(scan.group).primary(ids[0])
             for scan, ids in zip(plan.scans, bound, strict=True)
@@ -351,12 +362,8 @@ class Controller:
         ]
         coordinator = owners[0] if owners else topology.member_ids[0]
         topology.check_live([coordinator])
-        load = self._new_load(args["load_id"], table, MIXED, {})
-        passed = {
-            **{name: args[name] for name in ("plan", "params", "pruning", "meeting", "returning", "names_action")},
-            "profile": args.get("profile", False),
-        }
-        worked_out = await self._loads.change_whole(CoordinatedChange(load, coordinator, passed))
+        load = self._new_load(asked.load_id, table, MIXED, {})
+        worked_out = await self._loads.change_whole(CoordinatedChange(load, coordinator, asked))
         if worked_out.missing_cells:
             await self._table_commands.make_ranges(table.name, table.table_id, worked_out.missing_cells)
             raise TopologyChangedError(
@@ -364,54 +371,55 @@ class Controller:
                 table=table.name,
             )
         self._statistics.written(table.table_id, worked_out.rows)
-        answer = {
-            "rows": worked_out.rows,
-            "members_touched": len(load.copies),
-            "coordinator": coordinator,
-            "work": worked_out.work,
-        }
-        return Reply({**answer, **self._versions()})
+        touched = len(load.copies)
+        return Reply(
+            ChangedTable(
+                rows=worked_out.rows,
+                members_touched=touched,
+                coordinator=coordinator,
+                work=worked_out.work,
+                **self._versions(),
+            )
+        )
 
-    async def _abort_load(self, request: Request) -> Reply:
-        await self._loads.abort(request.args["load_id"], self._state.topology.member_ids)
-        return Reply()
+    async def _abort_load(self, request: Request[AbortLoad]) -> Reply[Acknowledged]:
+        await self._loads.abort(request.message.load_id, self._state.topology.member_ids)
+        return Reply(Acknowledged())
 
     # -- members
 
-    async def _join(self, request: Request) -> Reply:
-        args = request.args
-        await self._joining.join(MemberAddress(args["member"], args["host"], args["port"]))
-        return Reply({**self._versions(), "views": [view.view_id for view in self._state.catalog.views.values()]})
+    async def _join(self, request: Request[JoinRequest]) -> Reply[Joined]:
+        asked = request.message
+        await self._joining.join(MemberAddress(asked.member, asked.host, asked.port))
+        return Reply(Joined(views=[view.view_id for view in self._state.catalog.views.values()], **self._versions()))
 
-    def _name_member(self, request: Request) -> Reply:
+    def _name_member(self, request: Request[NameMember]) -> Reply[MemberName]:
         """An id for a member that comes back."""
-        self._check_cluster(request)
-        return Reply({"member": self._joining.new_id()})
+        self._check_cluster(request.message.cluster)
+        return Reply(MemberName(self._joining.new_id()))
 
-    def _check_cluster(self, request: Request) -> None:
-        if request.args["cluster"] != self._settings.cluster_id:
-            raise ProtocolError(
-                f"this is the controller of cluster {self._settings.cluster_id}, not of {request.args['cluster']}"
-            )
+    def _check_cluster(self, cluster_id: str) -> None:
+        if cluster_id != self._settings.cluster_id:
+            raise ProtocolError(f"this is the controller of cluster {self._settings.cluster_id}, not of {cluster_id}")
 
-    def _lease(self, request: Request) -> Reply:
+    def _lease(self, request: Request[RenewLease]) -> Reply[LeaseAnswer]:
         """A member asks for a lease, and tells how many rows were written to it; see :mod:`secateur.cluster.lease`."""
-        args = request.args
-        self._check_cluster(request)
-        answer = self._state.heard(args["member"], stalled_s=args["stalled_s"])
-        if answer is LeaseAnswer.GRANTED:
-            self._statistics.counted(args["member"], args["written"])
-        return Reply({"answer": answer.value})
+        asked = request.message
+        self._check_cluster(asked.cluster)
+        answer = self._state.heard(asked.member, stalled_s=asked.stalled_s)
+        if answer is LeaseVerdict.GRANTED:
+            self._statistics.counted(asked.member, asked.written)
+        return Reply(LeaseAnswer(answer.value))
 
-    async def _member_lost(self, request: Request) -> Reply:
-        await self._state.give_up(request.args["member"])
+    async def _member_lost(self, request: Request[ReportMemberLost]) -> Reply[Versions]:
+        await self._state.give_up(request.message.member)
         await self._state.all_reached()
-        return Reply(self._versions())
+        return Reply(Versions(**self._versions()))
 
-    async def _copy_lost(self, request: Request) -> Reply:
-        args = request.args
-        await self._state.change(CopyLost(args["group"], args["partition"], args["member"]))
-        return Reply(self._versions())
+    async def _copy_lost(self, request: Request[ReportCopyLost]) -> Reply[Versions]:
+        lost = request.message
+        await self._state.change(CopyLost(lost.group, lost.partition, lost.member))
+        return Reply(Versions(**self._versions()))
 
     def _group_of(self, table: str) -> str:
         return self._state.catalog.table(table).scheme.affinity_group()

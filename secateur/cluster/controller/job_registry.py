@@ -11,10 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from msgspec.structs import asdict
+
 from secateur.cluster.controller.job_record import JobRecord
 from secateur.dag.job_config import JobConfig
-from secateur.errors import Error, JobExistsError, LimitExceededError, UnknownJobError, to_wire
+from secateur.errors import Error, JobExistsError, LimitExceededError, UnknownJobError
 from secateur.partitioning.topology.job_requirements import JobRequirements
+from secateur.protocol.failure import Failure
+from secateur.protocol.jobs import JobRow, JobState
+from secateur.protocol.metrics import VertexMetrics
 
 __all__ = ["JobRegistry", "RegisteredJob"]
 
@@ -58,38 +63,37 @@ class RegisteredJob:
     ended_s: float | None = None
     result_member: str | None = None
     members: list[str] = field(default_factory=list)
-    metrics: list[Any] = field(default_factory=list)
+    metrics: list[VertexMetrics] = field(default_factory=list)
     plan: list[Any] | None = None
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> JobRow:
         """What ``Connection.jobs`` shows."""
         record = self.record
-        return {
-            "job_id": self.job_id,
-            "name": self.config.name,
-            "status": str(record.status),
-            "attempt": record.attempt,
-            "coordinator": record.coordinator,
-            "submitted_s": self.submitted_s,
-            "ended_s": self.ended_s,
-            "reason": (
+        return JobRow(
+            job_id=self.job_id,
+            name=self.config.name,
+            status=str(record.status),
+            attempt=record.attempt,
+            coordinator=record.coordinator,
+            submitted_s=self.submitted_s,
+            ended_s=self.ended_s,
+            reason=(
                 None
                 if record.error is None
                 else f"{type(record.error).__name__}: {record.error.message}"[:_FAILURE_CHARS_MAX]
             ),
-        }
+        )
 
-    def to_wire(self) -> dict[str, Any]:
-        """Everything that a client may ask, for msgpack."""
+    def state(self) -> JobState:
+        """Everything that a client may ask."""
         error = self.record.error if self.record.status.is_final else None
-        failure = None if error is None else to_wire(_shortened(error))
-        return {
-            **self.summary(),
-            "failure": failure,
-            "result_member": self.result_member,
-            "members": self.members,
-            "metrics": self.metrics,
-        }
+        return JobState(
+            **asdict(self.summary()),
+            failure=None if error is None else Failure.of(_shortened(error)),
+            result_member=self.result_member,
+            members=self.members,
+            metrics=self.metrics,
+        )
 
 
 class JobRegistry:

@@ -35,13 +35,29 @@ from secateur.errors import (
     OperationalError,
     ProtocolError,
     SerializationError,
-    from_wire,
-    to_wire,
 )
 from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.topology.required_owners import coordinators
 from secateur.partitioning.topology.topology import Topology
-from secateur.wire import Reply, Request, unpack
+from secateur.protocol.failure import Failure
+from secateur.protocol.jobs import (
+    CancelJob,
+    GetJobPlan,
+    HaltAttempt,
+    JobName,
+    JobPlan,
+    JobRow,
+    Jobs,
+    JobState,
+    ListJobs,
+    NewJob,
+    ReportJobEnded,
+    RunAttempt,
+    WaitForJob,
+)
+from secateur.protocol.message import Acknowledged
+from secateur.protocol.values import unpack
+from secateur.wire import Reply, Request
 
 __all__ = ["ControllerJobs"]
 
@@ -83,7 +99,7 @@ class ControllerJobs:
         self._turns = itertools.count()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def new(self, request: Request) -> Reply:
+    def new(self, request: Request[NewJob]) -> Reply[JobName]:
         """Take a job, or name the one that has its name already.
 
         The same id again is the same job: a client may repeat the request.
@@ -94,13 +110,13 @@ class ControllerJobs:
             SerializationError: It carries code and the cluster accepts none.
             PartitionLostError: A required partition, or every member, is lost.
         """
-        args = request.args
-        config, needs = _arguments(args)
-        known = self._registry.get(args["job"])
-        if known is None and args["if_absent"] and config.name is not None:
+        asked = request.message
+        config, needs = _arguments(asked)
+        known = self._registry.get(asked.job)
+        if known is None and asked.if_absent and config.name is not None:
             known = self._registry.active(config.name)
         if known is not None:
-            return Reply({"job": known.job_id})
+            return Reply(JobName(known.job_id))
         if not (self._allow_code and request.peer.authenticated) and carries_code(unpack(request.payload)):
             raise SerializationError(
                 "the DAG carries Python functions, and this cluster accepts no code; start it with allow_code=True and"
@@ -109,65 +125,64 @@ class ControllerJobs:
         coordinators(needs, self._topology(), self._group_of)
         deadline_s = None if config.timeout_s is None else asyncio.get_running_loop().time() + config.timeout_s
         record = JobRecord(restarts=config.on_member_lost == OnMemberLost.RESTART)
-        job = RegisteredJob(args["job"], config, needs, args["params"], bytes(request.payload), record, deadline_s)
+        job = RegisteredJob(asked.job, config, needs, asked.params, bytes(request.payload), record, deadline_s)
         self._registry.add(job)
         if config.timeout_s is not None:
             self._later(job, config.timeout_s + _DEADLINE_GRACE_S, lambda: job.record.cancel(_late(job)))
         self._apply(job, job.record.submitted())
-        return Reply({"job": job.job_id})
+        return Reply(JobName(job.job_id))
 
-    async def wait(self, request: Request) -> Reply:
+    async def wait(self, request: Request[WaitForJob]) -> Reply[JobState]:
         """What is known of a job, once it has ended or the wait is over.
 
         Raises:
             UnknownJobError: There is no such job.
         """
-        job = self._registry.find(request.args["job"])
-        wait_s = min(float(request.args["wait_s"]), _WAIT_MAX_S)
+        job = self._registry.find(request.message.job)
+        wait_s = min(request.message.wait_s, _WAIT_MAX_S)
         if wait_s > 0 and not job.ended.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(job.ended.wait(), wait_s)
-        return Reply(job.to_wire())
+        return Reply(job.state())
 
-    def cancel(self, request: Request) -> Reply:
+    def cancel(self, request: Request[CancelJob]) -> Reply[Acknowledged]:
         """Stop a job; the answer does not wait for that.
 
         Raises:
             UnknownJobError: There is no such job.
         """
-        job = self._registry.find(request.args["job"])
+        job = self._registry.find(request.message.job)
         self._apply(
             job, job.record.cancel(JobCancelledError(f"job {job.job_id} was cancelled on request", job=job.job_id))
         )
-        return Reply()
+        return Reply(Acknowledged())
 
-    def plan(self, request: Request) -> Reply:
+    def plan(self, request: Request[GetJobPlan]) -> Reply[JobPlan]:
         """Where the attempt of a job runs, or ran, that started last.
 
         Raises:
             UnknownJobError: There is no such job.
         """
-        return Reply({"plan": self._registry.find(request.args["job"]).plan})
+        return Reply(JobPlan(self._registry.find(request.message.job).plan))
 
-    def summaries(self, _: Request) -> Reply:
+    def summaries(self, _: Request[ListJobs]) -> Reply[Jobs]:
         """All jobs, newest first."""
-        return Reply({"jobs": self.rows()})
+        return Reply(Jobs(self.rows()))
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[JobRow]:
         """What there is to say of each job, newest first."""
         return [job.summary() for job in self._registry]
 
-    def ended(self, request: Request) -> Reply:
+    def ended(self, request: Request[ReportJobEnded]) -> Reply[Acknowledged]:
         """A member tells how an attempt ended."""
-        args = request.args
-        job = self._registry.get(args["job"])
-        if job is not None and args["attempt"] == job.record.attempt and not job.record.status.is_final:
-            failure = args["failure"]
-            job.metrics = args["metrics"]
-            if failure is None:
-                job.result_member, job.members = args["member"], args["members"]
-            self._apply(job, job.record.ended(args["attempt"], None if failure is None else from_wire(failure)))
-        return Reply()
+        told = request.message
+        job = self._registry.get(told.job)
+        if job is not None and told.attempt == job.record.attempt and not job.record.status.is_final:
+            job.metrics = told.metrics
+            if told.failure is None:
+                job.result_member, job.members = told.member, told.members
+            self._apply(job, job.record.ended(told.attempt, None if told.failure is None else told.failure.to_error()))
+        return Reply(Acknowledged())
 
     def member_lost(self, member: str) -> None:
         """A member has left: jobs that it coordinated begin again."""
@@ -210,9 +225,10 @@ class ControllerJobs:
             return
         member = members[next(self._turns) % len(members)]
         self._apply(job, record.chosen(attempt, member))
-        args = {"job": job.job_id, "attempt": attempt, "config": config.to_wire(), "params": job.params}
         try:
-            answer = await self._peers.call(member, "job_run", args, job.dag)
+            answer = await self._peers.call(
+                member, RunAttempt(job.job_id, attempt, config.to_wire(), job.params), job.dag
+            )
         except (MemberLostError, DeadlineError, ProtocolError) as error:
             self._apply(job, record.unsure(attempt, error))
         except Error as error:
@@ -226,12 +242,12 @@ class ControllerJobs:
             )
         else:
             if attempt == record.attempt:
-                job.plan = answer["plan"]
+                job.plan = answer.plan
             self._apply(job, record.started(attempt))
 
     async def _cancel_attempt(self, job: RegisteredJob, member: str, attempt: int, error: Error) -> None:
         try:
-            await self._peers.call(member, "job_halt", {"job": job.job_id, "attempt": attempt, "error": to_wire(error)})
+            await self._peers.call(member, HaltAttempt(job.job_id, attempt, Failure.of(error)))
         except OperationalError:
             await self._check_member(member)  # a dead coordinator has stopped
 
@@ -250,9 +266,9 @@ class ControllerJobs:
         task.add_done_callback(self._tasks.discard)
 
 
-def _arguments(args: dict[str, Any]) -> tuple[JobConfig, JobRequirements]:
+def _arguments(asked: NewJob) -> tuple[JobConfig, JobRequirements]:
     try:
-        return JobConfig.from_wire(args["config"]), JobRequirements.from_wire(args["needs"])
+        return JobConfig.from_wire(asked.config), JobRequirements.from_wire(asked.needs)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ProtocolError(
             f"job_new: the arguments of a job cannot be read ({type(error).__name__}: {error}); is the client's version"

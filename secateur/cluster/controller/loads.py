@@ -30,6 +30,22 @@ from secateur.errors import (
     TopologyChangedError,
 )
 from secateur.partitioning.tables.table import TableDef
+from secateur.protocol.changes import (
+    AbortStagedLoad,
+    ChangeSeveralPartitions,
+    ChangeTable,
+    CloseForChange,
+    HoldLoad,
+    PreparedRows,
+    PrepareLoad,
+    PublishPreparedLoad,
+    RowCount,
+    StageChange,
+    TwoPhaseKind,
+    WorkOutChange,
+)
+from secateur.protocol.message import Message
+from secateur.protocol.profile import StageWork
 
 __all__ = [
     "CoordinatedChange",
@@ -43,14 +59,15 @@ __all__ = [
 
 
 T = TypeVar("T")
+R = TypeVar("R")
 _PAUSE_S: Final = 0.1
 
 
 class LoadMemberCaller(Protocol):
     """How the publisher speaks to members."""
 
-    def call(self, member_id: str, op: str, args: dict[str, Any]) -> Coroutine[Any, Any, dict[str, Any]]:
-        """Send a housekeeping request and return the answer's header."""
+    def call(self, member_id: str, message: Message[R]) -> Coroutine[Any, Any, R]:
+        """Send a housekeeping request and return what the answer says."""
         ...
 
 
@@ -87,13 +104,13 @@ class PartitionwiseChange:
         load: What is to be published; its attempts are not known yet.
         attempt: The number under which members stage.
         partitions: Those to look into, by the member that is their primary.
-        args: What else the members need: plan, parameters, operation.
+        asked: What the client asks for: plan, parameters, operation.
     """
 
     load: LoadPublication
     attempt: int
     partitions: Mapping[str, Sequence[int]]
-    args: Mapping[str, Any]
+    asked: ChangeSeveralPartitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +120,12 @@ class CoordinatedChange:
     Attributes:
         load: What is to be published, with mode ``"mixed"``; its attempts are not known yet.
         coordinator: The member that works it out.
-        args: What that member needs: plans, parameters.
+        asked: What the client asks for: plans, parameters.
     """
 
     load: LoadPublication
     coordinator: str
-    args: Mapping[str, Any]
+    asked: ChangeTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +139,7 @@ class PublishResult:
     """
 
     rows: int
-    work: tuple[dict[str, Any], ...] = ()
+    work: tuple[StageWork, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +154,7 @@ class CoordinatedChangeResult:
 
     rows: int
     missing_cells: tuple[int, ...] = ()
-    work: tuple[dict[str, Any], ...] = ()
+    work: tuple[StageWork, ...] = ()
 
 
 class LoadPublisher:
@@ -152,7 +169,7 @@ class LoadPublisher:
         self._members = members
         self._is_member = is_member
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._delivering: set[asyncio.Task[tuple[dict[str, Any], float] | None]] = set()
+        self._delivering: set[asyncio.Task[tuple[RowCount, float] | None]] = set()
 
     async def publish(self, load: LoadPublication) -> PublishResult:
         """Publish a load everywhere.
@@ -162,7 +179,7 @@ class LoadPublisher:
             TopologyChangedError: A partition has no copies: its range was dropped. The table is as it was.
             LoadFailedError: A member could not prepare. The table is as it was.
         """
-        async with self._locks[load.table.table_id], renewed(self._members, load.copies, "load_hold", load.load_id):
+        async with self._locks[load.table.table_id], renewed(self._members, load.copies, _lease(load)):
             return await to_the_end(self._publish(load))
 
     async def change(self, change: PartitionwiseChange) -> PublishResult:
@@ -175,15 +192,11 @@ class LoadPublisher:
             LoadFailedError: A member could not be reached. The table is as it was.
         """
         load = change.load
-        async with self._locks[load.table.table_id], renewed(self._members, load.copies, "load_hold", load.load_id):
+        async with self._locks[load.table.table_id], renewed(self._members, load.copies, _lease(load)):
             try:
                 outcomes = await asyncio.gather(
                     *(
-                        self._members.call(
-                            member,
-                            "change_stage",
-                            {**change.args, "load_id": load.load_id, "partitions": list(partitions)},
-                        )
+                        self._members.call(member, _staging(change, list(partitions)))
                         for member, partitions in change.partitions.items()
                     ),
                     return_exceptions=True,
@@ -199,8 +212,8 @@ class LoadPublisher:
                 )
                 raise passed from failures[0]
             answers = [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
-            work = tuple(entry for answer in answers for entry in answer.get("work", ()))
-            found = [partition for answer in answers for partition in answer["parts"]]
+            work = tuple(entry for answer in answers for entry in answer.work)
+            found = [partition for answer in answers for partition in answer.parts]
             if not found:
                 await self.abort(load.load_id, load.copies)
                 return PublishResult(0, work)
@@ -217,25 +230,24 @@ class LoadPublisher:
             LoadFailedError: A member could not be reached. The table is as it was.
         """
         load, members = change.load, self._members
-        async with self._locks[load.table.table_id], renewed(self._members, load.copies, "load_hold", load.load_id):
-            closing = {"load_id": load.load_id, "table_id": load.table.table_id}
+        async with self._locks[load.table.table_id], renewed(self._members, load.copies, _lease(load)):
+            closing = CloseForChange(load.load_id, load.table.table_id)
             try:
-                await _all(members.call(member, "change_close", closing) for member in load.copies)
-                found = await members.call(change.coordinator, "change_work_out", {**change.args, **closing})
+                await _all(members.call(member, closing) for member in load.copies)
+                found = await members.call(change.coordinator, _working_out(change))
             except BaseException as error:
                 await self.abort(load.load_id, load.copies)
                 if isinstance(error, LimitExceededError) or not isinstance(error, Exception):
                     raise
                 raise _as_load_failure(load, error) from error
-            if missing := found.get("missing_cells"):
+            if found.missing_cells:
                 await self.abort(load.load_id, load.copies)
-                return CoordinatedChangeResult(0, tuple(missing))
-            work = tuple(found.get("work", ()))
-            if not found["parts"]:
+                return CoordinatedChangeResult(0, tuple(found.missing_cells))
+            if not found.parts:
                 await self.abort(load.load_id, load.copies)
-                return CoordinatedChangeResult(found["rows"], work=work)
-            published = await to_the_end(self._publish(replace(load, attempts=dict(sorted(found["parts"].items())))))
-            return CoordinatedChangeResult(found["rows"], work=(*work, *published.work))
+                return CoordinatedChangeResult(found.rows, work=found.work)
+            published = await to_the_end(self._publish(replace(load, attempts=dict(sorted(found.parts.items())))))
+            return CoordinatedChangeResult(found.rows, work=(*found.work, *published.work))
 
     async def _publish(self, load: LoadPublication) -> PublishResult:
         unassigned = load.attempts.keys() - frozenset().union(*load.copies.values())
@@ -281,7 +293,7 @@ class LoadPublisher:
             if isinstance(preparation, BaseException):
                 continue
             prepared, prepared_s = preparation
-            rows += prepared["rows_primary"]
+            rows += prepared.rows_primary
             if partitions := len(load.attempts.keys() & load.copies[member]):
                 took_s = prepared_s + (publication[1] if isinstance(publication, tuple) else 0.0)
                 work.append(
@@ -289,7 +301,7 @@ class LoadPublisher:
                         "publish",
                         member,
                         partitions=partitions,
-                        rows_out=prepared["rows"] + prepared["rows_removed"],
+                        rows_out=prepared.rows + prepared.rows_removed,
                         busy_s=took_s,
                     )
                 )
@@ -313,20 +325,18 @@ class LoadPublisher:
     async def abort(self, load_id: str, members: Iterable[str]) -> None:
         """Drop a staged load everywhere. Members that cannot be reached have lost it anyway."""
         outcomes = await asyncio.gather(
-            *(self._members.call(member, "load_abort", {"load_id": load_id}) for member in members),
-            return_exceptions=True,
+            *(self._members.call(member, AbortStagedLoad(load_id)) for member in members), return_exceptions=True
         )
         for outcome in outcomes:
             if isinstance(outcome, BaseException) and not isinstance(outcome, OperationalError):
                 raise outcome
 
-    async def _prepare(self, member: str, load: LoadPublication) -> tuple[dict[str, Any], float]:
+    async def _prepare(self, member: str, load: LoadPublication) -> tuple[PreparedRows, float]:
         copies = load.copies[member]
-        parts = [[partition, list(attempts)] for partition, attempts in load.attempts.items() if partition in copies]
-        args = {"load_id": load.load_id, "table_id": load.table.table_id, "mode": load.mode, "parts": parts}
-        return await self._timed(member, "load_prepare", args)
+        parts = [(partition, list(attempts)) for partition, attempts in load.attempts.items() if partition in copies]
+        return await self._timed(member, PrepareLoad(load.load_id, load.table.table_id, load.mode, parts))
 
-    async def _deliver(self, member: str, load: LoadPublication) -> tuple[dict[str, Any], float] | None:
+    async def _deliver(self, member: str, load: LoadPublication) -> tuple[RowCount, float] | None:
         """Have a member publish, however often its connection breaks; None when it has left the cluster with all that
         it had.
 
@@ -335,7 +345,7 @@ class LoadPublisher:
         """
         while True:
             try:
-                return await self._timed(member, "load_publish", {"load_id": load.load_id, "number": load.number})
+                return await self._timed(member, PublishPreparedLoad(load.load_id, load.number))
             except LoadFailedError:
                 raise
             except OperationalError:
@@ -343,10 +353,36 @@ class LoadPublisher:
                     return None
             await asyncio.sleep(_PAUSE_S)
 
-    async def _timed(self, member: str, op: str, args: dict[str, Any]) -> tuple[dict[str, Any], float]:
+    async def _timed(self, member: str, message: Message[R]) -> tuple[R, float]:
         """A call, and the seconds until it was answered."""
         started_s = time.perf_counter()
-        return await self._members.call(member, op, args), time.perf_counter() - started_s
+        return await self._members.call(member, message), time.perf_counter() - started_s
+
+
+def _lease(load: LoadPublication) -> HoldLoad:
+    return HoldLoad(load.load_id, TwoPhaseKind.LOAD)
+
+
+def _staging(change: PartitionwiseChange, partitions: list[int]) -> StageChange:
+    asked = change.asked
+    return StageChange(
+        change.load.load_id, asked.plan, asked.params, asked.pruning, asked.operation, partitions, asked.is_profiled
+    )
+
+
+def _working_out(change: CoordinatedChange) -> WorkOutChange:
+    asked = change.asked
+    return WorkOutChange(
+        load_id=change.load.load_id,
+        table_id=change.load.table.table_id,
+        plan=asked.plan,
+        params=asked.params,
+        pruning=asked.pruning,
+        duplicate_match=asked.duplicate_match,
+        returning=asked.returning,
+        names_action=asked.names_action,
+        is_profiled=asked.is_profiled,
+    )
 
 
 async def to_the_end(work: Coroutine[Any, Any, T]) -> T:

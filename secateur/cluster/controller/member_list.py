@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from secateur.cluster.controller.cluster_state import GONE, ClusterState
 from secateur.cluster.controller.holders import primaries_of
 from secateur.cluster.peers import Peers
 from secateur.partitioning.topology.topology import MemberAddress
+from secateur.protocol.membership import GetMembers, GetMemberStats, MemberInfo, Members, MemberStats
 from secateur.wire import Reply, Request
 
 __all__ = ["ANSWER_WAIT_S", "MemberList"]
 
 ANSWER_WAIT_S: Final = 2.0
 """How long a member may take to say what it has, when somebody looks at all of them."""
-_NOTHING_SAID: Final[Mapping[str, Any]] = {"tables": (), "executions": 0, "frames_received": 0}
+_NOTHING_SAID: Final = MemberStats()
 
 
 class MemberList:
@@ -30,20 +30,20 @@ class MemberList:
     def __init__(self, state: ClusterState, peers: Peers) -> None:
         self._state = state
         self._peers = peers
-        self._last: dict[str, Mapping[str, Any]] = {}
+        self._last: dict[str, MemberStats] = {}
 
-    async def members(self, _: Request) -> Reply:
+    async def members(self, _: Request[GetMembers]) -> Reply[Members]:
         """All of them, in order."""
-        return Reply({"members": await self.rows()})
+        return Reply(Members(await self.rows()))
 
-    async def rows(self) -> list[dict[str, Any]]:
+    async def rows(self) -> list[MemberInfo]:
         """Ask each for what it has.
 
         Of one that does not answer soon, what it said last; who turns out to be gone is among the lost.
         """
         addresses = self._state.topology.members
         answers = await asyncio.gather(
-            *(asyncio.wait_for(self._peers.call(member.id, "stats", {}), ANSWER_WAIT_S) for member in addresses),
+            *(asyncio.wait_for(self._peers.call(member.id, GetMemberStats()), ANSWER_WAIT_S) for member in addresses),
             return_exceptions=True,
         )
         silent: set[str] = set()
@@ -66,36 +66,33 @@ class MemberList:
         ]
         rows += [_describe(member, "joining") for member in self._state.joining if member not in members]
         rows += [_describe(member, "lost") for member in self._state.lost]
-        return sorted(rows, key=lambda row: (len(row["id"]), row["id"]))
+        return sorted(rows, key=lambda row: (len(row.id), row.id))
 
-    def _describe(self, member: MemberAddress, stats: Mapping[str, Any], state: str) -> dict[str, Any]:
+    def _describe(self, member: MemberAddress, stats: MemberStats, state: str) -> MemberInfo:
         primaries = {
             table.table_id: set(primaries_of(self._state.topology, table, member.id))
             for table in self._state.catalog.tables()
         }
-        known = [table for table in stats["tables"] if table["table_id"] in primaries]
+        known = [table for table in stats.tables if table.table_id in primaries]
         served = sum(len(partitions) for partitions in primaries.values())
-        return {
-            "id": member.id,
-            "address": f"{member.host}:{member.port}",
-            "state": state,
-            "partitions_primary": served,
-            "partitions_backup": max(0, sum(table["partitions"] for table in known) - served),
-            "rows": sum(
+        return MemberInfo(
+            id=member.id,
+            address=f"{member.host}:{member.port}",
+            state=state,
+            partitions_primary=served,
+            partitions_backup=max(0, sum(table.partitions for table in known) - served),
+            rows=sum(
                 rows
                 for table in known
-                for partition, rows in table["rows"].items()
-                if partition in primaries[table["table_id"]]
+                for partition, rows in table.rows.items()
+                if partition in primaries[table.table_id]
             ),
-            "bytes": sum(table["bytes"] for table in known),
-            "executions": stats["executions"],
-            "frames_received": stats["frames_received"],
-        }
+            bytes=sum(table.bytes for table in known),
+            executions=stats.executions,
+            frames_received=stats.frames_received,
+        )
 
 
-def _describe(member: MemberAddress, state: str) -> dict[str, Any]:
+def _describe(member: MemberAddress, state: str) -> MemberInfo:
     """A member that has nothing."""
-    counters = dict.fromkeys(
-        ("partitions_primary", "partitions_backup", "rows", "bytes", "executions", "frames_received"), 0
-    )
-    return {"id": member.id, "address": f"{member.host}:{member.port}", "state": state, **counters}
+    return MemberInfo(member.id, f"{member.host}:{member.port}", state)

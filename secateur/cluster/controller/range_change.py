@@ -17,14 +17,18 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from secateur.cluster.lease_renewal import renewed
 from secateur.errors import LoadFailedError, MemberLostError, OperationalError, UnreachableError
 from secateur.partitioning.tables.table import TableDef
-from secateur.wire import Payload, pack
+from secateur.protocol.catalog import AbortRanges, CommitRanges, PrepareRanges
+from secateur.protocol.changes import HoldLoad, TwoPhaseKind
+from secateur.protocol.message import Message
 
 __all__ = ["RangeChanger", "RangeMemberCaller"]
+
+R = TypeVar("R")
 
 _GONE = (MemberLostError, UnreachableError)
 
@@ -32,10 +36,8 @@ _GONE = (MemberLostError, UnreachableError)
 class RangeMemberCaller(Protocol):
     """How the changer speaks to members."""
 
-    def call(
-        self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b""
-    ) -> Coroutine[Any, Any, dict[str, Any]]:
-        """Send a housekeeping request and return the answer's header."""
+    def call(self, member_id: str, message: Message[R]) -> Coroutine[Any, Any, R]:
+        """Send a housekeeping request and return what the answer says."""
         ...
 
 
@@ -68,15 +70,14 @@ class RangeChanger:
         """
         # An id of its own for each try: members remember how one has ended.
         load_id = uuid.uuid4().hex
-        change = {"table_id": table.table_id, "version": table.version, "load_id": load_id}
-        async with renewed(self._members, hosted, "alter_hold", load_id):
-            await self._change(table, hosted, change)
+        async with renewed(self._members, hosted, HoldLoad(load_id, TwoPhaseKind.RANGES)):
+            await self._change(table, hosted, load_id)
 
-    async def _change(self, table: TableDef, hosted: Mapping[str, Sequence[int]], change: dict[str, Any]) -> None:
-        payload = pack(table.to_wire())
+    async def _change(self, table: TableDef, hosted: Mapping[str, Sequence[int]], load_id: str) -> None:
+        definition = table.to_wire()
         outcomes = await asyncio.gather(
             *(
-                self._members.call(member, "alter_prepare", {**change, "partitions": list(ids)}, payload)
+                self._members.call(member, PrepareRanges(load_id, definition, list(ids)))
                 for member, ids in hosted.items()
             ),
             return_exceptions=True,
@@ -86,7 +87,7 @@ class RangeChanger:
             for member, outcome in zip(hosted, outcomes, strict=True)
             if isinstance(outcome, BaseException)
         }
-        await self._end("alter_abort" if failures else "alter_commit", change, hosted)
+        await self._end(AbortRanges(load_id) if failures else CommitRanges(load_id, table.table_id), hosted)
         for member, failure in failures.items():
             if isinstance(failure, _GONE):
                 raise MemberLostError(
@@ -96,9 +97,9 @@ class RangeChanger:
                 )
             raise failure
 
-    async def _end(self, op: str, change: dict[str, Any], hosted: Mapping[str, Sequence[int]]) -> None:
+    async def _end(self, message: AbortRanges | CommitRanges, hosted: Mapping[str, Sequence[int]]) -> None:
         outcomes = await asyncio.gather(
-            *(self._members.call(member, op, change) for member in hosted), return_exceptions=True
+            *(self._members.call(member, message) for member in hosted), return_exceptions=True
         )
         for outcome in outcomes:
             if isinstance(outcome, LoadFailedError) or (

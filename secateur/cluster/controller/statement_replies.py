@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, assert_never
+from typing import Any, Final, NamedTuple, assert_never
 
 import pyarrow as pa
 
@@ -49,7 +49,8 @@ from secateur.planner.statement import (
     WholeChange,
 )
 from secateur.planner.views.view import ViewDef
-from secateur.wire import Reply, encode_table
+from secateur.protocol.query import Explained
+from secateur.wire import Payload, encode_table
 
 __all__ = ["Params", "PlanningView", "StatementReplies", "bounded_depth"]
 
@@ -89,6 +90,13 @@ class PlanningView:
         return self.statistics_snapshot.of(table_id)
 
 
+class Prepared(NamedTuple):
+    """What a client is told of a statement: a description, and the rows that it has already."""
+
+    statement: dict[str, Any]
+    rows: Payload
+
+
 class StatementReplies:
     """Plans statements and puts them into the form that clients read (:mod:`secateur.client.execution.statement`).
 
@@ -125,8 +133,8 @@ class StatementReplies:
 
     def prepare(
         self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView
-    ) -> tuple[Statement, Reply]:
-        """Plan a statement; returns it with the reply to give once DDL in it has been carried out.
+    ) -> tuple[Statement, Prepared]:
+        """Plan a statement; returns it with what to tell the client once DDL in it has been carried out.
 
         Raises:
             ProgrammingError: The statement is wrong.
@@ -137,14 +145,14 @@ class StatementReplies:
             statement = self._planner.prepare(sql, params, view, settings)
         return statement, self._reply(statement, sql, params, settings, view, planned_s=time.perf_counter() - started_s)
 
-    def explain(self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Reply:
-        """How a statement would run: ``text`` and ``json`` in the header."""
+    def explain(self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Explained:
+        """How a statement would run."""
         with bounded_depth():
             statement = self._planner.prepare(sql, params, view, settings)
         explained = explain(
             statement.target if isinstance(statement, ExplainStatement) else statement, params, view, settings
         )
-        return Reply({"text": explained.text, "json": explained.json})
+        return Explained(explained.text, explained.json)
 
     def _reply(
         self,
@@ -155,7 +163,7 @@ class StatementReplies:
         view: PlanningView,
         *,
         planned_s: float,
-    ) -> Reply:
+    ) -> Prepared:
         match statement:
             case SelectStatement():
                 return _statement("select", self._keep(statement, sql))
@@ -305,5 +313,5 @@ def _template(shape: InsertShape, rows: pa.Table, catalog_version: int) -> dict[
     }
 
 
-def _statement(kind: str, fields: dict[str, Any], rows: pa.Table | None = None) -> Reply:
-    return Reply({"statement": {"kind": kind, **fields}}, b"" if rows is None else encode_table(rows))
+def _statement(kind: str, fields: dict[str, Any], rows: pa.Table | None = None) -> Prepared:
+    return Prepared({"kind": kind, **fields}, b"" if rows is None else encode_table(rows))

@@ -14,14 +14,18 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from secateur.errors import Error
 from secateur.partitioning.tables.statistics import StatisticsSnapshot, TableStatistics
 from secateur.partitioning.tables.table import TableDef
+from secateur.protocol.catalog import LookAtStatistics
+from secateur.protocol.message import Message
 from secateur.storage.table_summary import TableSummary, total
 
 __all__ = ["StatisticsCache"]
+
+R = TypeVar("R")
 
 _log = logging.getLogger(__name__)
 _STALE_SHARE: Final = 0.2
@@ -31,8 +35,8 @@ _REST_FACTOR: Final = 9.0
 class StatisticsMemberCaller(Protocol):
     """How the cache speaks to members."""
 
-    async def call(self, member_id: str, op: str, args: dict[str, Any]) -> dict[str, Any]:
-        """Send a housekeeping request and return the answer's header."""
+    async def call(self, member_id: str, message: Message[R]) -> R:
+        """Send a housekeeping request and return what the answer says."""
 
 
 class StatisticsCache:
@@ -108,7 +112,7 @@ class StatisticsCache:
         try:
             answers = await asyncio.gather(
                 *(
-                    self._members.call(member, "statistics", {"table_id": table_id, "partitions": list(partitions)})
+                    self._members.call(member, LookAtStatistics(table_id, list(partitions)))
                     for member, partitions in by_member.items()
                     if partitions
                 )
@@ -116,7 +120,7 @@ class StatisticsCache:
         except BaseException:
             self._written[table_id] += written
             raise
-        statistics = total(table, [TableSummary.from_wire(answer["summary"]) for answer in answers])
+        statistics = total(table, [TableSummary.from_wire(answer.summary) for answer in answers])
         self._statistics_snapshot = self._statistics_snapshot.with_table(statistics)
         return self._statistics_snapshot.of(table_id)
 

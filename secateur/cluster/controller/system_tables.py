@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
+from msgspec.structs import asdict
 
 from secateur.cluster.controller.cluster_state import GONE, ClusterState
 from secateur.cluster.controller.jobs import ControllerJobs
@@ -22,9 +23,14 @@ from secateur.errors import ProtocolError
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.ddl.table_sql import partition_by_sql, range_sql, table_sql
 from secateur.planner.system.tables import SYSTEM_TABLES
+from secateur.protocol.membership import GetMemberStats
+from secateur.protocol.message import Acknowledged, Message
+from secateur.protocol.query import GetStatements, ReadSystemTable
 from secateur.wire import Reply, Request, encode_table
 
 __all__ = ["SystemTables"]
+
+R = TypeVar("R")
 
 Row = Mapping[str, Any]
 
@@ -57,7 +63,7 @@ class SystemTables:
         self._jobs = jobs
         self._text_of = text_of
         self._rows: dict[str, Callable[[], Awaitable[Sequence[Row]]]] = {
-            "members": members.rows,
+            "members": self._member_rows,
             "tables": self._tables,
             "columns": self._columns,
             "partitions": self._partitions,
@@ -65,13 +71,18 @@ class SystemTables:
             "statements": self._statements,
         }
 
-    async def answer(self, request: Request) -> Reply:
+    async def answer(self, request: Request[ReadSystemTable]) -> Reply[Acknowledged]:
         """The rows of one system table, as an Arrow table."""
-        name = request.args["table"]
+        name = request.message.table
         rows = self._rows.get(name)
         if rows is None:
             raise ProtocolError(f"there is no system table {name!r}; there is {', '.join(self._rows)}")
-        return Reply({}, encode_table(pa.Table.from_pylist(list(await rows()), schema=_schema(SYSTEM_TABLES[name]))))
+        return Reply(
+            Acknowledged(), encode_table(pa.Table.from_pylist(list(await rows()), schema=_schema(SYSTEM_TABLES[name])))
+        )
+
+    async def _member_rows(self) -> list[Row]:
+        return [asdict(row) for row in await self._members.rows()]
 
     async def _tables(self) -> list[Row]:
         stored = await self._stored()
@@ -167,14 +178,14 @@ class SystemTables:
     async def _job_rows(self) -> list[Row]:
         return [
             {
-                "id": job["job_id"],
-                "name": job["name"],
-                "status": job["status"],
-                "attempt": job["attempt"],
-                "coordinator": job["coordinator"],
-                "submitted": _moment(job["submitted_s"]),
-                "ended": _moment(job["ended_s"]),
-                "reason": job["reason"],
+                "id": job.job_id,
+                "name": job.name,
+                "status": job.status,
+                "attempt": job.attempt,
+                "coordinator": job.coordinator,
+                "submitted": _moment(job.submitted_s),
+                "ended": _moment(job.ended_s),
+                "reason": job.reason,
             }
             for job in self._jobs.rows()
         ]
@@ -182,33 +193,33 @@ class SystemTables:
     async def _statements(self) -> list[Row]:
         return [
             {
-                **entry,
+                **asdict(entry),
                 "member": member_id,
-                "statement": self._text_of(entry["plan_id"]),
-                "started": _moment(entry["started"]),
+                "statement": self._text_of(entry.plan_id),
+                "started": _moment(entry.started),
             }
-            for member_id, answer in await self._asked("statements")
-            for entry in answer["statements"]
+            for member_id, answer in await self._asked(GetStatements())
+            for entry in answer.statements
         ]
 
     async def _stored(self) -> dict[int, tuple[dict[int, int], int]]:
         """By table id: the rows by partition, each counted at one of its copies, and the bytes of all copies."""
         found: dict[int, tuple[dict[int, int], int]] = {}
-        for _, answer in await self._asked("stats"):
-            for table in answer["tables"]:
-                counts, size = found.get(table["table_id"], ({}, 0))
-                for partition, rows in table["rows"].items():
+        for _, answer in await self._asked(GetMemberStats()):
+            for table in answer.tables:
+                counts, size = found.get(table.table_id, ({}, 0))
+                for partition, rows in table.rows.items():
                     counts[partition] = max(rows, counts.get(partition, 0))
-                found[table["table_id"]] = counts, size + table["bytes"]
+                found[table.table_id] = counts, size + table.bytes
         return found
 
-    async def _asked(self, op: str) -> Sequence[tuple[str, Mapping[str, Any]]]:
+    async def _asked(self, message: Message[R]) -> Sequence[tuple[str, R]]:
         members = self._state.topology.member_ids
         answers = await asyncio.gather(
-            *(asyncio.wait_for(self._peers.call(member_id, op, {}), ANSWER_WAIT_S) for member_id in members),
+            *(asyncio.wait_for(self._peers.call(member_id, message), ANSWER_WAIT_S) for member_id in members),
             return_exceptions=True,
         )
-        found: list[tuple[str, Mapping[str, Any]]] = []
+        found: list[tuple[str, R]] = []
         for member_id, answer in zip(members, answers, strict=True):
             if isinstance(answer, (*GONE, TimeoutError)):
                 continue

@@ -33,6 +33,7 @@ from secateur.partitioning.schemes.ranges_on_demand import with_cells
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.index import IndexDef
 from secateur.partitioning.tables.table import TableDef
+from secateur.protocol.catalog import CreateStoredTable, DropStoredTable
 
 __all__ = ["TableCommands"]
 
@@ -190,11 +191,7 @@ class TableCommands:
         self._state.catalog = replace(self._state.catalog, last_table_id=table.table_id)
         outcomes = await asyncio.gather(
             *(
-                self._state.call(
-                    member_id,
-                    "create_table",
-                    {"table": table.to_wire(), "partitions": copies_of(topology, table, member_id)},
-                )
+                self._state.call(member_id, CreateStoredTable(table.to_wire(), copies_of(topology, table, member_id)))
                 for member_id in asked
             ),
             return_exceptions=True,
@@ -282,9 +279,9 @@ class TableCommands:
 
         Once that has returned, one that does not stay answers for it no more either: its lease has ended.
         """
-        drop = {"table_id": table.table_id}
+        drop = DropStoredTable(table.table_id)
         await asyncio.gather(
-            *(self._state.call(member_id, "drop_table", drop) for member_id in self._state.topology.member_ids),
+            *(self._state.call(member_id, drop) for member_id in self._state.topology.member_ids),
             return_exceptions=True,
         )
         await self._state.all_reached()

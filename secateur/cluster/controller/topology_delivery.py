@@ -11,7 +11,7 @@ from typing import Final
 from secateur.cluster.peers import Peers
 from secateur.errors import Error
 from secateur.partitioning.topology.topology import Topology
-from secateur.wire import pack
+from secateur.protocol.catalog import TakeTopology
 
 __all__ = ["TopologyDelivery"]
 
@@ -29,14 +29,14 @@ class TopologyDelivery:
     def __init__(self, peers: Peers) -> None:
         self._peers = peers
         self._topology = Topology(0, (), {})
-        self._payload = b""
+        self._message = TakeTopology(None)
         self._reached: dict[str, int] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._moved = asyncio.Event()
 
     def send(self, topology: Topology) -> None:
         """Take this topology to its members from now on."""
-        self._topology, self._payload = topology, pack(topology.to_wire())
+        self._topology, self._message = topology, TakeTopology(topology.to_wire())
         members = frozenset(topology.member_ids)
         self._reached = {member: version for member, version in self._reached.items() if member in members}
         for member in self._tasks.keys() - members:
@@ -68,7 +68,7 @@ class TopologyDelivery:
     async def _take(self, member: str) -> None:
         while (version := self._topology.version) > self._reached.get(member, 0):
             try:
-                await self._peers.call(member, "topology", {}, self._payload)
+                await self._peers.call(member, self._message)
             except Error as error:
                 _log.info("topology %d did not reach member %s: %s", version, member, error)
                 await asyncio.sleep(_PAUSE_S)

@@ -7,6 +7,7 @@ import asyncio
 from secateur.cluster.controller.catalog import Catalog
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.planner.views.view import ViewDef
+from secateur.protocol.catalog import AdoptViews
 
 __all__ = ["ViewCommands"]
 
@@ -53,9 +54,9 @@ class ViewCommands:
         **Invariant**: once the catalog has changed, no member runs a plan that was made of a view as it was before:
         every member that stays hears of the change first, and the lease of one that does not stay has ended.
         """
-        known = {"catalog_version": catalog.version, "views": [view.view_id for view in catalog.views.values()]}
+        known = AdoptViews(catalog.version, [view.view_id for view in catalog.views.values()])
         await asyncio.gather(
-            *(self._state.call(member_id, "views", known) for member_id in self._state.topology.member_ids),
+            *(self._state.call(member_id, known) for member_id in self._state.topology.member_ids),
             return_exceptions=True,
         )
         await self._state.all_reached()

@@ -8,7 +8,7 @@ _FILES = {
     "change_registry": ["ChangeKey", "ChangeRegistry", "RecordedChange"],
     "kept_results": ["KeptResults"],
     "loads": ["MemberLoads"],
-    "open_results": ["GRANT_BYTES_MAX", "OpenResults", "granted"],
+    "open_results": ["GRANT_BYTES_MAX", "OpenResults", "within_bounds"],
     "ranges": ["MemberRanges", "RangeChanges"],
     "read_state": ["check_state", "marks_of", "read_here"],
     "replica": ["Replica", "ReplicaPhase", "ReplicatedChange"],

@@ -7,17 +7,20 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
-from dataclasses import asdict
-from typing import Any, Final
+from typing import Final
 
 from secateur.cluster.member.describe_job import describe_job
 from secateur.cluster.member.kept_results import KeptResults
 from secateur.dag.codec import decode_dag
 from secateur.dag.job_config import JobConfig
 from secateur.engine.runtime.runtime import JobRuntime, RunningJob
-from secateur.errors import DeadlineError, Error, InternalError, MemberLostError, UnreachableError, from_wire, to_wire
+from secateur.errors import DeadlineError, Error, InternalError, MemberLostError, UnreachableError
 from secateur.partitioning.topology.topology import Topology
-from secateur.wire import Peer, Reply, Request, encode_table, unpack
+from secateur.protocol.failure import Failure
+from secateur.protocol.jobs import GetJobResult, HaltAttempt, JobSinks, ReportJobEnded, ResolvedJob, RunAttempt
+from secateur.protocol.message import Acknowledged
+from secateur.protocol.values import unpack
+from secateur.wire import Peer, Reply, Request, encode_table
 
 __all__ = ["MemberAttempts"]
 
@@ -48,7 +51,7 @@ class MemberAttempts:
         self._tasks: set[asyncio.Task[None]] = set()
         self._results = KeptResults()
 
-    async def run(self, request: Request) -> Reply:
+    async def run(self, request: Request[RunAttempt]) -> Reply[ResolvedJob]:
         """Start an attempt; answers with its plan when it runs.
 
         Its end is told by ``job_ended``, which may overtake the answer.
@@ -56,22 +59,23 @@ class MemberAttempts:
         Raises:
             Error: Why it could not start; nothing runs then.
         """
-        args = request.args
-        key = args["job"], args["attempt"]
+        asked = request.message
+        key = asked.job, asked.attempt
         dag = decode_dag(unpack(request.payload), allow_code=self._allow_code and request.peer.authenticated)
-        job = await self._runtime.start_job(dag, JobConfig.from_wire(args["config"]), args["params"], self._topology())
+        job = await self._runtime.start_job(dag, JobConfig.from_wire(asked.config), asked.params, self._topology())
         self._running[key] = job
         cancelled = self._cancelled.pop(key, None)
         if cancelled is not None:
             job.stop(cancelled)
-        task = asyncio.get_running_loop().create_task(self._follow(key, job), name=f"job {args['job']}")
+        task = asyncio.get_running_loop().create_task(self._follow(key, job), name=f"job {asked.job}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        return Reply({"plan": describe_job(job.plan).to_wire()})
+        return Reply(ResolvedJob(describe_job(job.plan).to_wire()))
 
-    def cancel(self, request: Request) -> Reply:
+    def cancel(self, request: Request[HaltAttempt]) -> Reply[Acknowledged]:
         """Stop an attempt, also one that is being built or on its way here."""
-        key, error = (request.args["job"], request.args["attempt"]), from_wire(request.args["error"])
+        asked = request.message
+        key, error = (asked.job, asked.attempt), asked.error.to_error()
         job = self._running.get(key)
         if job is not None:
             job.stop(error)
@@ -79,20 +83,20 @@ class MemberAttempts:
             self._cancelled[key] = error
             while len(self._cancelled) > _HALTED_MAX:
                 self._cancelled.popitem(last=False)
-        return Reply()
+        return Reply(Acknowledged())
 
-    async def result(self, request: Request) -> AsyncIterator[Reply]:
+    async def result(self, request: Request[GetJobResult]) -> AsyncIterator[Reply[JobSinks]]:
         """The rows of a job that this member coordinated to its end: one piece for each result sink.
 
         Raises:
             LimitExceededError: They were dropped, for newer ones.
         """
-        tables = self._results.tables(request.args["job"])
-        header = {"sinks": list(tables)}
+        tables = self._results.tables(request.message.job)
+        sinks = JobSinks(list(tables))
         if not tables:
-            yield Reply(header)
+            yield Reply(sinks)
         for table in tables.values():
-            yield Reply(header, encode_table(table))
+            yield Reply(sinks, encode_table(table))
 
     def running(self, job_id: str) -> RunningJob | None:
         """The newest attempt of a job that this member coordinates now."""
@@ -109,33 +113,26 @@ class MemberAttempts:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _follow(self, key: tuple[str, int], job: RunningJob) -> None:
-        report: dict[str, Any] = {
-            "job": key[0],
-            "attempt": key[1],
-            "member": self._runtime.member_id,
-            "failure": None,
-            "members": [],
-            "metrics": [],
-        }
+        failure: Failure | None = None
+        members: list[str] = []
         try:
             result = await job.result()
         except Error as error:
-            report["failure"] = to_wire(error)
+            failure = Failure.of(error)
         except Exception as error:  # the controller must hear of the end, whatever it was
-            report["failure"] = to_wire(InternalError(f"job {key[0]} ended with {type(error).__name__}: {error}"))
+            failure = Failure.of(InternalError(f"job {key[0]} ended with {type(error).__name__}: {error}"))
         else:
             self._results.keep(key[0], result.tables)
-            report["members"] = list(result.members_touched)
+            members = list(result.members_touched)
         finally:
             del self._running[key]
-        report["metrics"] = [asdict(entry) for entry in job.metrics]
-        await self._report(report)
+        await self._report(ReportJobEnded(*key, self._runtime.member_id, failure, members, list(job.metrics)))
 
-    async def _report(self, report: dict[str, Any]) -> None:
+    async def _report(self, report: ReportJobEnded) -> None:
         """Tell the controller, again if need be: to hear it twice does no harm."""
         for _ in range(_REPORT_TRIES_MAX):
             try:
-                await self._controller.request("job_ended", report)
+                await self._controller.request(report)
                 return
             except (MemberLostError, UnreachableError, DeadlineError):
                 await asyncio.sleep(_REPORT_DELAY_S)

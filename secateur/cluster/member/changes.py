@@ -41,6 +41,8 @@ from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import ProtocolError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.split import split
+from secateur.protocol.changes import ChangedRows, ChangeOnePartition, FoundParts, StageChange
+from secateur.protocol.profile import StageWork
 from secateur.storage.change import ChangeOperation
 from secateur.storage.member_store import MemberStore
 from secateur.wire import PeerInfo, Reply, Request
@@ -109,12 +111,11 @@ class MemberChanges:
         self._executor = executor
         self._turns: WeakValueDictionary[tuple[int, int], asyncio.Lock] = WeakValueDictionary()
 
-    async def change(self, request: Request) -> Reply:
+    async def change(self, request: Request[ChangeOnePartition]) -> Reply[ChangedRows]:
         """Change rows of a single partition, visible at once.
 
         Args:
-            request: ``plan`` (id), ``params``, ``pruning``, ``operation``, ``change_id``; ``profile`` (bool, may be
-                missing): whether to say what it took.
+            request: The change.
 
         Raises:
             TopologyChangedError: This member is not the primary; nothing was changed.
@@ -123,9 +124,9 @@ class MemberChanges:
             Error: What the statement gives on these rows, such as a value that its column cannot hold; nothing was
                 changed.
         """
-        args = request.args
-        plan = await self._statements.plan(args["plan"])
-        params, pruning, finding = args["params"], args["pruning"], _finding(args["operation"])
+        asked = request.message
+        plan = await self._statements.plan(asked.plan)
+        params, pruning, finding = asked.params, asked.pruning, _finding(asked.operation)
         check_versions(self._store, plan)
         partitions = bound_partitions(plan, params, pruning=pruning)
         table_id = plan.scans[0].table_id
@@ -136,34 +137,27 @@ class MemberChanges:
             )
         partition = partitions[0][0]
         backups = self._places.backups(table_id, [partition])
-        work: list[dict[str, Any]] | None = [] if args.get("profile") else None
+        work: list[StageWork] | None = [] if asked.is_profiled else None
         make = partial(
             self._change_partition,
             plan,
             params,
             partitions,
             finding,
-            args["change_id"],
+            asked.change_id,
             request.peer,
             pruning=pruning,
             work=work,
         )
-        rows = await self._writes.write_once(table_id, partition, args["change_id"], make)
-        answer = {"rows": rows, "members_touched": 1 + len(backups)}
+        rows = await self._writes.write_once(table_id, partition, asked.change_id, make)
+        touched = 1 + len(backups)
         if work is None:
-            return Reply(answer)
+            return Reply(ChangedRows(rows, touched))
         copied = f"copy {self._places.table(table_id).name}"
-        return Reply(
-            {
-                **answer,
-                "work": [
-                    *work,
-                    *(work_of(copied, member, partitions=1, rows_in=rows, rows_out=rows) for member in backups),
-                ],
-            }
-        )
+        copies = (work_of(copied, member, partitions=1, rows_in=rows, rows_out=rows) for member in backups)
+        return Reply(ChangedRows(rows, touched, (*work, *copies)))
 
-    async def stage(self, request: Request) -> Reply:
+    async def stage(self, request: Request[StageChange]) -> Reply[FoundParts]:
         """Find the rows of some partitions and stage what becomes of them, here and on the backups; no other write
         comes in between from now on.
 
@@ -171,17 +165,17 @@ class MemberChanges:
             TopologyChangedError: This member is not the primary of a partition; nothing was staged.
             Error: What the statement gives on these rows.
         """
-        args = request.args
-        plan = await self._statements.plan(args["plan"])
-        params, pruning, finding = args["params"], args["pruning"], _finding(args["operation"])
+        asked = request.message
+        plan = await self._statements.plan(asked.plan)
+        params, pruning, finding = asked.params, asked.pruning, _finding(asked.operation)
         if finding is _Finding.EFFECTS:
             raise ProtocolError(
                 "effects on several partitions are worked out by one member for all of them, with change_whole"
             )
         check_versions(self._store, plan)
-        wanted: Sequence[int] = args["partitions"]
+        wanted: Sequence[int] = asked.partitions
         partitions = [wanted, *bound_partitions(plan, params, pruning=pruning)[1:]]
-        load_id, table_id = args["load_id"], plan.scans[0].table_id
+        load_id, table_id = asked.load_id, plan.scans[0].table_id
         self._places.backups(table_id, wanted)
         async with self._loads.closed_unless_failed(load_id, table_id, request.peer):
             call = local_execution(self._store, plan, params, partitions, pruning=pruning)
@@ -200,10 +194,11 @@ class MemberChanges:
             sent_bytes = await self._loads.stage_pieces(
                 load_id, table_id, ATTEMPT, pieces, copies, keys=finding is _Finding.KEYS
             )
-        answer = {"parts": list(pieces)}
-        if not args.get("profile"):
-            return Reply(answer)
-        return Reply({**answer, "work": [self._work(finding, table_id, len(wanted), call, rows, sent_bytes, kernel_s)]})
+        if not asked.is_profiled:
+            return Reply(FoundParts(list(pieces)))
+        return Reply(
+            FoundParts(list(pieces), (self._work(finding, table_id, len(wanted), call, rows, sent_bytes, kernel_s),))
+        )
 
     async def _change_partition(
         self,
@@ -215,7 +210,7 @@ class MemberChanges:
         peer: PeerInfo,
         *,
         pruning: bool,
-        work: list[dict[str, Any]] | None,
+        work: list[StageWork] | None,
     ) -> RecordedChange:
         table_id, partition = plan.scans[0].table_id, partitions[0][0]
         turn = self._turns.setdefault((table_id, partition), asyncio.Lock())
@@ -261,7 +256,7 @@ class MemberChanges:
         rows: pa.Table,
         sent_bytes: int,
         kernel_s: float,
-    ) -> dict[str, Any]:
+    ) -> StageWork:
         """What this member did to find rows and set them aside or write them, for EXPLAIN ANALYZE."""
         return work_of(
             f"{finding.word} {self._places.table(table_id).name}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from secateur.cluster.peers import Peers
 from secateur.errors import TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
+from secateur.protocol.catalog import CopiedTable, CopyTable
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request, decode_tables, encode_table
 
@@ -26,18 +27,18 @@ class MemberCopies:
         self._store = store
         self._peers = peers
 
-    def copy_table(self, request: Request) -> Reply:
+    def copy_table(self, request: Request[CopyTable]) -> Reply[CopiedTable]:
         """How far a table has come here, and its rows, if it is replicated.
 
         Raises:
             UnknownTableError, TopologyChangedError: They are not here.
         """
-        table = self._store.table(request.args["table_id"])
-        header = {"published": self._store.data_version(table.table_id).published}
+        table = self._store.table(request.message.table_id)
+        copied = CopiedTable(self._store.data_version(table.table_id).published)
         return (
-            Reply(header, encode_table(self._store.relation(table.table_id, [_REPLICATED])))
+            Reply(copied, encode_table(self._store.relation(table.table_id, [_REPLICATED])))
             if table.replicated
-            else Reply(header)
+            else Reply(copied)
         )
 
     async def catch_up(self, table: TableDef, source: str | None) -> None:
@@ -56,11 +57,11 @@ class MemberCopies:
             self._store.create_table(table, [])
             return
         try:
-            answer = await self._peers.peer(source).request("copy_table", {"table_id": table.table_id})
+            answer = await self._peers.peer(source).request(CopyTable(table.table_id))
         except TopologyChangedError as error:
             if error.details.get("lease_ended") or not table.replicated:
                 raise
             self._store.create_table(table, [])
             return
         rows = decode_tables(answer.parts) if table.replicated else None
-        self._store.copy_table(table, {} if rows is None else {_REPLICATED: rows}, answer.header["published"])
+        self._store.copy_table(table, {} if rows is None else {_REPLICATED: rows}, answer.message.published)

@@ -13,7 +13,8 @@ import logging
 from secateur.cluster.member.member import Member
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import peer_at
-from secateur.wire import Role
+from secateur.protocol.membership import NameMember
+from secateur.protocol.message import Role
 
 __all__ = ["MemberHost"]
 
@@ -97,9 +98,6 @@ class MemberHost:
         host, _, port = self._controller_address.rpartition(":")
         controller = peer_at(host, int(port), self._settings, name="a member that comes back", role=Role.MEMBER)
         try:
-            new_id: str = (await controller.request("new_member", {"cluster": self._settings.cluster_id})).header[
-                "member"
-            ]
-            return new_id
+            return (await controller.request(NameMember(self._settings.cluster_id))).message.member
         finally:
             await controller.close()

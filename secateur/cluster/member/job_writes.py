@@ -14,6 +14,8 @@ from secateur.cluster.peers import Peers
 from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.catalog import MakeRanges
+from secateur.protocol.changes import WriteRows
 from secateur.storage.change import load_mode
 from secateur.wire import Peer, encode_table
 
@@ -68,9 +70,7 @@ class JobWrites:
         cells = table.scheme.missing_cells(rows)
         if not cells:
             return table
-        request = self._controller.request(
-            "make_ranges", {"table": table.name, "table_id": table.table_id, "cells": sorted(cells)}
-        )
+        request = self._controller.request(MakeRanges(table.name, table.table_id, sorted(cells)))
         asyncio.run_coroutine_threadsafe(request, self._loop).result()
         return self._table(table.name)
 
@@ -100,13 +100,6 @@ class JobWrites:
                 return self._writes.apply(table.table_id, partition, operation, rows, change_id)[0]
 
             return await self._writes.write_once(table.table_id, partition, change_id, make)
-        args = {
-            "table_id": table.table_id,
-            "partition": partition,
-            "mode": mode,
-            "topology_version": topology.version,
-            "change_id": change_id,
-        }
-        answer = await self._peers.call(primary, "write", args, encode_table(rows))
-        written: int = answer["rows"]
-        return written
+        return (
+            await self._peers.call(primary, WriteRows(table.table_id, partition, mode, change_id), encode_table(rows))
+        ).rows

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
-from dataclasses import asdict
 from typing import Final
 
 from secateur.cluster.member.describe_job import describe_job
@@ -13,7 +12,10 @@ from secateur.dag.job_config import JobConfig
 from secateur.engine.runtime.runtime import JobRuntime, RunningJob
 from secateur.errors import JobCancelledError
 from secateur.partitioning.topology.topology import Topology
-from secateur.wire import Reply, Request, encode_table, unpack
+from secateur.protocol.jobs import FinishedJob, ResolvedJob, ResolveJob, StopJob, SubmitJob
+from secateur.protocol.message import Acknowledged
+from secateur.protocol.values import unpack
+from secateur.wire import Reply, Request, encode_table
 
 __all__ = ["MemberJobs"]
 
@@ -36,34 +38,30 @@ class MemberJobs:
         self._running: dict[str, RunningJob] = {}
         self._stopped: OrderedDict[str, None] = OrderedDict()
 
-    async def submit(self, request: Request) -> AsyncIterator[Reply]:
+    async def submit(self, request: Request[SubmitJob]) -> AsyncIterator[Reply[FinishedJob]]:
         """Run a job; answers with one piece for each result sink, and its metrics.
 
         Raises:
             Error: Why it could not start or did not succeed.
         """
-        client_job, config = request.args["job"], JobConfig.from_wire(request.args["config"])
+        client_job, config = request.message.job, JobConfig.from_wire(request.message.config)
         dag = decode_dag(unpack(request.payload), allow_code=self._allow_code and request.peer.authenticated)
         if client_job in self._stopped:
             raise JobCancelledError(f"job {client_job} was cancelled before it began", job=client_job)
         job = self._running[client_job] = await self._runtime.start_job(
-            dag, config, request.args["params"], self._topology()
+            dag, config, request.message.params, self._topology()
         )
         try:
             result = await job.result()
         finally:
             del self._running[client_job]
-        header = {
-            "sinks": list(result.tables),
-            "members": list(result.members_touched),
-            "metrics": [asdict(entry) for entry in result.metrics],
-        }
+        finished = FinishedJob(list(result.tables), list(result.members_touched), list(result.metrics))
         if not result.tables:
-            yield Reply(header)
+            yield Reply(finished)
         for table in result.tables.values():
-            yield Reply(header, encode_table(table))
+            yield Reply(finished, encode_table(table))
 
-    async def resolve(self, request: Request) -> Reply:
+    async def resolve(self, request: Request[ResolveJob]) -> Reply[ResolvedJob]:
         """Where a job would run if it were submitted here now; nothing is started.
 
         Raises:
@@ -71,17 +69,17 @@ class MemberJobs:
         """
         dag = decode_dag(unpack(request.payload), allow_code=self._allow_code and request.peer.authenticated)
         plan = await self._runtime.resolve(
-            dag, JobConfig.from_wire(request.args["config"]), request.args["params"], self._topology()
+            dag, JobConfig.from_wire(request.message.config), request.message.params, self._topology()
         )
-        return Reply({"plan": describe_job(plan).to_wire()})
+        return Reply(ResolvedJob(describe_job(plan).to_wire()))
 
     def running(self, job_id: str) -> RunningJob | None:
         """A job that this member coordinates now, by the id that its client gave it."""
         return self._running.get(job_id)
 
-    def stop(self, request: Request) -> Reply:
+    def stop(self, request: Request[StopJob]) -> Reply[Acknowledged]:
         """Stop a job, also one that is still on its way here."""
-        client_job = request.args["job"]
+        client_job = request.message.job
         job = self._running.get(client_job)
         if job is None:
             self._stopped[client_job] = None
@@ -89,4 +87,4 @@ class MemberJobs:
                 self._stopped.popitem(last=False)
         else:
             job.cancel()
-        return Reply()
+        return Reply(Acknowledged())

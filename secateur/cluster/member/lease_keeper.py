@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, assert_never
+from typing import assert_never
 
 from secateur.cluster.lease import AskController, AskPeers, Effect, LeaseHolder, LeaseOutcome, MemberRemoved
 from secateur.cluster.loop_thread import LoopThread
@@ -16,8 +16,11 @@ from secateur.cluster.sockets import peer_at
 from secateur.cluster.threads_end import ends
 from secateur.errors import DeadlineError, Error, InterfaceError, MemberLostError, ProtocolError, UnreachableError
 from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.membership import AskForPromise, LeaseAnswer, RenewLease
+from secateur.protocol.message import Role
 from secateur.storage.read_lease import ReadLease, lease_clock_s
-from secateur.wire import Peer, Role
+from secateur.wire import Answer as WireAnswer
+from secateur.wire import Peer
 
 __all__ = ["LeaseKeeper"]
 
@@ -141,13 +144,9 @@ class LeaseKeeper:
             )
 
     async def _controller_round(self, asked_s: float, topology: Topology) -> None:
-        args = {
-            "cluster": self._settings.cluster_id,
-            "member": self._member_id,
-            "written": dict(self._written),
-            "stalled_s": max(0.0, lease_clock_s() - self._turned_s),
-        }
-        answer = await _verdict(lambda: self._controller.request("lease", args))
+        stalled_s = max(0.0, lease_clock_s() - self._turned_s)
+        asked = RenewLease(self._settings.cluster_id, self._member_id, stalled_s, dict(self._written))
+        answer = await _verdict(lambda: self._controller.request(asked))
         await self._carry_out(self._holder.controller_answered(asked_s, answer, lease_clock_s()), topology)
 
     async def _ask_peer(self, asked: AskPeers, member_id: str, topology: Topology) -> None:
@@ -155,10 +154,10 @@ class LeaseKeeper:
         peer = self._peers.get(member_id)
         if peer is None or (peer.host, peer.port) != (address.host, address.port):
             peer = self._peers[member_id] = self._peer(address.host, address.port)
-        args = {"member": self._member_id, "topology_version": topology.version}
+        promise = AskForPromise(self._member_id, topology.version)
         try:
             async with asyncio.timeout(self._times.interval_s):
-                answer = await _verdict(lambda: peer.request("promise", args))
+                answer = await _verdict(lambda: peer.request(promise))
         except TimeoutError:
             answer = LeaseOutcome.SILENT
         await self._carry_out(self._holder.peer_answered(asked, member_id, answer, lease_clock_s()), topology)
@@ -174,11 +173,11 @@ class LeaseKeeper:
         )
 
 
-async def _verdict(ask: Callable[[], Awaitable[Any]]) -> LeaseOutcome:
+async def _verdict(ask: Callable[[], Awaitable[WireAnswer[LeaseAnswer]]]) -> LeaseOutcome:
     """What became of a request; one whose connection broke is made again at once."""
     for is_last in (False, True):
         try:
-            return LeaseOutcome((await ask()).header["answer"])
+            return LeaseOutcome((await ask()).message.answer)
         except MemberLostError:
             if is_last:
                 return LeaseOutcome.SILENT

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict
-from typing import Any
 
 from secateur.cluster.peers import Peers
-from secateur.engine.runtime.metrics import VertexMetrics
 from secateur.engine.runtime.runtime import JobRuntime, RunningJob
 from secateur.errors import Error
+from secateur.protocol.jobs import GetJobCounters, RunCounters
+from secateur.protocol.metrics import VertexMetrics
 from secateur.wire import Reply, Request
 
 __all__ = ["LiveMetrics"]
@@ -27,7 +26,7 @@ class LiveMetrics:
         self._runtime = runtime
         self._peers = peers
 
-    async def of(self, job: RunningJob) -> list[dict[str, Any]]:
+    async def of(self, job: RunningJob) -> list[VertexMetrics]:
         """One entry for each vertex and member.
 
         A participant that cannot be asked has none: it is about to fail the job.
@@ -37,23 +36,17 @@ class LiveMetrics:
         live = await asyncio.gather(*(self._counters_of(member, job.job_id) for member in job.running_members))
         ended = job.metrics  # read last: who ended meanwhile is in it
         known = {(entry.vertex, entry.member) for entry in ended}
-        return [
-            asdict(entry)
-            for entry in (
-                *ended,
-                *(entry for entries in live for entry in entries if (entry.vertex, entry.member) not in known),
-            )
-        ]
+        return [*ended, *(entry for entries in live for entry in entries if (entry.vertex, entry.member) not in known)]
 
-    def counters(self, request: Request) -> Reply:
+    def counters(self, request: Request[GetJobCounters]) -> Reply[RunCounters]:
         """What a job has done on this member so far; nothing when it does not run here."""
-        return Reply({"metrics": [entry.to_wire() for entry in self._runtime.metrics(request.args["job"])]})
+        return Reply(RunCounters(list(self._runtime.metrics(request.message.job))))
 
     async def _counters_of(self, member: str, job_id: str) -> list[VertexMetrics]:
         if member == self._runtime.member_id:
             return self._runtime.metrics(job_id)
         try:
-            answer = await self._peers.call(member, "job_counters", {"job": job_id})
+            answer = await self._peers.call(member, GetJobCounters(job_id))
         except Error:
             return []
-        return [VertexMetrics.from_wire(entry) for entry in answer["metrics"]]
+        return answer.metrics

@@ -8,16 +8,26 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
 from secateur.cluster.load_leases import LoadLeases
-from secateur.cluster.member.received_rows import read_parts, received_rows
+from secateur.cluster.member.received_rows import received_rows
 from secateur.cluster.member.replication import Replication
 from secateur.cluster.member.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
 from secateur.errors import ProtocolError
+from secateur.protocol.changes import (
+    AbortStagedLoad,
+    LoadDropped,
+    PreparedRows,
+    PrepareLoad,
+    PublishPreparedLoad,
+    RowCount,
+    StageCopy,
+    StageRows,
+)
 from secateur.storage.load import Preparation
 from secateur.storage.member_store import MemberStore
 from secateur.wire import PeerInfo, Reply, Request, encode_table
@@ -55,44 +65,36 @@ class MemberLoads:
         self._executor = executor
         self._leases = leases
 
-    async def stage(self, request: Request) -> Reply:
+    async def stage(self, request: Request[StageRows]) -> Reply[RowCount]:
         """Keep rows of a load aside, here and on the backups.
 
         Raises:
             TopologyChangedError: This member is not the primary of a partition; nothing was staged.
         """
-        args = request.args
-        parts = read_parts(request.op, args["parts"])
+        asked = request.message
         self._places.backups(
-            args["table_id"], [partition for partition, _ in parts]
+            asked.table_id, [partition for partition, _ in asked.parts]
         )  # nobody else's rows are worth unpacking
-        return await self._stage(args, parts, await received_rows(request.payload), is_copy=False)
+        return await self._stage(asked, await received_rows(request.payload), is_copy=False)
 
-    async def stage_copy(self, request: Request) -> Reply:
+    async def stage_copy(self, request: Request[StageCopy]) -> Reply[RowCount]:
         """Keep aside here what another member keeps aside, which has it from a client or has found it."""
-        return await self._stage(
-            request.args,
-            read_parts(request.op, request.args["parts"]),
-            await received_rows(request.payload),
-            is_copy=True,
-        )
+        return await self._stage(request.message, await received_rows(request.payload), is_copy=True)
 
-    async def stage_rows(self, args: Mapping[str, Any], rows: pa.Table) -> Reply:
+    async def stage_rows(self, asked: StageRows, rows: pa.Table) -> Reply[RowCount]:
         """As :meth:`stage`, for rows that are here already."""
-        return await self._stage(args, args["parts"], rows, is_copy=False)
+        return await self._stage(asked, rows, is_copy=False)
 
-    async def _stage(
-        self, args: Mapping[str, Any], parts: Sequence[Sequence[int]], rows: pa.Table, *, is_copy: bool
-    ) -> Reply:
-        table_id = args["table_id"]
+    async def _stage(self, asked: StageRows | StageCopy, rows: pa.Table, *, is_copy: bool) -> Reply[RowCount]:
+        table_id, parts = asked.table_id, asked.parts
         if sum(count for _, count in parts) != rows.num_rows:
             raise ProtocolError(
                 f"stage: the parts name {sum(count for _, count in parts)} rows, the payload has {rows.num_rows}"
             )
         pieces = dict(_pieces(parts, rows))
         copies = {} if is_copy else self._places.backups(table_id, pieces)
-        await self.stage_pieces(args["load_id"], table_id, args["attempt"], pieces, copies, keys=bool(args.get("keys")))
-        return Reply({"rows": rows.num_rows})
+        await self.stage_pieces(asked.load_id, table_id, asked.attempt, pieces, copies, keys=asked.are_keys)
+        return Reply(RowCount(rows.num_rows))
 
     async def stage_pieces(
         self,
@@ -122,15 +124,14 @@ class MemberLoads:
         """
         for partition, piece in pieces.items():
             self._store.loads.stage(load_id, table_id, partition, attempt, piece, keys=keys)
-        args = {"load_id": load_id, "table_id": table_id, "attempt": attempt, "keys": keys}
         sends, sent_bytes = [], 0
         for member, partitions in copies.items():
             copied = [(partition, pieces[partition]) for partition in partitions if partition in pieces]
             if copied:
-                parts = [[partition, piece.num_rows] for partition, piece in copied]
+                parts = [(partition, piece.num_rows) for partition, piece in copied]
                 payload = encode_table(pa.concat_tables([piece for _, piece in copied]))
                 sent_bytes += len(payload)
-                sends.append(self._peers.call(member, "stage_copy", {**args, "parts": parts}, payload))
+                sends.append(self._peers.call(member, StageCopy(load_id, table_id, attempt, parts, keys), payload))
         await asyncio.gather(*sends)
         return sent_bytes
 
@@ -148,7 +149,7 @@ class MemberLoads:
             self._leases.release(load_id)
             raise
 
-    async def prepare(self, request: Request) -> Reply:
+    async def prepare(self, request: Request[PrepareLoad]) -> Reply[PreparedRows]:
         """First phase of publishing a load; see :mod:`secateur.cluster.controller.loads`.
 
         Sorting and merging happen in a thread.
@@ -156,47 +157,40 @@ class MemberLoads:
         Writes go on while it is computed. Only when it is there they are held up; where they have changed a partition
         meanwhile, it is computed again.
         """
-        args = request.args
-        load_id, table_id = args["load_id"], args["table_id"]
-        preparation = await self._computed(args)
+        asked = request.message
+        load_id, table_id = asked.load_id, asked.table_id
+        preparation = await self._computed(asked)
         async with self.closed_unless_failed(load_id, table_id, request.peer):
             if not self._store.loads.is_current(preparation):
-                preparation = await self._computed(args)
+                preparation = await self._computed(asked)
             rows = self._store.loads.finish_prepare(preparation)
         prepared = preparation.prepared or []
         primaries = self._places.primaries(table_id)
         rows_primary = sum(part.rows.rows for part in prepared if part.partition in primaries)
-        return Reply(
-            {
-                "rows": rows,
-                "rows_primary": rows_primary,
-                "rows_removed": sum(part.removed.rows for part in prepared if part.removed is not None),
-            }
-        )
+        rows_removed = sum(part.removed.rows for part in prepared if part.removed is not None)
+        return Reply(PreparedRows(rows, rows_primary, rows_removed))
 
-    async def _computed(self, args: Mapping[str, Any]) -> Preparation:
-        preparation = self._store.loads.begin_prepare(
-            args["load_id"], args["table_id"], args["mode"], dict(args["parts"])
-        )
+    async def _computed(self, asked: PrepareLoad) -> Preparation:
+        preparation = self._store.loads.begin_prepare(asked.load_id, asked.table_id, asked.mode, dict(asked.parts))
         await asyncio.get_running_loop().run_in_executor(self._executor, preparation.run)
         return preparation
 
-    async def publish(self, request: Request) -> Reply:
+    async def publish(self, request: Request[PublishPreparedLoad]) -> Reply[RowCount]:
         """Second phase of publishing a load: make it visible."""
-        await self._leases.decided(request.args["load_id"])
+        await self._leases.decided(request.message.load_id)
         try:
-            rows = self._store.loads.publish(request.args["load_id"], request.args["number"])
+            rows = self._store.loads.publish(request.message.load_id, request.message.number)
         finally:
             self._leases.release(
-                request.args["load_id"]
+                request.message.load_id
             )  # also when the table was dropped meanwhile: its writes wait here, and shall learn of it
-        return Reply({"rows": rows})
+        return Reply(RowCount(rows))
 
-    async def abort(self, request: Request) -> Reply:
+    async def abort(self, request: Request[AbortStagedLoad]) -> Reply[LoadDropped]:
         """Drop a load."""
-        dropped = self._store.loads.abort(request.args["load_id"])
-        self._leases.release(request.args["load_id"])
-        return Reply({"dropped": dropped})
+        dropped = self._store.loads.abort(request.message.load_id)
+        self._leases.release(request.message.load_id)
+        return Reply(LoadDropped(dropped))
 
     def drop_abandoned(self) -> None:
         """Forget loads whose client has gone without a word, so that their rows do not stay for ever."""

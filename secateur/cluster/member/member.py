@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 
-from secateur.cluster.callers import MEMBER_CALLERS, NOTICE_CALLERS, check_caller
 from secateur.cluster.lease import Promises
 from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.member.attempts import MemberAttempts
@@ -33,7 +32,6 @@ from secateur.cluster.member.whole_changes import MemberCoordinatedChanges
 from secateur.cluster.member.writes import MemberWrites
 from secateur.cluster.peers import Peers
 from secateur.cluster.plan_source import PlanSource
-from secateur.cluster.request_args import MEMBER_ARGS, check_args
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import listening, peer_at
 from secateur.cluster.threads_end import threads_end
@@ -41,63 +39,43 @@ from secateur.engine.kernels.fragment import run
 from secateur.engine.runtime.elastic_threads import ElasticThreads
 from secateur.engine.runtime.runtime import JobRuntime
 from secateur.engine.runtime.services import EngineLimits, MemberServices
-from secateur.errors import ProtocolError, UnknownTableError
+from secateur.errors import UnknownTableError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.catalog import (
+    AdoptViews,
+    CatchUp,
+    CreateStoredTable,
+    DropStoredTable,
+    GetOwners,
+    TakeTopology,
+    TopologyKnown,
+)
+from secateur.protocol.changes import ChangeOnePartition, StageChange, TwoPhaseKind, WorkOutChange
+from secateur.protocol.hello import Greeting, Hello
+from secateur.protocol.jobs import GetJobMetrics, JobMetrics, RunAttempt, SubmitJob
+from secateur.protocol.membership import (
+    AskForPromise,
+    GetMemberStats,
+    JoinRequest,
+    LeaseAnswer,
+    MemberStats,
+    ReportCopyLost,
+    StoredTable,
+)
+from secateur.protocol.message import Acknowledged, Role
+from secateur.protocol.operation import OperationBase
+from secateur.protocol.operations import MEMBER_OPERATIONS, Operation
+from secateur.protocol.query import CloseResult, Execute, GetPlan, PlanAnswer, Profile, ReadSystemTable
 from secateur.storage.member_store import MemberStore
 from secateur.storage.read_lease import lease_clock_s
-from secateur.wire import PeerInfo, Reply, Request, Role, decode_table, pack, unpack
+from secateur.wire import Handled, PeerInfo, Reply, Request, decode_table
 
 __all__ = ["Member"]
-
-_HOUSEKEEPING: Final = frozenset(
-    {
-        "hello",
-        "create_table",
-        "drop_table",
-        "views",
-        "copies_tails",
-        "copies_settled",
-        "topology",
-        "change_close",
-        "load_prepare",
-        "load_publish",
-        "load_abort",
-        "load_hold",
-        "load_standing",
-        "load_decide",
-        "load_settle",
-        "alter_prepare",
-        "alter_commit",
-        "alter_abort",
-        "alter_hold",
-        "alter_standing",
-        "alter_decide",
-        "alter_settle",
-        "owners",
-        "promise",
-        "plan",
-        "catch_up",
-        "copy_table",
-        "stats",
-        "statements",
-        "statistics",
-    }
-)
-"""Requests of the controller and of other members that are part of no execution, and so do not count as frames
-received.
-"""
-
-_ABANDONABLE = frozenset({"execute", "profile", "result_next", "change_stage", "change_work_out", "statistics"})
-"""Requests that end where they are when nobody waits for their answer any more; what a change has staged, whoever asked
-for it aborts.
-"""
 
 _QUICK_THREADS_MAX: Final = 16
 _CHANGING_THREADS_MAX: Final = 8
 """Calls that turn out to be long count as well."""
-
-Answer = Reply | Awaitable[Reply] | AsyncIterator[Reply]
 
 
 class Member:
@@ -120,7 +98,7 @@ class Member:
         self._on_given_up = on_given_up
         self._controller = peer_at(host, int(port), settings, name=member_id, role=Role.MEMBER)
         self._results = OpenResults(settings.result_bytes_max)
-        self._server = listening(self, settings, on_gone=self._gone, abandonable_ops=_ABANDONABLE)
+        self._server = listening(self, MEMBER_OPERATIONS, settings, on_gone=self._gone)
         # Long kernel calls wait for each other. Short ones, and what loads and changes do while writes wait for them,
         # have threads of their own.
         self._executor = ThreadPoolExecutor(settings.kernel_threads, thread_name_prefix=f"secateur-{member_id}-kernel")
@@ -151,7 +129,9 @@ class Member:
             self._store, self._places, self._peers, self._replication, self._leases, self._changing
         )
         range_changes = RangeChanges(self._store, self._adopt_table)
-        self._range_leases = LoadLeases(member_id, range_changes, self._peers, self._places.member_ids, kind="alter")
+        self._range_leases = LoadLeases(
+            member_id, range_changes, self._peers, self._places.member_ids, kind=TwoPhaseKind.RANGES
+        )
         self._ranges = MemberRanges(self._store, self._places.latch, self._changing, range_changes, self._range_leases)
         self._topology = Topology(0, (), {})
         self._promises = Promises(settings.lease_times)
@@ -164,57 +144,53 @@ class Member:
         self._views_version = 0
         self._frames_received = 0
         self._executions = 0
-        self._ops: dict[str, Callable[[Request], Answer]] = {
-            "hello": self._hello,
-            "execute": self._execute,
-            "profile": self._profile,
-            "result_next": lambda request: self._statement_log.next(request, self._results.next),
-            "result_close": self._close_result,
-            "job_submit": self._submit_job,
-            "job_resolve": lambda request: self._client_jobs.resolve(request),
-            "job_stop": lambda request: self._client_jobs.stop(request),
-            "job_run": self._run_job,
-            "job_halt": lambda request: self._attempts.cancel(request),
-            "job_metrics": self._send_job_metrics,
-            "job_counters": lambda request: self._live_metrics.counters(request),
-            "job_result": lambda request: self._attempts.result(request),
-            "change": self._change,
-            "change_stage": self._stage_change,
-            "change_close": lambda request: self._whole_changes.close(request),
-            "change_work_out": self._work_out_change,
-            "change_returned": lambda request: self._whole_changes.returned(request),
-            "write": self._writes.write,
-            "write_copy": self._replication.write_copy,
-            "copies_tails": self._replication.tails,
-            "copies_settled": self._replication.copies_settled,
-            "stage": self._loads.stage,
-            "stage_copy": self._loads.stage_copy,
-            "load_prepare": self._loads.prepare,
-            "load_publish": self._loads.publish,
-            "load_abort": self._loads.abort,
-            "load_hold": self._leases.renew,
-            "load_standing": self._leases.standing,
-            "load_decide": self._leases.decide,
-            "load_settle": self._leases.settle,
-            "create_table": self._create_table,
-            "drop_table": self._drop_table,
-            "views": self._take_views,
-            "alter_prepare": self._ranges.prepare,
-            "alter_commit": self._ranges.commit,
-            "alter_abort": self._ranges.abort,
-            "alter_hold": self._range_leases.renew,
-            "alter_standing": self._range_leases.standing,
-            "alter_decide": self._range_leases.decide,
-            "alter_settle": self._range_leases.settle,
-            "topology": self._take_topology,
-            "owners": self._send_topology,
-            "catch_up": self._catch_up,
-            "copy_table": self._copies.copy_table,
-            "promise": self._promise,
-            "plan": self._send_plan,
-            "statements": self._statement_log.send,
-            "stats": self._stats,
-            "statistics": MemberStatistics(self._store).summary,
+        self.handlers: dict[OperationBase, Callable[[Request[Any]], Handled]] = {
+            Operation.HELLO: self._hello,
+            Operation.EXECUTE: self._execute,
+            Operation.PROFILE: self._profile,
+            Operation.NEXT_ROWS: lambda request: self._statement_log.next(request, self._results.next),
+            Operation.CLOSE_RESULT: self._close_result,
+            Operation.SUBMIT_JOB: self._submit_job,
+            Operation.RESOLVE_JOB: lambda request: self._client_jobs.resolve(request),
+            Operation.STOP_JOB: lambda request: self._client_jobs.stop(request),
+            Operation.RUN_ATTEMPT: self._run_job,
+            Operation.HALT_ATTEMPT: lambda request: self._attempts.cancel(request),
+            Operation.GET_JOB_METRICS: self._send_job_metrics,
+            Operation.GET_JOB_COUNTERS: lambda request: self._live_metrics.counters(request),
+            Operation.GET_JOB_RESULT: lambda request: self._attempts.result(request),
+            Operation.CHANGE_ONE_PARTITION: self._change,
+            Operation.STAGE_CHANGE: self._stage_change,
+            Operation.CLOSE_FOR_CHANGE: lambda request: self._whole_changes.close(request),
+            Operation.WORK_OUT_CHANGE: self._work_out_change,
+            Operation.GET_RETURNED_ROWS: lambda request: self._whole_changes.returned(request),
+            Operation.WRITE_ROWS: self._writes.write,
+            Operation.WRITE_COPY: self._replication.write_copy,
+            Operation.GET_COPY_TAILS: self._replication.tails,
+            Operation.TELL_SETTLED: self._replication.copies_settled,
+            Operation.STAGE_ROWS: self._loads.stage,
+            Operation.STAGE_COPY: self._loads.stage_copy,
+            Operation.PREPARE_LOAD: self._loads.prepare,
+            Operation.PUBLISH_PREPARED_LOAD: self._loads.publish,
+            Operation.ABORT_STAGED_LOAD: self._loads.abort,
+            Operation.HOLD_LOAD: lambda request: self._leases_of(request.message.kind).renew(request),
+            Operation.STANDING_OF_LOAD: lambda request: self._leases_of(request.message.kind).standing(request),
+            Operation.DECIDE_LOAD: lambda request: self._leases_of(request.message.kind).decide(request),
+            Operation.SETTLE_LOAD: lambda request: self._leases_of(request.message.kind).settle(request),
+            Operation.CREATE_STORED_TABLE: self._create_table,
+            Operation.DROP_STORED_TABLE: self._drop_table,
+            Operation.ADOPT_VIEWS: self._take_views,
+            Operation.PREPARE_RANGES: self._ranges.prepare,
+            Operation.COMMIT_RANGES: self._ranges.commit,
+            Operation.ABORT_RANGES: self._ranges.abort,
+            Operation.TAKE_TOPOLOGY: self._take_topology,
+            Operation.GET_OWNERS: self._send_topology,
+            Operation.CATCH_UP: self._catch_up,
+            Operation.COPY_TABLE: self._copies.copy_table,
+            Operation.ASK_FOR_PROMISE: self._promise,
+            Operation.GET_PLAN: self._send_plan,
+            Operation.GET_STATEMENTS: self._statement_log.send,
+            Operation.GET_MEMBER_STATS: self._stats,
+            Operation.LOOK_AT_STATISTICS: MemberStatistics(self._store).summary,
         }
 
     async def start(self) -> None:
@@ -270,10 +246,10 @@ class Member:
         self._lease = LeaseKeeper(
             self.member_id, self._settings, self._controller_address, self._store.lease, self._on_given_up
         )
-        joined = await self._controller.request(
-            "join", {"member": self.member_id, "host": self._server.host, "port": self._server.port}
-        )
-        self._know_views(joined.header["catalog_version"], joined.header["views"])
+        joined = (
+            await self._controller.request(JoinRequest(self.member_id, self._server.host, self._server.port))
+        ).message
+        self._know_views(joined.catalog_version, joined.views)
         self._turning = asyncio.get_running_loop().create_task(self._turn(), name=f"member {self.member_id} turns")
         await self._lease.start()
 
@@ -294,46 +270,35 @@ class Member:
         await self._controller.close()
         await asyncio.gather(*(threads_end(threads) for threads in (self._executor, self._quick, self._changing)))
 
-    def handle(self, request: Request) -> Answer:
+    def handle(self, request: Request[Any]) -> Handled:
         """Answer a request; see :class:`secateur.wire.Handler`."""
-        answer = self._ops.get(request.op)
-        if answer is None:
-            raise ProtocolError(
-                f"a member does not know the operation {request.op!r}; does the address belong to a controller?"
-            )
-        check_caller(request, MEMBER_CALLERS)
-        check_args(request, MEMBER_ARGS)
-        if request.op not in _HOUSEKEEPING:
+        if not request.operation.is_housekeeping:
             self._frames_received += 1
-        return answer(request)
+        return self.handlers[request.operation](request)
 
-    def notify(self, request: Request) -> None:
+    def notify(self, request: Request[Any]) -> None:
         """Take a one-way message: those of jobs."""
-        check_caller(request, NOTICE_CALLERS)
         self._frames_received += 1
-        if request.op == "job_start":
+        if request.operation is Operation.START_RUN:
             self._executions += 1
-        self._jobs.on_message({**request.args, "op": request.op}, request.payload)
+        self._jobs.on_message(request.message, request.payload)
 
-    def _hello(self, request: Request) -> Reply:
+    def _hello(self, request: Request[Hello]) -> Reply[Greeting]:
         self._results.connected(request.peer)
-        return Reply({"member": self.member_id})
+        return Reply(Greeting(member=self.member_id))
 
-    def _execute(self, request: Request) -> Answer:
+    def _execute(self, request: Request[Execute]) -> Handled:
         self._executions += 1
-        return self._statement_log.execute(request, self._run_statement)
+        return self._statement_log.execute(request, self._statements.execute)
 
-    def _run_statement(self, request: Request) -> Reply | Awaitable[Reply]:
-        return self._statements.execute(request)
-
-    def _profile(self, request: Request) -> Answer:
+    def _profile(self, request: Request[Profile]) -> Handled:
         self._executions += 1
         return self._statements.profile(request)
 
-    def _close_result(self, request: Request) -> Reply:
+    def _close_result(self, request: Request[CloseResult]) -> Reply[Acknowledged]:
         self._results.close(request.peer)
         self._statement_log.close(request.peer)
-        return Reply()
+        return Reply(Acknowledged())
 
     def _gone(self, peer: PeerInfo) -> None:
         self._results.gone(peer)
@@ -341,83 +306,83 @@ class Member:
         self._leases.connection_gone(peer.connection_id)
         self._range_leases.connection_gone(peer.connection_id)
 
-    def _change(self, request: Request) -> Answer:
+    def _change(self, request: Request[ChangeOnePartition]) -> Handled:
         self._executions += 1
         return self._statement_log.execute(request, self._changes.change)
 
-    def _stage_change(self, request: Request) -> Answer:
+    def _stage_change(self, request: Request[StageChange]) -> Handled:
         self._executions += 1
         return self._statement_log.execute(request, self._changes.stage)
 
-    def _work_out_change(self, request: Request) -> Answer:
+    def _work_out_change(self, request: Request[WorkOutChange]) -> Handled:
         self._executions += 1
         return self._statement_log.execute(request, self._whole_changes.work_out)
 
-    def _submit_job(self, request: Request) -> Answer:
+    def _submit_job(self, request: Request[SubmitJob]) -> Handled:
         self._executions += 1
         return self._client_jobs.submit(request)
 
-    def _run_job(self, request: Request) -> Answer:
+    def _run_job(self, request: Request[RunAttempt]) -> Handled:
         self._executions += 1
         return self._attempts.run(request)
 
-    async def _send_job_metrics(self, request: Request) -> Reply:
-        job_id = request.args["job"]
+    async def _send_job_metrics(self, request: Request[GetJobMetrics]) -> Reply[JobMetrics]:
+        job_id = request.message.job
         job = self._attempts.running(job_id) or self._client_jobs.running(job_id)
-        return Reply({"metrics": [] if job is None else await self._live_metrics.of(job)})
+        return Reply(JobMetrics([] if job is None else await self._live_metrics.of(job)))
 
     async def _fetch_system_table(self, name: str) -> pa.Table:
-        answer = await self._controller.request("system_table", {"table": name})
+        answer = await self._controller.request(ReadSystemTable(name))
         return decode_table(answer.payload, ranges=False)
 
     async def _report_out_of_sync(self, group: str, partition: int, member: str) -> None:
-        await self._controller.request("copy_lost", {"group": group, "partition": partition, "member": member})
+        await self._controller.request(ReportCopyLost(group, partition, member))
 
-    def _create_table(self, request: Request) -> Reply:
-        table = TableDef.from_wire(request.args["table"])
-        self._store.create_table(table, request.args["partitions"])
+    def _create_table(self, request: Request[CreateStoredTable]) -> Reply[Acknowledged]:
+        table = TableDef.from_wire(request.message.table)
+        self._store.create_table(table, request.message.partitions)
         self._adopt_table(table)
-        return Reply()
+        return Reply(Acknowledged())
 
-    async def _catch_up(self, request: Request) -> Reply:
+    async def _catch_up(self, request: Request[CatchUp]) -> Reply[Acknowledged]:
         """Have a table that the other members have already; this member is about to join."""
-        table = TableDef.from_wire(request.args["table"])
-        await self._copies.catch_up(table, request.args["source"])
+        table = TableDef.from_wire(request.message.table)
+        await self._copies.catch_up(table, request.message.source)
         self._adopt_table(table)
-        return Reply()
+        return Reply(Acknowledged())
 
     def _adopt_table(self, table: TableDef) -> None:
         self._tables[table.name.casefold()] = table
         self._places.add_table(table)
 
-    def _drop_table(self, request: Request) -> Reply:
-        table_id = request.args["table_id"]
+    def _drop_table(self, request: Request[DropStoredTable]) -> Reply[Acknowledged]:
+        table_id = request.message.table_id
         self._store.drop_table(table_id)
         self._replication.forget(table_id)
         self._places.remove_table(table_id)
         self._tables = {name: table for name, table in self._tables.items() if table.table_id != table_id}
-        return Reply()
+        return Reply(Acknowledged())
 
-    def _take_views(self, request: Request) -> Reply:
-        self._know_views(request.args["catalog_version"], request.args["views"])
-        return Reply()
+    def _take_views(self, request: Request[AdoptViews]) -> Reply[Acknowledged]:
+        self._know_views(request.message.catalog_version, request.message.views)
+        return Reply(Acknowledged())
 
     def _know_views(self, catalog_version: int, views: list[int]) -> None:
         if catalog_version > self._views_version:
             self._views_version = catalog_version
             self._store.views = frozenset(views)
 
-    def _take_topology(self, request: Request) -> Answer:
+    def _take_topology(self, request: Request[TakeTopology]) -> Handled:
         """Act on a newer topology, once nothing is promised any more to a member that it leaves out."""
-        topology = Topology.from_wire(unpack(request.payload))
+        topology = Topology.from_wire(request.message.topology)
         wait_s = self._promises.heard(topology.version, topology.member_ids, lease_clock_s()) - lease_clock_s()
         return self._act_on_later(topology, wait_s) if wait_s > 0 else self._act_on(topology)
 
-    async def _act_on_later(self, topology: Topology, wait_s: float) -> Reply:
+    async def _act_on_later(self, topology: Topology, wait_s: float) -> Reply[Acknowledged]:
         await asyncio.sleep(wait_s)
         return self._act_on(topology)
 
-    def _act_on(self, topology: Topology) -> Reply:
+    def _act_on(self, topology: Topology) -> Reply[Acknowledged]:
         if topology.version > self._topology.version:
             for lost in set(self._topology.member_ids) - set(topology.member_ids):
                 self._jobs.member_lost(lost)
@@ -428,20 +393,23 @@ class Member:
             self._replication.update(topology)
             if self._lease is not None:
                 self._lease.topology_changed(topology)
-        return Reply()
+        return Reply(Acknowledged())
 
-    def _send_topology(self, _: Request) -> Reply:
+    def _send_topology(self, _: Request[GetOwners]) -> Reply[TopologyKnown]:
         """The owners as far as this member has heard, for clients that cannot reach the controller."""
-        return Reply({"topology_version": self._topology.version}, pack(self._topology.to_wire()))
+        return Reply(TopologyKnown(self._topology.to_wire()))
 
-    def _send_plan(self, request: Request) -> Reply:
+    def _send_plan(self, request: Request[GetPlan]) -> Reply[PlanAnswer]:
         """A plan that this member has run, for another one that has not and cannot reach the controller."""
-        return Reply({}, pack(self._statements.kept_plan(request.args["plan_id"]).to_wire()))
+        return Reply(PlanAnswer(self._statements.kept_plan(request.message.plan_id).to_wire()))
 
-    def _promise(self, request: Request) -> Reply:
+    def _leases_of(self, kind: TwoPhaseKind) -> LoadLeases:
+        return self._leases if kind is TwoPhaseKind.LOAD else self._range_leases
+
+    def _promise(self, request: Request[AskForPromise]) -> Reply[LeaseAnswer]:
         """Another member cannot reach the controller, and asks for a lease; see :mod:`secateur.cluster.lease`."""
-        answer = self._promises.asked(request.args["member"], request.args["topology_version"], lease_clock_s())
-        return Reply({"answer": answer.value})
+        answer = self._promises.asked(request.message.member, request.message.topology_version, lease_clock_s())
+        return Reply(LeaseAnswer(answer.value))
 
     async def _turn(self) -> None:
         """Show that the event loop turns, and do what has to be done now and then."""
@@ -451,25 +419,20 @@ class Member:
             self._loads.drop_abandoned()
             await asyncio.sleep(self._settings.lease_times.interval_s)
 
-    def _stats(self, _: Request) -> Reply:
-        tables: list[dict[str, Any]] = [
-            {
-                "table_id": stats.table_id,
-                "rows": dict(stats.partition_rows),
-                "bytes": stats.nbytes,
-                "partitions": stats.partitions,
-            }
+    def _stats(self, _: Request[GetMemberStats]) -> Reply[MemberStats]:
+        tables = [
+            StoredTable(stats.table_id, dict(stats.partition_rows), stats.nbytes, stats.partitions)
             for stats in self._store.stats()
         ]
         return Reply(
-            {
-                "tables": tables,
-                "executions": self._executions,
-                "frames_received": self._frames_received,
-                "running_jobs": self._jobs.running_executions,
-                "open_results": self._results.count,
-                "open_result_bytes": self._results.held_bytes,
-            }
+            MemberStats(
+                tables=tables,
+                executions=self._executions,
+                frames_received=self._frames_received,
+                running_jobs=self._jobs.running_executions,
+                open_results=self._results.count,
+                open_result_bytes=self._results.held_bytes,
+            )
         )
 
     def _table(self, name: str) -> TableDef:

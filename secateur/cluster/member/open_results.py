@@ -18,12 +18,14 @@ from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from secateur.engine.sql.row_stream import RowStream
 from secateur.errors import LimitExceededError, MemberLostError, ProtocolError
+from secateur.protocol.query import Executed, NextRows, PartOfRows
 from secateur.wire import PeerInfo, Reply, Request, encode_table
 
-__all__ = ["GRANT_BYTES_MAX", "OpenResults", "granted"]
+__all__ = ["GRANT_BYTES_MAX", "OpenResults", "within_bounds"]
 
 T = TypeVar("T")
 
@@ -114,14 +116,14 @@ class OpenResults:
             raise self._too_much(table.nbytes)
         return table
 
-    async def open(self, peer: PeerInfo, stream: RowStream, grant_bytes: int, header: dict[str, Any]) -> Reply:
+    async def open(self, peer: PeerInfo, stream: RowStream, grant_bytes: int, said: Executed) -> Reply[Executed]:
         """The first part of a result; what is left is kept for the next ones.
 
         Args:
             peer: Who reads it.
             stream: Its rows.
-            grant_bytes: How much the reader has room for; from :func:`granted`.
-            header: Of the answer.
+            grant_bytes: How much the reader has room for; from :func:`within_bounds`.
+            said: The answer, without its number of rows.
 
         Raises:
             LimitExceededError: With this result too much would be held in memory.
@@ -139,20 +141,19 @@ class OpenResults:
             raise
         if stream.is_done:
             stream.close()
-            return Reply({**header, "rows": rows.num_rows}, encode_table(rows))
+            return Reply(replace(said, rows=rows.num_rows), encode_table(rows))
         self.close(peer)
         self._streams[peer.connection_id] = stream
-        return Reply({**header, "rows": rows.num_rows, "more": True}, encode_table(rows))
+        return Reply(replace(said, rows=rows.num_rows, has_more=True), encode_table(rows))
 
-    async def next(self, request: Request) -> Reply:
+    async def next(self, request: Request[NextRows]) -> Reply[PartOfRows]:
         """The next part of the open result of a connection: ``grant`` bytes of it.
 
         Raises:
             ProtocolError: The connection has none.
             Error: Why there are no more rows; the result is closed.
         """
-        peer, grant = request.peer, granted(request)
-        assert grant is not None
+        peer, grant = request.peer, within_bounds(request.message.grant)
         stream = self._streams.get(peer.connection_id)
         if stream is None:
             raise ProtocolError(
@@ -168,7 +169,7 @@ class OpenResults:
         more = not stream.is_done
         if not more:
             self.close(peer)
-        return Reply({"rows": rows.num_rows, "more": more}, encode_table(rows))
+        return Reply(PartOfRows(rows.num_rows, more), encode_table(rows))
 
     def close(self, peer: PeerInfo) -> None:
         """Give up the open result of a connection; nothing happens when it has none."""
@@ -192,17 +193,6 @@ class OpenResults:
         )
 
 
-def granted(request: Request) -> int | None:
-    """The bytes that a client has room for, within bounds; None when it wants the whole result at once.
-
-    Raises:
-        ProtocolError: It is no number.
-    """
-    grant = request.args.get("grant")
-    if grant is None:
-        return None
-    if type(grant) is not int:
-        raise ProtocolError(
-            f"{request.op} needs the argument 'grant' as a number of bytes, and got {type(grant).__name__}"
-        )
+def within_bounds(grant: int) -> int:
+    """The bytes that a client has room for, as many as a member makes at a time."""
     return max(1, min(grant, GRANT_BYTES_MAX))

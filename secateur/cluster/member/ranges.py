@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -21,10 +21,12 @@ from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.write_latch import WriteLatch
 from secateur.errors import LoadFailedError, SchemeError
 from secateur.partitioning.tables.table import TableDef
+from secateur.protocol.catalog import AbortRanges, CommitRanges, PrepareRanges
+from secateur.protocol.message import Acknowledged
 from secateur.storage.load_registry import LoadOutcome
 from secateur.storage.member_store import MemberStore
 from secateur.storage.snapshot import PartitionSnapshot
-from secateur.wire import Reply, Request, unpack
+from secateur.wire import Reply, Request
 
 __all__ = ["MemberRanges", "RangeChanges", "check_catch_all", "cuts_catch_all"]
 
@@ -138,7 +140,7 @@ class MemberRanges:
         self._changes = changes
         self._leases = leases
 
-    async def prepare(self, request: Request) -> Reply:
+    async def prepare(self, request: Request[PrepareRanges]) -> Reply[Acknowledged]:
         """First phase.
 
         Raises:
@@ -146,8 +148,9 @@ class MemberRanges:
             UnknownTableError: The table is not here.
             LoadFailedError: The members have given the change up.
         """
-        table = await asyncio.get_running_loop().run_in_executor(self._executor, _read, request.payload)
-        load_id, partitions = request.args["load_id"], tuple(request.args["partitions"])
+        asked = request.message
+        table = await asyncio.get_running_loop().run_in_executor(self._executor, _read, asked.table)
+        load_id, partitions = asked.load_id, tuple(asked.partitions)
         cuts = cuts_catch_all(self._store.table(table.table_id), table)
         self._changes.begin(load_id, table, partitions)
         if cuts:
@@ -159,33 +162,33 @@ class MemberRanges:
             }
             await asyncio.get_running_loop().run_in_executor(self._executor, check_catch_all, table, rest)
         self._changes.prepared(load_id, table)
-        return Reply()
+        return Reply(Acknowledged())
 
-    async def commit(self, request: Request) -> Reply:
+    async def commit(self, request: Request[CommitRanges]) -> Reply[Acknowledged]:
         """Second phase: take the new ranges over.
 
         Raises:
             LoadFailedError: The members have given the change up.
         """
-        load_id = request.args["load_id"]
+        load_id = request.message.load_id
         await self._leases.decided(load_id)
         outcome = self._changes.outcome(load_id)
         if outcome is not None and not outcome.published:
-            raise self._changes.given_up(self._store.table(request.args["table_id"]))
+            raise self._changes.given_up(self._store.table(request.message.table_id))
         self._changes.publish(load_id)
         self._leases.release(load_id)
-        return Reply()
+        return Reply(Acknowledged())
 
-    async def abort(self, request: Request) -> Reply:
+    async def abort(self, request: Request[AbortRanges]) -> Reply[Acknowledged]:
         """Forget a preparation; nothing happens when there is none."""
-        self._changes.abort(request.args["load_id"])
-        self._leases.release(request.args["load_id"])
-        return Reply()
+        self._changes.abort(request.message.load_id)
+        self._leases.release(request.message.load_id)
+        return Reply(Acknowledged())
 
 
-def _read(payload: bytes | memoryview) -> TableDef:
+def _read(definition: dict[str, Any]) -> TableDef:
     """The table, resolved: with many ranges that takes its time, which the event loop does not have."""
-    table = TableDef.from_wire(unpack(payload))
+    table = TableDef.from_wire(definition)
     table.scheme.resolve()
     return table
 

@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -32,9 +32,11 @@ from secateur.errors import (
     TopologyChangedError,
 )
 from secateur.partitioning.topology.topology import Ownership, Topology
+from secateur.protocol.changes import CopyState, CopyTail, CopyTails, GetCopyTails, TellSettled, WriteCopy
+from secateur.protocol.message import Acknowledged
 from secateur.storage.change import ChangeOperation, load_mode
 from secateur.storage.member_store import MemberStore
-from secateur.wire import Reply, Request, decode_table, pack, unpack
+from secateur.wire import Reply, Request, decode_table
 
 __all__ = ["Replication"]
 
@@ -197,40 +199,40 @@ class Replication:
 
     # -- what other members ask
 
-    def write_copy(self, request: Request) -> Reply:
+    def write_copy(self, request: Request[WriteCopy]) -> Reply[CopyState]:
         """Make a change that the primary has made.
 
         Returns:
             ``last`` and ``term`` of this copy: it has the change if ``last`` is not less than its number, and takes
             nothing from a primary of an earlier term.
         """
-        args = request.args
-        key = (args["table_id"], args["partition"])
+        asked = request.message
+        key = (asked.table_id, asked.partition)
         self._places.place(key[0])
         self._store.partition(*key)
         change = ReplicatedChange(
-            args["sequence"],
-            args["change_id"],
-            args["mode"],
+            asked.sequence,
+            asked.change_id,
+            asked.mode,
             bytes(request.payload) if len(request.payload) < 4096 else request.payload,
         )
         replica = self._replica(key)
         was_open = replica.is_open
-        for taken in replica.take(args["term"], args["settled"], (change,)):
+        for taken in replica.take(asked.term, asked.settled, (change,)):
             self._make(key, replica, taken)
         if was_open and not replica.is_open:
             self._stepped_down(key, replica)
-        return Reply({"last": replica.last, "term": replica.term})
+        return Reply(CopyState(replica.last, replica.term))
 
-    def tails(self, request: Request) -> Reply:
+    def tails(self, request: Request[GetCopyTails]) -> Reply[CopyTails]:
         """A new primary asks for what it does not have: of each partition the number of its last change, and the
         changes behind.
         """
-        args = request.args
-        table_id, term = args["table_id"], args["term"]
+        asked = request.message
+        table_id, term = asked.table_id, asked.term
         self._places.place(table_id)
         tails = []
-        for partition, after in args["partitions"]:
+        for partition, after in asked.partitions:
             key = (table_id, partition)
             replica = self._replica(key)
             was_open = replica.is_open
@@ -244,25 +246,19 @@ class Replication:
                     topology_version=replica.term,
                 )
             if replica.last != after:
-                tails.append(
-                    [
-                        partition,
-                        replica.last,
-                        [
-                            [change.sequence, change.change_id, change.operation, bytes(change.rows)]
-                            for change in changes
-                        ],
-                    ]
-                )
-        return Reply({}, pack(tails))
+                behind = [
+                    (change.sequence, change.change_id, change.operation, bytes(change.rows)) for change in changes
+                ]
+                tails.append(CopyTail(partition, replica.last, behind))
+        return Reply(CopyTails(tails))
 
-    def copies_settled(self, request: Request) -> Reply:
+    def copies_settled(self, request: Request[TellSettled]) -> Reply[Acknowledged]:
         """A primary says up to which change all copies of its partitions have come."""
-        for table_id, partition, term, settled in request.args["copies"]:
+        for table_id, partition, term, settled in request.message.copies:
             replica = self._replicas.get((table_id, partition))
             if replica is not None and replica.phase is ReplicaPhase.BACKUP:
                 replica.is_settled(term, settled)
-        return Reply()
+        return Reply(Acknowledged())
 
     # -- members and tables come and go
 
@@ -343,17 +339,9 @@ class Replication:
         self._give_up_later(key, change.sequence)
 
     async def _send(self, key: Key, replica: Replica, member: str, change: ReplicatedChange) -> None:
-        args = {
-            "table_id": key[0],
-            "partition": key[1],
-            "mode": change.operation,
-            "change_id": change.change_id,
-            "sequence": change.sequence,
-            "term": replica.term,
-            "settled": replica.settled,
-        }
-        answer = await self._peers.call(member, "write_copy", args, change.rows)
-        replica.confirmed(member, answer["last"], answer["term"])
+        asked = WriteCopy(*key, change.operation, change.change_id, change.sequence, replica.term, replica.settled)
+        state = await self._peers.call(member, asked, change.rows)
+        replica.confirmed(member, state.last, state.term)
         self._wake(key, replica)
         self._tell_later(key)
 
@@ -432,22 +420,18 @@ class Replication:
             }
             if not asked:
                 return
-            args: dict[str, Any] = {
-                "table_id": table_id,
-                "term": term,
-                "partitions": [[partition, replica.last] for partition, replica in asked.items()],
-            }
+            known = [(partition, replica.last) for partition, replica in asked.items()]
             try:
-                answer = await self._peers.ask(member, "copies_tails", args)
+                answer = await self._peers.call(member, GetCopyTails(table_id, term, known))
                 tails = {
-                    partition: (last, [ReplicatedChange(*change) for change in changes])
-                    for partition, last, changes in _tails(answer.payload)
+                    tail.partition: (tail.last, [ReplicatedChange(*change) for change in tail.changes])
+                    for tail in answer.tails
                 }
             except (OperationalError, InterfaceError):
                 await asyncio.sleep(pause_s)
                 pause_s = min(pause_s * 2, _PAUSE_MAX_S)
                 continue
-            for partition, after in args["partitions"]:
+            for partition, after in known:
                 if self._asked(table_id, partition, term, member) is asked[partition]:
                     last, changes = tails.get(partition, (after, []))
                     await self._told((table_id, partition), asked[partition], member, last, changes)
@@ -598,18 +582,18 @@ class Replication:
         """Tell the other copies of partitions that were written to how far all have come."""
         self._telling = None
         untold, self._untold = self._untold, set()
-        copies: defaultdict[str, list[list[int]]] = defaultdict(list)
+        copies: defaultdict[str, list[tuple[int, int, int, int]]] = defaultdict(list)
         for key in untold:
             replica = self._replicas.get(key)
             if replica is not None and replica.is_open:
                 for member in replica.others:
-                    copies[member].append([*key, replica.term, replica.settled])
+                    copies[member].append((*key, replica.term, replica.settled))
         for member, told in copies.items():
             self._spawn(self._tell_member(member, told))
 
-    async def _tell_member(self, member: str, copies: Iterable[list[int]]) -> None:
+    async def _tell_member(self, member: str, copies: list[tuple[int, int, int, int]]) -> None:
         with contextlib.suppress(Error):  # the next write tells it
-            await self._peers.call(member, "copies_settled", {"copies": list(copies)})
+            await self._peers.call(member, TellSettled(copies))
 
     def _spawn(self, work: Coroutine[Any, Any, None], ended: Callable[[object], None] | None = None) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -620,11 +604,6 @@ class Replication:
 
     def _name(self, key: Key) -> str:
         return f"partition {key[1]} of {self._places.table(key[0]).name}"
-
-
-def _tails(payload: bytes | memoryview) -> list[tuple[int, int, list[tuple[int, str, str, bytes]]]]:
-    found: list[tuple[int, int, list[tuple[int, str, str, bytes]]]] = unpack(payload)
-    return found
 
 
 def _primary_of(owners: Ownership, member: str) -> np.ndarray[Any, np.dtype[np.bool_]]:

@@ -14,21 +14,31 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+import msgspec
+from msgspec.structs import replace
+
+from secateur.protocol.changes import ChangedRows, ChangeOnePartition, StageChange, WorkedOut, WorkOutChange
+from secateur.protocol.query import (
+    Execute,
+    Executed,
+    GetStatements,
+    NextRows,
+    PartOfRows,
+    StatementEntry,
+    Statements,
+)
 from secateur.wire import PeerInfo, Reply, Request
 
 __all__ = ["StatementLog"]
 
 _ENDED_MAX: Final = 1000
 
-_FIELDS: Final = ("execution", "members", "partitions_read", "rows")
-_ROWS: Final = _FIELDS.index("rows")
+M = TypeVar("M", Execute, ChangeOnePartition, StageChange, WorkOutChange)
 
-_Ended = tuple[int, str, float, float, tuple[Any, ...] | None, str | None]
-"""Number, id of the plan, seconds since the epoch, seconds that it took, ``_FIELDS`` of the answer's header, and what
-went wrong.
-"""
+_Ended = tuple[int, str, float, float, msgspec.Struct | None, str | None]
+"""Number, id of the plan, seconds since the epoch, seconds that it took, what the answer says, and what went wrong."""
 
 
 @dataclass(slots=True)
@@ -39,7 +49,7 @@ class _Reading:
     plan_id: str
     started_s: float
     begun: float
-    said: tuple[Any, ...]
+    said: Executed
     rows: int
 
 
@@ -58,9 +68,11 @@ class StatementLog:
         self._reading: dict[int, _Reading] = {}
         self._ended: deque[_Ended] = deque(maxlen=ended_max)
 
-    def execute(self, request: Request, run: Callable[[Request], Reply | Awaitable[Reply]]) -> Reply | Awaitable[Reply]:
+    def execute(
+        self, request: Request[M], run: Callable[[Request[M]], Reply[Any] | Awaitable[Reply[Any]]]
+    ) -> Reply[Any] | Awaitable[Reply[Any]]:
         """Run a statement, and remember it."""
-        plan_id = request.args["plan"]
+        plan_id = request.message.plan
         self._count = number = self._count + 1
         started_s, begun = time.time(), time.perf_counter()
         try:
@@ -72,33 +84,34 @@ class StatementLog:
             raise
         if not isinstance(reply, Reply):
             return self._awaited(number, plan_id, started_s, reply, request.peer)
-        self._ended.append(
-            (number, plan_id, started_s, time.perf_counter() - begun, tuple(map(reply.header.get, _FIELDS)), None)
-        )
+        self._ended.append((number, plan_id, started_s, time.perf_counter() - begun, reply.message, None))
         return reply
 
     async def _awaited(
-        self, number: int, plan_id: str, started_s: float, reply: Awaitable[Reply], peer: PeerInfo
-    ) -> Reply:
+        self, number: int, plan_id: str, started_s: float, reply: Awaitable[Reply[Any]], peer: PeerInfo
+    ) -> Reply[Any]:
         begun = time.perf_counter()
         self._running[number] = plan_id, started_s
-        said, failure, has_more = None, None, False
+        said: msgspec.Struct | None = None
+        failure = None
         try:
             answer = await reply
-            said, has_more = tuple(map(answer.header.get, _FIELDS)), "more" in answer.header
+            said = answer.message
             return answer
         except BaseException as error:
             failure = f"{type(error).__name__}: {error}"
             raise
         finally:
             del self._running[number]
-            if said is not None and has_more:
+            if isinstance(said, Executed) and said.has_more:
                 self.close(peer)
-                self._reading[peer.connection_id] = _Reading(number, plan_id, started_s, begun, said, said[_ROWS] or 0)
+                self._reading[peer.connection_id] = _Reading(number, plan_id, started_s, begun, said, said.rows)
             else:
                 self._ended.append((number, plan_id, started_s, time.perf_counter() - begun, said, failure))
 
-    async def next(self, request: Request, read: Callable[[Request], Awaitable[Reply]]) -> Reply:
+    async def next(
+        self, request: Request[NextRows], read: Callable[[Request[NextRows]], Awaitable[Reply[PartOfRows]]]
+    ) -> Reply[PartOfRows]:
         """Hand out one more part of a result, and remember its rows."""
         try:
             reply = await read(request)
@@ -107,8 +120,8 @@ class StatementLog:
             raise
         reading = self._reading.get(request.peer.connection_id)
         if reading is not None:
-            reading.rows += reply.header["rows"]
-            if not reply.header["more"]:
+            reading.rows += reply.message.rows
+            if not reply.message.has_more:
                 self.close(request.peer)
         return reply
 
@@ -119,42 +132,56 @@ class StatementLog:
     def _end(self, peer: PeerInfo, failure: str | None) -> None:
         reading = self._reading.pop(peer.connection_id, None)
         if reading is not None:
-            said = None if failure is not None else (*reading.said[:_ROWS], reading.rows, *reading.said[_ROWS + 1 :])
+            said = None if failure is not None else replace(reading.said, rows=reading.rows)
             self._ended.append(
                 (reading.number, reading.plan_id, reading.started_s, time.perf_counter() - reading.begun, said, failure)
             )
 
-    def send(self, _: Request) -> Reply:
-        """Answer ``statements``: the running ones, then the ended ones from new to old."""
+    def send(self, _: Request[GetStatements]) -> Reply[Statements]:
+        """The running ones, then the ended ones from new to old."""
         now_s = time.time()
         running = [
-            {
-                "number": number,
-                "plan_id": plan_id,
-                "state": "running",
-                "started": started_s,
-                "elapsed_ms": 1000 * (now_s - started_s),
-            }
+            StatementEntry(
+                number=number,
+                plan_id=plan_id,
+                state="running",
+                started=started_s,
+                elapsed_ms=1000 * (now_s - started_s),
+            )
             for number, (plan_id, started_s) in self._running.items()
         ]
         reading = [
-            {
-                "number": entry.number,
-                "plan_id": entry.plan_id,
-                "state": "running",
-                "started": entry.started_s,
-                "elapsed_ms": 1000 * (now_s - entry.started_s),
-                "rows": entry.rows,
-            }
+            StatementEntry(
+                number=entry.number,
+                plan_id=entry.plan_id,
+                state="running",
+                started=entry.started_s,
+                elapsed_ms=1000 * (now_s - entry.started_s),
+                rows=entry.rows,
+            )
             for entry in self._reading.values()
         ]
-        return Reply({"statements": [*running, *reading, *map(self._described, reversed(self._ended))]})
+        return Reply(Statements([*running, *reading, *map(self._described, reversed(self._ended))]))
 
-    def _described(self, entry: _Ended) -> dict[str, Any]:
+    def _described(self, entry: _Ended) -> StatementEntry:
         number, plan_id, started_s, elapsed_s, said, failure = entry
-        known = {"number": number, "plan_id": plan_id, "started": started_s, "elapsed_ms": 1000 * elapsed_s}
-        if said is None:
-            return {**known, "state": "failed", "error": failure}
-        answered = dict(zip(_FIELDS, said, strict=True))
-        # An answer that names no members is this member's alone.
-        return {**known, "state": "done", **answered, "members": answered["members"] or [self._member_id]}
+        state = "failed" if said is None else "done"
+        known = StatementEntry(
+            number=number, plan_id=plan_id, state=state, started=started_s, elapsed_ms=1000 * elapsed_s, error=failure
+        )
+        match said:
+            case None:
+                return known
+            case Executed():
+                members = said.members or [self._member_id]  # an answer that names no members is this member's alone
+                return replace(
+                    known,
+                    execution=said.execution,
+                    members=members,
+                    partitions_read=said.partitions_read,
+                    rows=said.rows,
+                )
+            case ChangedRows() | WorkedOut():
+                return replace(known, members=[self._member_id], rows=said.rows)
+            case _:
+                return replace(known, members=[self._member_id])

@@ -12,12 +12,12 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import pyarrow as pa
 
 from secateur.cluster.member.local_execution import LocalExecution, bound_partitions, check_versions, local_execution
-from secateur.cluster.member.open_results import GRANT_BYTES_MAX, OpenResults, granted
+from secateur.cluster.member.open_results import GRANT_BYTES_MAX, OpenResults, within_bounds
 from secateur.cluster.member.read_state import check_state, marks_of, read_here
 from secateur.cluster.statement_profile import CountedResult, job_work, local_work
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
@@ -32,6 +32,9 @@ from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import DataChangedError, DataError, TopologyChangedError
 from secateur.partitioning.topology.topology import Topology
 from secateur.partitioning.types.column_type import parse_type
+from secateur.protocol.operations import Operation
+from secateur.protocol.profile import RunProfile, StageWork
+from secateur.protocol.query import Execute, Executed, Profile, Profiled
 from secateur.storage.member_store import MemberStore
 from secateur.wire import PeerInfo, Reply, Request, ShortTable, decode_table, decode_tables, encode_table
 
@@ -49,6 +52,8 @@ _LATE: Final = (
 )
 _ITSELF: Final = PeerInfo(0, "", "this member", True)
 _NONE: Final[frozenset[int]] = frozenset()
+_NO_PAYLOAD: Final = memoryview(b"")
+_Answering: TypeAlias = Reply[Executed] | Awaitable[Reply[Executed]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +83,9 @@ class StatementThreads:
     quick: Executor
     changing: Executor
 
-    def of(self, call: LocalExecution, request: Request) -> Executor:
-        """Those for one call."""
-        if request.peer is _ITSELF:
+    def of(self, call: LocalExecution, peer: PeerInfo) -> Executor:
+        """Those for one call, which somebody has asked for."""
+        if peer is _ITSELF:
             return self.changing
         return self.long if is_long_over(call.rows) else self.quick
 
@@ -128,14 +133,12 @@ class StatementRunner:
         }
         self._view = _View(topology, mine)
 
-    def execute(self, request: Request) -> Reply | Awaitable[Reply]:
+    def execute(self, request: Request[Execute]) -> _Answering:
         """Answer one execution of a plan.
 
         Args:
-            request: ``plan`` (id), ``params`` (values in order), ``pruning`` (bool), ``grant`` (bytes): what the client
-                has room for, when it takes the rows in parts; see :mod:`secateur.cluster.member.open_results`. ``mark``
-                and ``since`` where it is run in steps; see :mod:`secateur.cluster.member.read_state`. ``as_written``
-                (bool, may be missing): run the user's own text, undivided.
+            request: What to run. :mod:`secateur.cluster.member.open_results` is about results in parts,
+                :mod:`secateur.cluster.member.read_state` about queries in steps.
 
         Raises:
             TopologyChangedError: A required partition has no owner here or elsewhere as far as this member knows, or a
@@ -143,7 +146,7 @@ class StatementRunner:
             KeysChangedError: Rows have changed since keys were found in them; nothing was done.
             LimitExceededError: The result would take more memory than results may.
         """
-        plan = self._plans.get(request.args["plan"])
+        plan = self._plans.get(request.message.plan)
         if plan is None or plan.system_tables:
             return self._fetch_and_run(request)
         self._plans.move_to_end(plan.plan_id)
@@ -177,27 +180,29 @@ class StatementRunner:
 
     async def rows(
         self, plan: SelectPlan, params: Sequence[Any], *, pruning: bool, profiled: bool
-    ) -> tuple[pa.Table, list[dict[str, Any]]]:
+    ) -> tuple[pa.Table, tuple[StageWork, ...]]:
         """The rows of a query, for whoever needs them on this member, and what the run did, if that is wanted.
 
         Raises:
             Error: As :meth:`execute`.
         """
-        args = {"plan": plan.plan_id, "params": params, "pruning": pruning}
+        asked = Execute(plan.plan_id, list(params), pruning)
+        work: tuple[StageWork, ...] = ()
         if profiled:
-            reply = await self.profile(Request("profile", {**args, "rows": True}, memoryview(b""), _ITSELF))
+            profiled_reply = await self._profile(asked, _ITSELF, has_rows=True)
+            payload, result, work = (
+                profiled_reply.payload,
+                profiled_reply.message.result,
+                profiled_reply.message.profile.work,
+            )
         else:
-            answer = self._run(plan, Request("execute", args, memoryview(b""), _ITSELF))
+            answer = self._run(plan, Request(Operation.EXECUTE, asked, _NO_PAYLOAD, _ITSELF))
             reply = answer if isinstance(answer, Reply) else await answer
-        work = reply.header["profile"]["work"] if profiled else []
-        values = reply.header.get("values")
-        if values is None:
-            payload = reply.payload
+            payload, result = reply.payload, reply.message
+        if result.values is None:
             return decode_tables([payload] if isinstance(payload, (bytes, memoryview)) else payload), work
         return (
-            ShortTable(values, reply.header["rows"]).to_table(
-                [(name, parse_type(text)) for name, text in plan.columns]
-            ),
+            ShortTable(result.values, result.rows).to_table([(name, parse_type(text)) for name, text in plan.columns]),
             work,
         )
 
@@ -209,24 +214,24 @@ class StatementRunner:
         tables = await asyncio.gather(*map(self._fetch_system_table, plan.system_tables))
         return plan.pinned(dict(zip(plan.system_tables, tables, strict=True)))
 
-    async def _fetch_and_run(self, request: Request) -> Reply:
-        reply = self._run(await self._pinned(request.args["plan"]), request)
+    async def _fetch_and_run(self, request: Request[Execute]) -> Reply[Executed]:
+        reply = self._run(await self._pinned(request.message.plan), request)
         return reply if isinstance(reply, Reply) else await reply
 
-    def _run(self, plan: SelectPlan, request: Request) -> Reply | Awaitable[Reply]:
-        if request.args.get("as_written"):
+    def _run(self, plan: SelectPlan, request: Request[Execute]) -> _Answering:
+        if request.message.as_written:
             plan = plan.as_written()
-        partitions, topology, is_here = self._placed(plan, request.args)
+        partitions, topology, is_here = self._placed(plan, request.message)
         return (self._run_local if is_here else self._run_distributed)(plan, request, partitions, topology)
 
-    def _placed(self, plan: SelectPlan, args: dict[str, Any]) -> tuple[list[Sequence[int]], Topology, bool]:
+    def _placed(self, plan: SelectPlan, asked: Execute) -> tuple[list[Sequence[int]], Topology, bool]:
         """The partitions of each scan, the topology, and whether this member has all of them."""
         view = self._view
         if view is None:
             raise TopologyChangedError(f"member {self._member_id} has not joined yet; try again")
         check_versions(self._store, plan)
-        check_state(self._store, plan, args, view.topology)
-        partitions = bound_partitions(plan, args["params"], pruning=args["pruning"])
+        check_state(self._store, plan, asked, view.topology)
+        partitions = bound_partitions(plan, asked.params, pruning=asked.pruning)
         if all(
             scan.replicated or view.mine.get(scan.group, _NONE).issuperset(ids)
             for scan, ids in zip(plan.scans, partitions, strict=True)
@@ -242,41 +247,38 @@ class StatementRunner:
         return partitions, view.topology, False
 
     def _run_local(
-        self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology
-    ) -> Reply | Awaitable[Reply]:
-        params = request.args["params"]
-        header = self._header_here(plan, request, partitions, topology)
-        call = local_execution(self._store, plan, params, partitions, pruning=request.args["pruning"])
+        self, plan: SelectPlan, request: Request[Execute], partitions: list[Sequence[int]], topology: Topology
+    ) -> _Answering:
+        asked = request.message
+        params, ran = asked.params, self._ran_here(plan, asked, partitions, topology)
+        call = local_execution(self._store, plan, params, partitions, pruning=asked.pruning)
         if call.is_quick:
-            return _reply(header, answer(call.fragment, call.relations, params))
+            return ran.reply(answer(call.fragment, call.relations, params))
         if plan.empty is not None and call.is_empty:
-            return _reply(header, decode_table(plan.empty, ranges=False))
-        return self._run_in_thread(call, request, header)
+            return ran.reply(decode_table(plan.empty, ranges=False))
+        return self._run_in_thread(call, request, ran)
 
-    def _header_here(
-        self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology
-    ) -> dict[str, Any]:
-        """The header of an answer that is about to be read here."""
-        header = _header(plan, partitions, topology, "local")
-        return (
-            {**header, **read_here(self._store, plan, request.args, partitions)}
-            if "mark" in request.args or "since" in request.args
-            else header
+    def _ran_here(self, plan: SelectPlan, asked: Execute, partitions: list[Sequence[int]], topology: Topology) -> _Ran:
+        """What to say of a run that is about to read its rows here."""
+        published = (
+            () if asked.mark is None and asked.since is None else read_here(self._store, plan, asked, partitions)
         )
+        return _Ran(plan, partitions, topology, "local", published=published)
 
-    async def _run_in_thread(self, call: LocalExecution, request: Request, header: dict[str, Any]) -> Reply:
-        params, grant = request.args["params"], granted(request)
-        with self._results.running(request.peer):
+    async def _run_in_thread(self, call: LocalExecution, request: Request[Execute], ran: _Ran) -> Reply[Executed]:
+        params, grant, peer = request.message.params, request.message.grant, request.peer
+        with self._results.running(peer):
             if grant is None:
-                return _reply(
-                    header,
-                    self._results.checked(await in_thread(self._threads.of(call, request), _whole(call, params))),
+                return ran.reply(
+                    self._results.checked(await in_thread(self._threads.of(call, peer), _whole(call, params)))
                 )
-            return await self._results.open(request.peer, self._rows_of(call, request), grant, header)
+            return await self._results.open(
+                peer, self._rows_of(call, params, peer), within_bounds(grant), ran.executed()
+            )
 
-    def _rows_of(self, call: LocalExecution, request: Request) -> RowStream:
+    def _rows_of(self, call: LocalExecution, params: list[Any], peer: PeerInfo) -> RowStream:
         """The rows of a call, made as they are taken."""
-        params, threads = request.args["params"], self._threads.of(call, request)
+        threads = self._threads.of(call, peer)
         if not call.is_long_row_by_row:
             return LocalRowStream(
                 lambda stop: open_answer(call.fragment, call.relations, params, cancellation=stop), threads
@@ -287,26 +289,27 @@ class StatementRunner:
         )
 
     async def _run_distributed(
-        self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology
-    ) -> Reply:
-        grant = granted(request)
-        header = _header(plan, partitions, topology, "distributed")
-        if grant is None:
+        self, plan: SelectPlan, request: Request[Execute], partitions: list[Sequence[int]], topology: Topology
+    ) -> Reply[Executed]:
+        asked = request.message
+        ran = _Ran(plan, partitions, topology, "distributed")
+        if asked.grant is None:
             with self._results.running(request.peer):
                 _, result = await self._result_of(
-                    plan, request, partitions, topology, lambda: ResultCollector(self._results.held_bytes_max)
+                    plan, asked, partitions, topology, lambda: ResultCollector(self._results.held_bytes_max)
                 )
-            return _reply({**header, "members": self._touched(result)}, result.table())
+            return ran.reply(result.table(), self._touched(result))
+        grant = within_bounds(asked.grant)
 
-        async def first_rows(plan: SelectPlan) -> Reply:
+        async def first_rows(plan: SelectPlan) -> Reply[Executed]:
             # Where another form of the statement may be needed, the first part waits for more: the form can be chosen
             # until it is sent. That a member finds keys changed is heard long before.
             before, when_late = (_BYTES_BEFORE_FIRST, _LATE) if plan.gathered else (0, "")
             queue = ResultQueue(max(2 * grant, before))
-            job = await self._start(plan, request, partitions, topology, queue)
+            job = await self._start(plan, asked, partitions, topology, queue)
             rows = JobRowStream(job, queue, lambda: plan.stages[-1].fragment.schema, before, when_late)
             return await self._results.open(
-                request.peer, rows, grant, {**header, "members": sorted({self._member_id, *job.plan.job.participants})}
+                request.peer, rows, grant, ran.executed(sorted({self._member_id, *job.plan.job.participants}))
             )
 
         with self._results.running(request.peer):
@@ -315,7 +318,7 @@ class StatementRunner:
     async def _result_of(
         self,
         plan: SelectPlan,
-        request: Request,
+        asked: Execute,
         partitions: list[Sequence[int]],
         topology: Topology,
         collector: Callable[[], ResultCollector],
@@ -323,19 +326,18 @@ class StatementRunner:
         """Run the stages, in the form that has an answer; returns that and the result."""
 
         async def run(plan: SelectPlan) -> tuple[SelectPlan, JobResult]:
-            return plan, await (await self._start(plan, request, partitions, topology, collector())).result()
+            return plan, await (await self._start(plan, asked, partitions, topology, collector())).result()
 
         return await _in_some_form(plan, run)
 
     async def _start(
         self,
         plan: SelectPlan,
-        request: Request,
+        asked: Execute,
         partitions: list[Sequence[int]],
         topology: Topology,
         result: ResultCollector,
     ) -> RunningJob:
-        args = request.args
         published = {
             scan.table_id: self._store.data_version(scan.table_id).published
             for scan in plan.scans
@@ -345,66 +347,96 @@ class StatementRunner:
             plan,
             partitions,
             published=published,
-            search_keys=args["pruning"],
-            mark=args.get("mark"),
-            since=marks_of(plan, args),
+            search_keys=asked.pruning,
+            mark=asked.mark,
+            since=marks_of(plan, asked),
         )
-        return await self._jobs.start_job(dag, config, plan.stage_params(args["params"]), topology, result=result)
+        return await self._jobs.start_job(dag, config, plan.stage_params(asked.params), topology, result=result)
 
     def _touched(self, result: JobResult) -> list[str]:
         return sorted({self._member_id, *result.members_touched})
 
-    async def profile(self, request: Request) -> Reply:
-        """Answer one execution of a plan as :meth:`execute` does, and say what it took: ``profile`` in the header, see
-        :mod:`~secateur.client.execution.run_profile`.
-
-        Args:
-            request: As for :meth:`execute`, and ``rows`` (bool): whether the rows are wanted too, or counted only.
+    async def profile(self, request: Request[Profile]) -> Reply[Profiled]:
+        """Answer one execution of a plan as :meth:`execute` does, and say what it took.
 
         Raises:
             Error: As :meth:`execute`.
         """
-        args = request.args
-        plan = await self._pinned(args["plan"])
-        partitions, topology, is_here = self._placed(plan, args)
-        with self._results.running(request.peer):
+        return await self._profile(request.message.run, request.peer, has_rows=request.message.has_rows)
+
+    async def _profile(self, asked: Execute, peer: PeerInfo, *, has_rows: bool) -> Reply[Profiled]:
+        plan = await self._pinned(asked.plan)
+        partitions, topology, is_here = self._placed(plan, asked)
+        with self._results.running(peer):
             if is_here:
-                return await self._profile_local(plan, request, partitions, topology)
+                return await self._profile_local(plan, asked, peer, partitions, topology, has_rows=has_rows)
             counted = CountedResult()
-            whole = (lambda: ResultCollector(self._results.held_bytes_max)) if args["rows"] else counted.anew
-            run, result = await self._result_of(plan, request, partitions, topology, whole)
-        header = {**_header(plan, partitions, topology, "distributed"), "members": self._touched(result)}
-        work = job_work(run, partitions, topology, result.metrics)
-        if not args["rows"]:
-            return Reply(
-                {
-                    **header,
-                    "rows": counted.rows,
-                    "profile": {"rows": counted.rows, "bytes": counted.bytes, "work": work},
-                }
-            )
+            whole = (lambda: ResultCollector(self._results.held_bytes_max)) if has_rows else counted.anew
+            run, result = await self._result_of(plan, asked, partitions, topology, whole)
+        ran, touched = _Ran(plan, partitions, topology, "distributed"), self._touched(result)
+        work = tuple(job_work(run, partitions, topology, result.metrics))
+        if not has_rows:
+            return Reply(Profiled(ran.executed(touched, counted.rows), RunProfile(counted.rows, counted.bytes, work)))
         table = result.table()
-        return _reply({**header, "profile": {"rows": table.num_rows, "bytes": table.nbytes, "work": work}}, table)
+        reply = ran.reply(table, touched)
+        return Reply(Profiled(reply.message, RunProfile(table.num_rows, table.nbytes, work)), reply.payload)
 
     async def _profile_local(
-        self, plan: SelectPlan, request: Request, partitions: list[Sequence[int]], topology: Topology
-    ) -> Reply:
-        params = request.args["params"]
-        header = self._header_here(plan, request, partitions, topology)
-        call = local_execution(self._store, plan, params, partitions, pruning=request.args["pruning"])
+        self,
+        plan: SelectPlan,
+        asked: Execute,
+        peer: PeerInfo,
+        partitions: list[Sequence[int]],
+        topology: Topology,
+        *,
+        has_rows: bool,
+    ) -> Reply[Profiled]:
+        params, ran = asked.params, self._ran_here(plan, asked, partitions, topology)
+        call = local_execution(self._store, plan, params, partitions, pruning=asked.pruning)
         rows_read = sum(relation.num_rows for relation in call.relations.values())
         started_s = time.perf_counter()
-        if request.args["rows"]:
-            table = self._results.checked(await in_thread(self._threads.of(call, request), _whole(call, params)))
+        if has_rows:
+            table = self._results.checked(await in_thread(self._threads.of(call, peer), _whole(call, params)))
             rows, size = table.num_rows, table.nbytes
         else:
-            stream, rows, size = self._rows_of(call, request), 0, 0
+            stream, rows, size = self._rows_of(call, params, peer), 0, 0
             while not stream.is_done:
                 table = await stream.take(GRANT_BYTES_MAX)
                 rows, size = rows + table.num_rows, size + table.nbytes
         work = local_work(self._member_id, partitions, rows_read, rows, size, time.perf_counter() - started_s)
-        header["profile"] = {"rows": rows, "bytes": size, "work": work}
-        return _reply(header, table) if request.args["rows"] else Reply({**header, "rows": rows})
+        profile = RunProfile(rows, size, tuple(work))
+        if not has_rows:
+            return Reply(Profiled(ran.executed(rows=rows), profile))
+        reply = ran.reply(table)
+        return Reply(Profiled(reply.message, profile), reply.payload)
+
+
+class _Ran(NamedTuple):
+    """What an answer says of a run beside its rows."""
+
+    plan: SelectPlan
+    partitions: list[Sequence[int]]
+    topology: Topology
+    execution: str
+    published: tuple[tuple[int, int], ...] = ()
+
+    def executed(
+        self, members: list[str] | None = None, rows: int = 0, values: Sequence[list[Any]] | None = None
+    ) -> Executed:
+        """The answer; without ``members``, this member alone worked for it."""
+        read = total = 0
+        for ids, scan in zip(self.partitions, self.plan.scans, strict=True):
+            read += len(ids)
+            total += scan.tree.total
+        return Executed(
+            self.execution, read, total, self.topology.version, rows, values, members, False, self.published
+        )
+
+    def reply(self, result: pa.Table | ShortTable, members: list[str] | None = None) -> Reply[Executed]:
+        """A whole answer."""
+        if isinstance(result, ShortTable):
+            return Reply(self.executed(members, result.num_rows, result.columns))
+        return Reply(self.executed(members, result.num_rows), encode_table(result))
 
 
 async def _in_some_form(plan: SelectPlan, run: Callable[[SelectPlan], Awaitable[T]]) -> T:
@@ -436,22 +468,3 @@ async def _while_loads_end(run: Callable[[], Awaitable[T]]) -> T:
 
 def _whole(call: LocalExecution, params: Sequence[Any]) -> Callable[[Cancellation], pa.Table]:
     return lambda stop: run(call.fragment, call.relations, params, cancellation=stop)
-
-
-def _header(plan: SelectPlan, partitions: list[Sequence[int]], topology: Topology, execution: str) -> dict[str, Any]:
-    """The header of an answer; without ``members``, this member alone worked for it."""
-    return {
-        "execution": execution,
-        "partitions_read": sum(len(ids) for ids in partitions),
-        "partitions_total": sum(scan.tree.total for scan in plan.scans),
-        "topology_version": topology.version,
-    }
-
-
-def _reply(header: dict[str, Any], result: pa.Table | ShortTable) -> Reply:
-    """A whole answer; the header is used up."""
-    header["rows"] = result.num_rows
-    if isinstance(result, ShortTable):
-        header["values"] = result.columns
-        return Reply(header)
-    return Reply(header, encode_table(result))

@@ -33,6 +33,9 @@ from secateur.errors import NoRangeError, ProgrammingError, ProtocolError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.owner_routing import OwnerRouting, RoutedBatch
 from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.changes import CloseForChange, GetReturnedRows, RowCount, StageRows, WorkedOut, WorkOutChange
+from secateur.protocol.message import Acknowledged
+from secateur.protocol.profile import StageWork
 from secateur.storage.change import MixedAttempt
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request, encode_table
@@ -74,13 +77,13 @@ class MemberCoordinatedChanges:
         self._executor = executor
         self._returned = KeptResults()
 
-    async def close(self, request: Request) -> Reply:
+    async def close(self, request: Request[CloseForChange]) -> Reply[Acknowledged]:
         """Let no other write to a table in until the load is published or aborted."""
-        args = request.args
-        async with self._loads.closed_unless_failed(args["load_id"], args["table_id"], request.peer):
-            return Reply()
+        asked = request.message
+        async with self._loads.closed_unless_failed(asked.load_id, asked.table_id, request.peer):
+            return Reply(Acknowledged())
 
-    async def work_out(self, request: Request) -> Reply:
+    async def work_out(self, request: Request[WorkOutChange]) -> Reply[WorkedOut]:
         """Run the query for the effects and stage what is to be written, here and at the other owners.
 
         Returns:
@@ -92,41 +95,39 @@ class MemberCoordinatedChanges:
                 aborted, as after every other error.
             Error: What the statement gives on these rows.
         """
-        args = request.args
-        plan = await self._statements.plan(args["plan"])
-        topology, table = self._places.place(args["table_id"])
-        params: Sequence[Any] = args["params"]
-        is_profiled = args.get("profile", False)
-        found, work = await self._statements.rows(plan, params, pruning=args["pruning"], profiled=is_profiled)
-        effects = await self._in_thread(RowChanges.of, found, table, _duplicate_match(args["meeting"]))
-        if args["returning"] is not None:
-            returning = await self._statements.plan(args["returning"])
+        asked = request.message
+        plan = await self._statements.plan(asked.plan)
+        topology, table = self._places.place(asked.table_id)
+        params: Sequence[Any] = asked.params
+        is_profiled = asked.is_profiled
+        found, work = await self._statements.rows(plan, params, pruning=asked.pruning, profiled=is_profiled)
+        effects = await self._in_thread(RowChanges.of, found, table, _duplicate_match(asked.duplicate_match))
+        if asked.returning is not None:
+            returning = await self._statements.plan(asked.returning)
             check_versions(self._store, returning)
-            returned = await self._in_thread(_returned, returning, effects, params, args["names_action"])
-            self._returned.keep(args["load_id"], {_RETURNED: returned})
+            returned = await self._in_thread(_returned, returning, effects, params, asked.names_action)
+            self._returned.keep(asked.load_id, {_RETURNED: returned})
         try:
-            parts, staged = await self._stage(args["load_id"], topology, table, effects)
+            parts, staged = await self._stage(asked.load_id, topology, table, effects)
         except NoRangeError:
             if not table.scheme.makes_ranges:
                 raise
             cells = set(table.scheme.missing_cells(effects.added)) | set(table.scheme.missing_cells(effects.replaced))
-            return Reply({"missing_cells": sorted(cells)})
-        return Reply(
-            {"rows": len(effects.actions), "parts": parts, **({"work": [*work, *staged]} if is_profiled else {})}
-        )
+            return Reply(WorkedOut(missing_cells=sorted(cells)))
+        return Reply(WorkedOut(len(effects.actions), parts, work=(*work, *staged) if is_profiled else ()))
 
-    def returned(self, request: Request) -> Reply:
+    def returned(self, request: Request[GetReturnedRows]) -> Reply[RowCount]:
         """The rows that a change returns, at its coordinator.
 
         Raises:
             LimitExceededError: They were dropped, since there are too many newer ones.
         """
-        rows = self._returned.tables(request.args["load_id"])[_RETURNED]
-        return Reply({"rows": rows.num_rows}, encode_table(rows))
+        rows = self._returned.tables(request.message.load_id)[_RETURNED]
+        return Reply(RowCount(rows.num_rows), encode_table(rows))
 
     async def _stage(
         self, load_id: str, topology: Topology, table: TableDef, effects: RowChanges
-    ) -> tuple[dict[int, list[int]], list[dict[str, Any]]]:
+    ) -> tuple[dict[int, list[int]], list[StageWork]]:
         """Take rows and keys to their owners; returns the attempts by partition, and what each owner got.
 
         Raises:
@@ -160,17 +161,13 @@ class MemberCoordinatedChanges:
         return {partition: sorted(attempts) for partition, attempts in parts.items()}, staged
 
     async def _send(self, load_id: str, table: TableDef, attempt: MixedAttempt, share: RoutedBatch) -> None:
-        args = {
-            "load_id": load_id,
-            "table_id": table.table_id,
-            "attempt": int(attempt),
-            "parts": share.parts,
-            "keys": attempt is MixedAttempt.REMOVED,
-        }
+        staging = StageRows(
+            load_id, table.table_id, int(attempt), share.parts, are_keys=attempt is MixedAttempt.REMOVED
+        )
         if share.member == self._member_id:
-            await self._loads.stage_rows(args, share.rows)
+            await self._loads.stage_rows(staging, share.rows)
         else:
-            await self._peers.call(share.member, "stage", args, encode_table(share.rows))
+            await self._peers.call(share.member, staging, encode_table(share.rows))
 
     async def _in_thread(self, work: Any, *args: Any) -> Any:
         return await in_thread(self._executor, lambda _: work(*args))

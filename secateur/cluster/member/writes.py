@@ -16,6 +16,7 @@ from secateur.cluster.member.received_rows import received_rows
 from secateur.cluster.member.replication import Replication
 from secateur.cluster.member.table_directory import TableDirectory
 from secateur.errors import ProtocolError
+from secateur.protocol.changes import RowCount, WriteRows
 from secateur.storage.change import ChangeOperation, load_mode
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request, encode_table
@@ -41,7 +42,7 @@ class MemberWrites:
         self._replication = replication
         self._change_registry = change_registry
 
-    async def write(self, request: Request) -> Reply:
+    async def write(self, request: Request[WriteRows]) -> Reply[RowCount]:
         """Write rows of one partition, visible at once.
 
         Under a ``change_id`` that was used before nothing is written again.
@@ -51,11 +52,11 @@ class MemberWrites:
             DuplicateKeyError: An appended key is already there; nothing was written.
             MemberLostError: The rows are visible here, but a backup that the cluster counts on has not confirmed them.
         """
-        args = request.args
-        table_id, partition, change_id = args["table_id"], args["partition"], args.get("change_id") or uuid.uuid4().hex
+        asked = request.message
+        table_id, partition, change_id = asked.table_id, asked.partition, asked.change_id or uuid.uuid4().hex
         self._places.backups(table_id, [partition])  # nobody else's rows are worth unpacking
         rows = await received_rows(request.payload)
-        operation = load_mode(args["mode"])
+        operation = load_mode(asked.mode)
         if self._places.table(table_id).replicated:
             raise ProtocolError(
                 f"{self._places.table(table_id).name} is replicated: its rows are staged and published on all members"
@@ -65,7 +66,7 @@ class MemberWrites:
         async def make() -> RecordedChange:
             return self.apply(table_id, partition, operation, rows, change_id, request.payload)[0]
 
-        return Reply({"rows": await self.write_once(table_id, partition, change_id, make)})
+        return Reply(RowCount(await self.write_once(table_id, partition, change_id, make)))
 
     async def write_once(
         self, table_id: int, partition: int, change_id: str, make: Callable[[], Awaitable[RecordedChange]]

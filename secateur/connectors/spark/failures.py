@@ -19,7 +19,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from secateur.errors import Error, LoadFailedError, OperationalError, from_wire, to_wire
+import msgspec
+
+from secateur.errors import Error, LoadFailedError, OperationalError
+from secateur.protocol.failure import Failure
 
 __all__ = ["error_behind", "noted_errors"]
 
@@ -42,7 +45,7 @@ def noted_errors() -> Iterator[None]:
         yield
     except Error as error:
         # json writes newlines as \n: the note is one line, whatever the message holds
-        error.add_note(_NOTE + json.dumps(to_wire(error), default=str))
+        error.add_note(_NOTE + json.dumps(msgspec.structs.asdict(Failure.of(error)), default=str))
         raise
 
 
@@ -61,7 +64,7 @@ def error_behind(failure: BaseException, *, table: str) -> Error:
     text = str(failure)
     noted = _NOTE_LINE.search(text)
     if noted is not None:
-        return from_wire(json.loads(noted[1]))
+        return Failure(**json.loads(noted[1])).to_error()
     if any(sign in text for sign in _OTHER_ENVIRONMENT):
         return OperationalError(
             f"Spark's Python workers do not run in this environment ({sys.executable}, Python"

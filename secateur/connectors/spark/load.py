@@ -24,6 +24,7 @@ from secateur.connectors.spark.failures import error_behind
 from secateur.connectors.spark.schema import check_columns
 from secateur.connectors.spark.source import SecateurDataSource
 from secateur.errors import Error, NotSupportedError
+from secateur.protocol.changes import AbortLoad
 
 __all__ = ["LoadReport", "register", "write"]
 
@@ -160,4 +161,4 @@ def _gathered(df: DataFrame, endpoint: Endpoint, table: str, tasks: int) -> Data
 
 def _drop(endpoint: Endpoint, load_id: str) -> None:
     with contextlib.suppress(Error), endpoint.session() as session:
-        session.ask("load_abort", {"load_id": load_id})
+        session.ask(AbortLoad(load_id))

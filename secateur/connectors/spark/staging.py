@@ -16,6 +16,7 @@ from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.owner_routing import OwnerRouting
 from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.changes import StageRows
 from secateur.wire import Channel, encode_table
 
 __all__ = ["CHUNK_BYTES", "Stager"]
@@ -61,12 +62,8 @@ class Stager:
     ) -> None:
         self._table = table
         self._make_ranges = make_ranges
-        self._args = {
-            "load_id": load_id,
-            "table_id": table.table_id,
-            "attempt": attempt,
-            "topology_version": topology.version,
-        }
+        self._load_id = load_id
+        self._attempt = attempt
         self._chunk_bytes = chunk_bytes
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0
@@ -123,7 +120,7 @@ class Stager:
         shares = list(self._sharing.shares(rows))
         for share in shares:
             self._channels[share.member].request(
-                "stage", {**self._args, "parts": share.parts}, encode_table(share.rows)
+                StageRows(self._load_id, self._table.table_id, self._attempt, share.parts), encode_table(share.rows)
             )
         self._staged.update(
             {partition: count for share in shares for partition, count in share.parts}

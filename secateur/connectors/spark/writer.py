@@ -29,6 +29,7 @@ from secateur.connectors.spark.failures import noted_errors
 from secateur.connectors.spark.staging import Stager
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.changes import AbortLoad, PublishLoad
 
 __all__ = ["LoadWriter", "StagedTask"]
 
@@ -104,23 +105,17 @@ class LoadWriter(DataSourceArrowWriter):
         for task in tasks:
             for partition in task.rows:
                 attempts[partition].append(task.attempt)
-        args = {
-            "load_id": self.load_id,
-            "table": self.table.name,
-            "table_id": self.table.table_id,
-            "mode": self.mode.value,
-            "parts": attempts,
-        }
+        publish = PublishLoad(self.load_id, self.table.name, self.mode.value, dict(attempts), self.table.table_id)
         # the report is opened first: if that failed afterwards, Spark would report a published load as failed
         with (
             noted_errors(),
             Path(self.report or os.devnull).open("w") as report,
             self.endpoint.session(timeout_s=_PUBLISH_TIMEOUT_S) as session,
         ):
-            rows = session.ask("load_publish", args).header["rows"]
+            rows = session.ask(publish).message.rows
             json.dump({"rows": rows, "partitions": len(attempts), "tasks": len(tasks)}, report)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Drop the rows that the tasks have staged."""
         with noted_errors(), self.endpoint.session() as session:
-            session.ask("load_abort", {"load_id": self.load_id})
+            session.ask(AbortLoad(self.load_id))

@@ -24,7 +24,6 @@ _FILES = {
         "JobDone",
         "JobStart",
         "Message",
-        "OPS",
         "read_message",
         "write_message",
     ],

@@ -1,20 +1,21 @@
 """The messages between the members of a running job: their types, and their form in a frame.
 
-All are one-way. ``job_start`` goes from the coordinator to each participant, ``exchange`` between participants,
-``job_done`` back to the coordinator, ``job_cancel`` from the coordinator to those that still run.
+All are one-way. A start goes from the coordinator to each participant, rows and credit between participants, the end
+back to the coordinator, and a cancellation from the coordinator to those who still run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, assert_never
+from typing import NamedTuple, assert_never
 
 from secateur.engine.exchange.transport import Payload
-from secateur.engine.runtime.metrics import VertexMetrics
-from secateur.errors import Error, ProtocolError, from_wire, to_wire
+from secateur.errors import Error, ProtocolError
+from secateur.protocol.failure import Failure
+from secateur.protocol.jobs import CancelRun, CreditRows, EndRun, ExchangeRows, RowsPiece, StartRun
+from secateur.protocol.message import Notice
+from secateur.protocol.metrics import VertexMetrics
 
 __all__ = [
-    "OPS",
     "Credit",
     "ExchangeData",
     "ExchangeSlice",
@@ -25,8 +26,6 @@ __all__ = [
     "read_message",
     "write_message",
 ]
-
-OPS: Final = frozenset({"job_start", "exchange", "job_done", "job_cancel"})
 
 
 class JobStart(NamedTuple):
@@ -102,75 +101,50 @@ class JobCancel(NamedTuple):
 Message = JobStart | ExchangeData | Credit | JobDone | JobCancel
 
 
-def write_message(message: Message) -> tuple[dict[str, Any], Payload]:
-    """Header and payload of a message; :func:`read_message` reads them back."""
+def write_message(message: Message) -> tuple[Notice, Payload]:
+    """What travels of a message, and its payload; :func:`read_message` reads them back."""
     match message:
         case JobStart(job, sender, plan):
-            return {"op": "job_start", "job": job, "from": sender}, plan
+            return StartRun(job, sender), plan
         case ExchangeData(job, sender, edge, sequence, pieces, last, payload):
-            header = {
-                "op": "exchange",
-                "job": job,
-                "from": sender,
-                "edge": edge,
-                "seq": sequence,
-                "pieces": [[list(c), r, s] for c, r, s in pieces],
-                "last": last,
-            }
-            return header, payload
+            return (
+                ExchangeRows(job, sender, edge, sequence, tuple(RowsPiece(*piece) for piece in pieces), last),
+                payload,
+            )
         case Credit(job, sender, edge, size):
-            return {"op": "exchange", "job": job, "from": sender, "edge": edge, "credit": size}, b""
+            return CreditRows(job, sender, edge, size), b""
         case JobDone(job, sender, error, metrics):
-            return {
-                "op": "job_done",
-                "job": job,
-                "from": sender,
-                "failure": None if error is None else to_wire(error),
-                "metrics": [m.to_wire() for m in metrics],
-            }, b""
+            return EndRun(job, sender, None if error is None else Failure.of(error), list(metrics)), b""
         case JobCancel(job, sender, error):
-            return {"op": "job_cancel", "job": job, "from": sender, "failure": to_wire(error)}, b""
+            return CancelRun(job, sender, Failure.of(error)), b""
         case _:
             assert_never(message)
 
 
-def read_message(header: Mapping[str, Any], payload: Payload) -> Message:
+def read_message(notice: Notice, payload: Payload) -> Message:
     """The message in a frame.
 
     Raises:
-        ProtocolError: The header is not one of ours.
+        ProtocolError: The notice is not one of a job.
     """
-    op = header.get("op")
-    try:
-        job, sender = str(header["job"]), str(header["from"])
-        match op:
-            case "exchange" if "credit" in header:
-                return Credit(job, sender, int(header["edge"]), int(header["credit"]))
-            case "exchange":
-                pieces = tuple(_read_piece(*piece) for piece in header["pieces"])
-                return ExchangeData(
-                    job, sender, int(header["edge"]), int(header["seq"]), pieces, bool(header["last"]), payload
-                )
-            case "job_start":
-                return JobStart(job, sender, payload)
-            case "job_done":
-                failure = header["failure"]
-                metrics = tuple(VertexMetrics.from_wire(entry) for entry in header["metrics"])
-                return JobDone(job, sender, None if failure is None else from_wire(failure), metrics)
-            case "job_cancel":
-                return JobCancel(job, sender, from_wire(header["failure"]))
-            case _:
-                raise ProtocolError(
-                    f"a job message has the unknown op {op!r}; the engine knows {', '.join(sorted(OPS))}"
-                )
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise ProtocolError(
-            f"a {op!r} message cannot be read ({type(error).__name__}: {error}); do all members run the same version?"
-        ) from error
-
-
-def _read_piece(consumers: Any, rows: Any, size: Any) -> ExchangeSlice:
-    piece = ExchangeSlice(tuple(int(consumer) for consumer in consumers), int(rows), int(size))
-    if piece.rows < 0 or piece.size < 0:
-        raise ValueError(f"a piece of {piece.rows} rows and {piece.size} bytes")
-    return piece
+    match notice:
+        case ExchangeRows(job, sender, edge, sequence, pieces, last):
+            return ExchangeData(
+                job,
+                sender,
+                edge,
+                sequence,
+                tuple(ExchangeSlice(piece.consumers, piece.rows, piece.size) for piece in pieces),
+                last,
+                payload,
+            )
+        case CreditRows(job, sender, edge, size):
+            return Credit(job, sender, edge, size)
+        case StartRun(job, sender):
+            return JobStart(job, sender, payload)
+        case EndRun(job, sender, failure, metrics):
+            return JobDone(job, sender, None if failure is None else failure.to_error(), tuple(metrics))
+        case CancelRun(job, sender, failure):
+            return JobCancel(job, sender, failure.to_error())
+        case _:
+            raise ProtocolError(f"a {type(notice).__name__} is no message of a job")

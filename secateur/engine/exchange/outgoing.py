@@ -54,8 +54,8 @@ class Outgoing:
             while queue := self._queues.get(member):
                 message = queue.popleft()
                 try:
-                    header, payload = write_message(message)
-                    await self._transport.send(member, header, payload)
+                    notice, payload = write_message(message)
+                    await self._transport.send(member, notice, payload)
                 except Exception as error:
                     self._on_failed(member, message, error)
         finally:

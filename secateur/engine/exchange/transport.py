@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
+
+from secateur.protocol.message import Notice
 
 __all__ = ["Payload", "Transport"]
 
@@ -16,14 +18,14 @@ class Transport(Protocol):
     as lost: the engine numbers them and fails a job whose numbers have a gap, but it does not ask for repetition.
     """
 
-    async def send(self, member_id: str, header: dict[str, Any], payload: Payload) -> None:
+    async def send(self, member_id: str, notice: Notice, payload: Payload) -> None:
         """Send one message; returns when the connection can take the next one.
 
         A slow connection slows the engine in this way.
 
         Args:
             member_id: Where to.
-            header: Plain data; ``header["op"]`` is one of :data:`secateur.engine.exchange.messages.OPS`.
+            notice: One of those that members of a running job send each other; see :mod:`secateur.protocol.jobs`.
             payload: Bytes; empty when there are none.
 
         Raises:

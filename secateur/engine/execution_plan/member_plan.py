@@ -17,7 +17,7 @@ from secateur.dag.edge import AllToOne, EdgeConfig, Routing
 from secateur.dag.processor import Params
 from secateur.dag.supplier import ProcessorSupplier
 from secateur.errors import Error, ProtocolError
-from secateur.wire.values import pack, unpack
+from secateur.protocol.values import pack, unpack
 
 __all__ = [
     "DestinationMember",

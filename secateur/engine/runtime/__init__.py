@@ -8,7 +8,6 @@ _FILES = {
     "early_messages": ["EarlyMessages"],
     "elastic_threads": ["ElasticThreads"],
     "job_state": ["AwaitCancelled", "CancelMember", "Effect", "FinishJob", "JobStateMachine"],
-    "metrics": ["InputMetrics", "OutputMetrics", "TaskletMetrics", "VertexMetrics"],
     "processor_thread": ["ProcessorThread"],
     "result": ["JobResult", "ResultCollector"],
     "result_queue": ["ResultQueue"],

@@ -15,13 +15,14 @@ from secateur.engine.exchange.messages import Credit, ExchangeData
 from secateur.engine.exchange.outbox import DirectOutbox, WaitingOutbox
 from secateur.engine.execution_plan.member_plan import MemberPlan, VertexPlan
 from secateur.engine.failure import located
-from secateur.engine.runtime.metrics import VertexMetrics, measure
+from secateur.engine.runtime.metrics import measure
 from secateur.engine.runtime.processor_thread import ProcessorThread
 from secateur.engine.runtime.services import MemberServices
 from secateur.engine.runtime.tasklet import Tasklet
 from secateur.engine.runtime.wiring import Wiring
 from secateur.engine.scheduler import Scheduler
 from secateur.errors import DagError, Error, InternalError, ProtocolError
+from secateur.protocol.metrics import VertexMetrics
 
 __all__ = ["Execution"]
 

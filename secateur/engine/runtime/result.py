@@ -10,8 +10,8 @@ import pyarrow as pa
 from secateur.client.jobs.job_results import only_result
 from secateur.engine.exchange.batches import bytes_of
 from secateur.engine.exchange.row_buffer import RowBuffer
-from secateur.engine.runtime.metrics import VertexMetrics
 from secateur.errors import LimitExceededError
+from secateur.protocol.metrics import VertexMetrics
 
 __all__ = ["JobResult", "ResultCollector"]
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final, assert_never
 from secateur.engine.execution_plan.plan_builder import ExecutionPlan, ExecutionPlanBuilder
 from secateur.engine.failure import lost_member
 from secateur.engine.runtime.job_state import AwaitCancelled, CancelMember, Effect, FinishJob, JobStateMachine
-from secateur.engine.runtime.metrics import VertexMetrics
 from secateur.engine.runtime.result import JobResult, ResultCollector
 from secateur.errors import DeadlineError, Error, JobCancelledError
+from secateur.protocol.metrics import VertexMetrics
 
 if TYPE_CHECKING:
     from secateur.engine.runtime.runtime import JobRuntime

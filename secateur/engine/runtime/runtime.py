@@ -24,7 +24,6 @@ from secateur.engine.runtime.early_messages import EarlyMessages
 from secateur.engine.runtime.execution import Execution
 from secateur.engine.runtime.gather_budget import GatherBudget
 from secateur.engine.runtime.job_state import FinishJob
-from secateur.engine.runtime.metrics import VertexMetrics
 from secateur.engine.runtime.result import JobResult, ResultCollector
 from secateur.engine.runtime.running_job import RunningJob
 from secateur.engine.runtime.services import MemberServices
@@ -41,6 +40,8 @@ from secateur.errors import (
     TopologyChangedError,
 )
 from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.message import Notice
+from secateur.protocol.metrics import VertexMetrics
 
 __all__ = ["JobRuntime", "RunningJob"]
 
@@ -164,13 +165,13 @@ class JobRuntime:
             else:
                 await self.loop.run_in_executor(self.services.quick, builder.close, None)
 
-    def on_message(self, header: Mapping[str, Any], payload: Payload) -> None:
-        """Take a message of another member; ``header["op"]`` is one of :data:`secateur.engine.exchange.messages.OPS`.
+    def on_message(self, notice: Notice, payload: Payload) -> None:
+        """Take a message of another member.
 
         Raises:
             ProtocolError: It is not one of ours. No job is harmed.
         """
-        message = read_message(header, payload)
+        message = read_message(notice, payload)
         match message:
             case ExchangeData() | Credit():
                 execution = self._executions.get(message.job)

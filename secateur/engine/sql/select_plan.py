@@ -22,7 +22,7 @@ from secateur.engine.sql.key_search import KeySearch
 from secateur.engine.sql.stage import ExchangeKind, QueryStage
 from secateur.errors import InternalError, ProtocolError
 from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.wire import pack
+from secateur.protocol.values import pack
 
 __all__ = ["ScanPlan", "SelectPlan", "Strategy", "check_stages"]
 

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from msgspec.structs import asdict
 
 from secateur.client import Connection, connect
 from secateur.errors import DuplicateKeyError, Error, SqlSyntaxError, TopologyChangedError, UnknownTableError
@@ -36,7 +37,12 @@ from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology, assign
 from secateur.partitioning.types import parse_type
-from secateur.wire import FrameServer, Reply, Request, decode_table, encode_table, pack
+from secateur.protocol import Acknowledged, Operation, Server
+from secateur.protocol.catalog import GetTables, Tables, TopologyAnswer, TopologyKnown
+from secateur.protocol.changes import AbortLoad, LoadedRows, PublishLoad, RowCount, StageRows, WriteRows
+from secateur.protocol.hello import GivenVersions, Greeting
+from secateur.protocol.query import Execute, Executed, Explained, ExplainRequest, Prepare, PreparedAnswer
+from secateur.wire import FrameServer, Handled, Reply, Request, decode_table, encode_table
 
 __all__ = ["FakeCluster", "Statement"]
 
@@ -115,41 +121,47 @@ class _Party:
     def __init__(self, name: str, cluster: FakeCluster) -> None:
         self.name = name
         self.cluster = cluster
-        self.server = FrameServer(self, token=cluster.token)
+        self.server = FrameServer(
+            self, Operation.at_server(Server.CONTROLLER if name == "controller" else Server.MEMBER), token=cluster.token
+        )
 
-    def handle(self, request: Request) -> Reply | Awaitable[Reply]:
-        if request.op != "hello":
-            self.cluster.log.append((self.name, request.op))
-        planned = self.cluster.failures.get((self.name, request.op))
+    def handle(self, request: Request[Any]) -> Handled:
+        title = request.operation.title
+        if title != "hello":
+            self.cluster.log.append((self.name, title))
+        planned = self.cluster.failures.get((self.name, title))
         if planned:
             raise planned.pop(0)
-        method: Callable[[Request], Reply | Awaitable[Reply]] = getattr(self, f"on_{request.op}")
+        method: Callable[[Request[Any]], Handled] = getattr(self, f"on_{title}")
         return method(request)
 
-    def notify(self, request: Request) -> None:
+    def notify(self, request: Request[Any]) -> None:
         raise AssertionError(request)
 
 
 class _Controller(_Party):
-    def on_hello(self, _: Request) -> Reply:
+    def on_hello(self, _: Request[Any]) -> Reply[Greeting]:
         return Reply(
-            {"cluster_id": self.cluster.cluster_id, **self.cluster.versions()}, pack(self.cluster.topology.to_wire())
+            Greeting(
+                cluster_id=self.cluster.cluster_id, topology=self.cluster.topology.to_wire(), **self.cluster.versions()
+            )
         )
 
-    def on_topology(self, _: Request) -> Reply:
+    def on_get_topology(self, _: Request[Any]) -> Reply[TopologyAnswer]:
         if self.cluster.topologies:
             self.cluster.topology = self.cluster.topologies.pop(0)
-        return Reply(self.cluster.versions(), pack(self.cluster.topology.to_wire()))
+        return Reply(TopologyAnswer(topology=self.cluster.topology.to_wire(), **self.cluster.versions()))
 
-    def on_catalog(self, request: Request) -> Reply:
+    def on_get_tables(self, request: Request[GetTables]) -> Reply[Tables]:
+        name = str(request.message.name)
         for table in self.cluster.tables:
-            if table.name.casefold() == request.args["name"].casefold():
-                return Reply({"tables": [table.to_wire()]})
-        raise UnknownTableError(f"table {request.args['name']!r} does not exist")
+            if table.name.casefold() == name.casefold():
+                return Reply(Tables(tables=[table.to_wire()]))
+        raise UnknownTableError(f"table {name!r} does not exist")
 
-    def on_prepare(self, request: Request) -> Reply:
-        sql, params = request.args["sql"], request.args["params"]
-        self.cluster.prepared.append((sql, params, request.args["settings"]))
+    def on_prepare(self, request: Request[Prepare]) -> Reply[PreparedAnswer]:
+        sql, params = request.message.sql, request.message.params
+        self.cluster.prepared.append((sql, params, request.message.settings))
         statement = self.cluster.statements.get(sql)
         if statement is None:
             raise SqlSyntaxError("line 1, column 1: what is this?", line=1, column=1)
@@ -157,49 +169,45 @@ class _Controller(_Party):
             header, payload = statement.reply(params)
         else:
             header, payload = statement.select(sql, self.cluster.catalog_version), b""
-        return Reply({"statement": header, **self.cluster.versions()}, payload)
+        return Reply(PreparedAnswer(statement=header, **self.cluster.versions()), payload)
 
-    def on_explain(self, request: Request) -> Reply:
-        return Reply(
-            {
-                "text": f"plan of {request.args['sql']}",
-                "json": {"params": request.args["params"], "settings": request.args["settings"]},
-            }
-        )
+    def on_explain(self, request: Request[ExplainRequest]) -> Reply[Explained]:
+        asked = request.message
+        return Reply(Explained(f"plan of {asked.sql}", {"params": asked.params, "settings": asked.settings}))
 
-    def on_load_publish(self, request: Request) -> Reply:
-        args = request.args
-        staged = self.cluster.staged.pop(args["load_id"], {})
-        if args["mode"] == "append" and any(
+    def on_publish_load(self, request: Request[PublishLoad]) -> Reply[LoadedRows]:
+        load = request.message
+        staged = self.cluster.staged.pop(load.load_id, {})
+        if load.mode == "append" and any(
             rows.num_rows and "taken" in rows.column(0).to_pylist() for rows in staged.values()
         ):
             raise DuplicateKeyError("table Orders has the key ('taken', 1) already", table="Orders")
-        assert {(partition, 0) for partition in args["parts"]} == staged.keys()
-        if args["mode"] == "overwrite":
+        assert {(partition, 0) for partition in load.parts} == staged.keys()
+        if load.mode == "overwrite":
             self.cluster.rows = {}
         for (partition, _), rows in staged.items():
-            if args["table"] == ORDERS.name:
+            if load.table == ORDERS.name:
                 self.cluster.add(partition, rows)
-        self.cluster.published.append((args["table"], args["mode"], sorted(args["parts"])))
-        return Reply({"rows": sum(rows.num_rows for rows in staged.values())})
+        self.cluster.published.append((load.table, load.mode, sorted(load.parts)))
+        return Reply(LoadedRows(rows=sum(rows.num_rows for rows in staged.values())))
 
-    def on_load_abort(self, request: Request) -> Reply:
-        self.cluster.staged.pop(request.args["load_id"], None)
-        return Reply()
+    def on_abort_load(self, request: Request[AbortLoad]) -> Reply[Acknowledged]:
+        self.cluster.staged.pop(request.message.load_id, None)
+        return Reply(Acknowledged())
 
 
 class _Member(_Party):
-    def on_hello(self, _: Request) -> Reply:
-        return Reply({"member": self.name})
+    def on_hello(self, _: Request[Any]) -> Reply[Greeting]:
+        return Reply(Greeting(member=self.name))
 
-    def on_owners(self, _: Request) -> Reply:
-        return Reply(self.cluster.versions(), pack(self.cluster.topology.to_wire()))
+    def on_get_owners(self, _: Request[Any]) -> Reply[TopologyKnown]:
+        return Reply(TopologyKnown(self.cluster.topology.to_wire()))
 
-    def on_execute(self, request: Request) -> Reply | Awaitable[Reply]:
-        args = request.args
-        statement = self.cluster.statements[args["plan"]]
-        self.cluster.executed.append({"member": self.name, **args})
-        ids = statement.tree().bind(args["params"]).ids if args["pruning"] else statement.tree().live_ids()
+    def on_execute(self, request: Request[Execute]) -> Handled:
+        asked = request.message
+        statement = self.cluster.statements[asked.plan]
+        self.cluster.executed.append({"member": self.name, **asdict(asked)})
+        ids = statement.tree().bind(asked.params).ids if asked.pruning else statement.tree().live_ids()
         owners = (
             {self.name}
             if statement.table.replicated
@@ -211,51 +219,51 @@ class _Member(_Party):
             [self.cluster.rows.get(p, ORDERS.arrow_schema.empty_table()) for p in ids]
             or [ORDERS.arrow_schema.empty_table()]
         )
-        header = {
-            "execution": "local" if len(owners) == 1 else "distributed",
-            "members": sorted(owners),
-            "partitions_read": len(ids),
-            "partitions_total": statement.table.partition_count,
-            "topology_version": self.cluster.topology.version,
-            "rows": rows.num_rows,
-        }
-        reply = Reply(header, encode_table(statement.run(rows, args["params"])))
+        executed = Executed(
+            execution="local" if len(owners) == 1 else "distributed",
+            members=sorted(owners),
+            partitions_read=len(ids),
+            partitions_total=statement.table.partition_count,
+            topology_version=self.cluster.topology.version,
+            rows=rows.num_rows,
+        )
+        reply = Reply(executed, encode_table(statement.run(rows, asked.params)))
         if self.cluster.latch is None:
             return reply
 
-        async def later(latch: asyncio.Event) -> Reply:
+        async def later(latch: asyncio.Event) -> Reply[Executed]:
             await latch.wait()
             return reply
 
         return later(self.cluster.latch)
 
-    def on_stage(self, request: Request) -> Reply:
-        args = request.args
+    def on_stage_rows(self, request: Request[StageRows]) -> Reply[RowCount]:
+        asked = request.message
         rows = decode_table(request.payload)
-        table = next(table for table in self.cluster.tables if table.table_id == args["table_id"])
+        table = next(table for table in self.cluster.tables if table.table_id == asked.table_id)
         assert rows.schema.equals(table.arrow_schema)
         start = 0
-        for partition, count in args["parts"]:
+        for partition, count in asked.parts:
             assert table.replicated or self.cluster.ownership.primary(partition) == self.name
             piece = rows.slice(start, count)
             start += count
             assert set(table.scheme.partitions_of(piece).tolist()) == {partition}
-            staged = self.cluster.staged.setdefault(args["load_id"], {})
-            key = (partition, args["attempt"])
+            staged = self.cluster.staged.setdefault(asked.load_id, {})
+            key = (partition, asked.attempt)
             if not table.replicated or self.name == "m1":
                 staged[key] = pa.concat_tables([staged[key], piece]) if key in staged else piece
         assert start == rows.num_rows
-        return Reply({"rows": rows.num_rows})
+        return Reply(RowCount(rows.num_rows))
 
-    def on_write(self, request: Request) -> Reply:
-        args = request.args
-        if self.cluster.ownership.primary(args["partition"]) != self.name:
+    def on_write_rows(self, request: Request[WriteRows]) -> Reply[RowCount]:
+        asked = request.message
+        if self.cluster.ownership.primary(asked.partition) != self.name:
             raise TopologyChangedError("moved; nothing was written")
         rows = decode_table(request.payload)
-        if args["mode"] == "append" and "taken" in rows.column(0).to_pylist():
+        if asked.mode == "append" and "taken" in rows.column(0).to_pylist():
             raise DuplicateKeyError("table Orders has the key ('taken', 1) already", table="Orders")
-        self.cluster.add(args["partition"], rows)
-        return Reply({"rows": rows.num_rows})
+        self.cluster.add(asked.partition, rows)
+        return Reply(RowCount(rows.num_rows))
 
 
 class FakeCluster:
@@ -317,8 +325,12 @@ class FakeCluster:
     def ownership(self) -> Ownership:
         return self.topology.ownership(ORDERS.scheme.affinity_group())
 
-    def versions(self) -> dict[str, Any]:
-        return {"catalog_version": self.catalog_version, "topology_version": self.topology.version}
+    def versions(self) -> GivenVersions:
+        return {
+            "catalog_version": self.catalog_version,
+            "topology_version": self.topology.version,
+            "statistics_version": 0,
+        }
 
     def add(self, partition: int, rows: pa.Table) -> None:
         self.rows[partition] = pa.concat_tables([self.rows[partition], rows]) if partition in self.rows else rows

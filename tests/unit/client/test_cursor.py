@@ -218,8 +218,8 @@ def test_insert_writes_to_one_owner(cluster: Any, conn: Connection) -> None:
     cursor = conn.execute("INSERT", ["C1", 500, 2.5])
     assert (cursor.rowcount, cursor.description) == (1, None)
     assert conn.execute("one", ["C1"]).fetchall()[-1] == ("C1", 500, 2.5)
-    assert len(cluster.asked("write")) == 1
-    assert cluster.asked("stage") == []
+    assert len(cluster.asked("write_rows")) == 1
+    assert cluster.asked("stage_rows") == []
     with pytest.raises(DuplicateKeyError, match="has the key"):
         conn.execute("INSERT", ["taken", 1, 0.0])
 
@@ -246,7 +246,7 @@ def test_executemany_is_one_load(cluster: Any, conn: Connection) -> None:
     cursor = conn.executemany("INSERT", [[f"K{n}", n, n / 2] for n in range(20)])
     assert cursor.rowcount == 20
     assert len(cluster.published) == 1
-    assert cluster.asked("write") == []
+    assert cluster.asked("write_rows") == []
     assert conn.executemany("INSERT", []).rowcount == -1
     cluster.statements["INSERT"] = insert(cluster, "append")
     before = conn.execute("count").fetchone()

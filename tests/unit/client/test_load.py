@@ -53,14 +53,14 @@ def test_rows_of_any_form_become_visible_at_once(cluster: Any, conn: Connection,
     table = conn.table("orders")
     assert table.load(form(rows_of(100))) == 100
     assert total(conn) == 118
-    assert sorted(set(cluster.asked("stage"))) == ["m1", "m2", "m3"]
+    assert sorted(set(cluster.asked("stage_rows"))) == ["m1", "m2", "m3"]
     assert [(name, mode) for name, mode, _ in cluster.published] == [("Orders", "append")]
     assert cluster.staged == {}
 
 
 def test_many_partitions_of_a_member_travel_in_one_frame(cluster: Any, conn: Connection) -> None:
     conn.table("orders").load(rows_of(5000))
-    assert sorted(cluster.asked("stage")) == ["m1", "m2", "m3"]
+    assert sorted(cluster.asked("stage_rows")) == ["m1", "m2", "m3"]
     assert cluster.published[0][2] == list(range(8))
 
 
@@ -84,7 +84,7 @@ def test_rows_that_grow_when_converted_are_cut_again(
     rows = pa.table({"customer_id": pa.array(["x" * 1000, "y" * 1000] * 50).dictionary_encode(), "id": range(100)})
     assert rows.nbytes < 20_000
     assert conn.table("orders").load(rows) == 100
-    assert len(cluster.asked("stage")) > 4
+    assert len(cluster.asked("stage_rows")) > 4
     assert total(conn) == 118
 
 
@@ -131,7 +131,7 @@ def test_rows_of_one_partition_are_one_write(cluster: Any, conn: Connection) -> 
 
 def test_a_replicated_table_is_staged_everywhere(cluster: Any, conn: Connection) -> None:
     assert conn.table("countries").load({"code": ["de"], "name": ["Germany"]}, "upsert") == 1
-    assert sorted(cluster.asked("stage")) == ["m1", "m2", "m3"]
+    assert sorted(cluster.asked("stage_rows")) == ["m1", "m2", "m3"]
     assert cluster.published == [("countries", "upsert", [0])]
 
 
@@ -174,30 +174,30 @@ def test_an_unknown_mode(conn: Connection) -> None:
 
 def test_a_member_out_of_reach_ends_the_load(cluster: Any, conn: Connection) -> None:
     table = conn.table("orders")
-    cluster.failures["m2", "stage"] = [MemberLostError("gone")]
+    cluster.failures["m2", "stage_rows"] = [MemberLostError("gone")]
     with pytest.raises(LoadFailedError, match="the load into Orders was given up, the table is as it was: gone"):
         table.load(rows_of(100))
-    assert cluster.asked("load_abort") == ["controller"]
+    assert cluster.asked("abort_load") == ["controller"]
     assert cluster.staged == {}
     assert total(conn) == 18
     assert table.load(rows_of(100)) == 100
 
 
 def test_a_publication_without_an_answer_is_not_called_a_failure(cluster: Any, conn: Connection) -> None:
-    cluster.failures["controller", "load_publish"] = [MemberLostError("broke")]
+    cluster.failures["controller", "publish_load"] = [MemberLostError("broke")]
     with pytest.raises(
         MemberLostError, match=r"the answer to its publication was lost: look whether the rows are there. broke"
     ):
         conn.table("orders").load(rows_of(100))
-    assert cluster.asked("load_abort") == []
+    assert cluster.asked("abort_load") == []
 
 
 def test_a_partition_that_moves_is_followed(cluster: Any, conn: Connection) -> None:
     table = conn.table("orders")
     cluster.topology = cluster.moved(0, next(name for name in cluster.members if name != cluster.ownership.primary(0)))
-    cluster.failures["m1", "stage"] = [TopologyChangedError("moved")]
+    cluster.failures["m1", "stage_rows"] = [TopologyChangedError("moved")]
     assert table.load(rows_of(100)) == 100
-    assert cluster.asked("topology") == ["controller"]
+    assert cluster.asked("get_topology") == ["controller"]
     assert cluster.staged == {}
     assert total(conn) == 118
 
@@ -208,7 +208,7 @@ def test_a_write_to_a_partition_that_moved_is_followed(cluster: Any, conn: Conne
     after = next(name for name in cluster.members if name != cluster.ownership.primary(partition))
     cluster.topology = cluster.moved(partition, after)
     assert table.load({"customer_id": ["C2"], "id": [500]}) == 1
-    assert cluster.asked("write")[-1] == after
+    assert cluster.asked("write_rows")[-1] == after
     assert table.owner_of(partition) == after
 
 
@@ -221,7 +221,7 @@ def test_a_write_to_a_dead_member_says_that_nothing_was_loaded(cluster: Any, con
 
 
 def test_a_reader_cannot_be_read_twice(cluster: Any, conn: Connection) -> None:
-    cluster.failures["m1", "stage"] = [TopologyChangedError("moved")]
+    cluster.failures["m1", "stage_rows"] = [TopologyChangedError("moved")]
     data = rows_of(100)
     with pytest.raises(TopologyChangedError):
         conn.table("orders").load(pa.RecordBatchReader.from_batches(data.schema, data.to_batches()))
@@ -230,7 +230,7 @@ def test_a_reader_cannot_be_read_twice(cluster: Any, conn: Connection) -> None:
 
 def test_what_does_not_stop_moving_is_given_up(cluster: Any, conn: Connection) -> None:
     conn._session.retry_s = 0.1
-    cluster.failures["m1", "stage"] = [TopologyChangedError("moved, always") for _ in range(100)]
+    cluster.failures["m1", "stage_rows"] = [TopologyChangedError("moved, always") for _ in range(100)]
     with pytest.raises(TopologyChangedError, match="moved, always"):
         conn.table("orders").load(rows_of(100))
     assert cluster.staged == {}

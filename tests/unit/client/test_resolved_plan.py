@@ -10,7 +10,7 @@ import pytest
 from secateur.client.jobs import EdgeTarget, PlacedVertex, ResolvedEdge, ResolvedPlan, ResolvedVertex
 from secateur.drawing import DiagramEdge, DiagramNode
 from secateur.errors import ProtocolError
-from secateur.wire import pack, unpack
+from secateur.protocol import pack, unpack
 
 
 def edge(source: str, destination: str, **options: Any) -> ResolvedEdge:

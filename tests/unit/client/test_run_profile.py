@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.client.execution import RunProfile, StageWork, combined_profile
+from secateur.client.execution import combined_profile
+from secateur.protocol import decode, encode
+from secateur.protocol.profile import RunProfile, StageWork
 
 
 def work(stage: str, member: str, rows: int, sent: int = 0) -> StageWork:
@@ -41,5 +43,4 @@ def test_steps_come_before_the_rest() -> None:
 
 @pytest.mark.parametrize("profile", [PROFILE, RunProfile(0, 0, ())])
 def test_it_is_read_as_members_write_it(profile: RunProfile) -> None:
-    entries = [{name: getattr(entry, name) for name in StageWork.__slots__} for entry in profile.work]
-    assert RunProfile.from_wire({"rows": profile.rows, "bytes": profile.bytes, "work": entries}) == profile
+    assert decode(encode(profile), RunProfile) == profile

@@ -144,7 +144,7 @@ def test_a_moved_partition_is_followed(cluster: Any, conn: Connection) -> None:
     assert cursor.stats.topology_version == 2
     assert cluster.log == [
         (before, "execute"),
-        ("controller", "topology"),
+        ("controller", "get_topology"),
         ("controller", "prepare"),
         (after, "execute"),
     ]
@@ -159,9 +159,9 @@ def test_an_answer_that_speaks_of_a_newer_topology_is_heard(cluster: Any, conn: 
     conn.execute("count")  # answered by an owner that has the newer one already
     cluster.log.clear()
     conn.execute("count")
-    assert cluster.log[0] == ("controller", "topology")
+    assert cluster.log[0] == ("controller", "get_topology")
     conn.execute("count")
-    assert cluster.asked("topology") == ["controller"]
+    assert cluster.asked("get_topology") == ["controller"]
 
 
 def test_a_lost_member_is_followed_by_its_backup(cluster: Any, conn: Connection) -> None:
@@ -174,7 +174,7 @@ def test_a_lost_member_is_followed_by_its_backup(cluster: Any, conn: Connection)
     cluster.kill(lost)
     cursor = conn.execute("one", ["C2"])
     assert cursor.rowcount == 2
-    assert cluster.asked("topology") == ["controller"] * 3
+    assert cluster.asked("get_topology") == ["controller"] * 3
     assert cluster.log[-1] == (heir, "execute")
 
 

@@ -11,12 +11,13 @@ from typing import Any, TypeAlias
 from secateur.cluster import ClusterSettings
 from secateur.cluster.peers import Peers
 from secateur.errors import DeadlineError, MemberLostError, UnreachableError
-from secateur.wire import Answer, Payload, PeerInfo, Reply, Request, Role
+from secateur.protocol import Message, Role, operation_of
+from secateur.wire import Answer, Payload, PeerInfo, Reply, Request
 
 __all__ = ["Answers", "Links"]
 
-Answers: TypeAlias = Mapping[str, Callable[[Request], Reply | Awaitable[Reply]]]
-"""What answers each operation of a process."""
+Answers: TypeAlias = Mapping[type, Callable[[Request[Any]], Reply[Any] | Awaitable[Reply[Any]]]]
+"""What answers each type of request to a process."""
 
 
 class Links:
@@ -37,13 +38,15 @@ class Links:
         self.dead: set[str] = set()
         self.silent: set[str] = set()
 
-    def of(self, name: str, *, peer: PeerInfo | None = None, may: Callable[[str], bool] = lambda op: True) -> Peers:
+    def of(
+        self, name: str, *, peer: PeerInfo | None = None, may: Callable[[Message[Any]], bool] = lambda message: True
+    ) -> Peers:
         """The connections of one process.
 
         Args:
             name: The process.
             peer: As what it is known to members; a member unless told otherwise.
-            may: Whether it still lives to ask for an operation.
+            may: Whether it still lives to send a request.
         """
         return _Link(self, name, peer or PeerInfo(1, name, name, False, Role.MEMBER), may)
 
@@ -60,14 +63,14 @@ class Links:
 
 
 class _Link(Peers):
-    def __init__(self, links: Links, name: str, peer: PeerInfo, may: Callable[[str], bool]) -> None:
+    def __init__(self, links: Links, name: str, peer: PeerInfo, may: Callable[[Message[Any]], bool]) -> None:
         super().__init__(name, peer.role, ClusterSettings())
         self._links = links
         self._source = name
         self._peer = peer
         self._may = may
 
-    async def ask(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> Answer:
+    async def ask(self, member_id: str, message: Message[Any], payload: Payload = b"") -> Answer[Any]:
         links, link = self._links, (self._source, member_id)
         if link in links.held:
             await links.held[link].wait()
@@ -77,9 +80,10 @@ class _Link(Peers):
             raise UnreachableError(f"nobody answers at {member_id}") from ConnectionRefusedError()
         if member_id in links.silent:
             raise DeadlineError(f"{member_id} did not answer")
-        if link in links.cut or not self._may(op):
+        if link in links.cut or not self._may(message):
             links.cut.discard(link)
             raise MemberLostError("the connection broke")
-        answer = links.answers[member_id][op](Request(op, args, memoryview(bytes(payload)), self._peer))  # type: ignore[arg-type]
+        request: Request[Any] = Request(operation_of(message), message, memoryview(bytes(payload)), self._peer)  # type: ignore[arg-type]
+        answer = links.answers[member_id][type(message)](request)
         reply = answer if isinstance(answer, Reply) else await answer
-        return Answer(reply.header, (memoryview(reply.payload),) if reply.payload else ())  # type: ignore[arg-type]
+        return Answer(reply.message, (memoryview(reply.payload),) if reply.payload else ())  # type: ignore[arg-type]

@@ -70,9 +70,6 @@ def test_a_kept_failure_has_a_bounded_text() -> None:
     entry = job("1")
     entry.record.chosen(1, "m1")
     entry.record.ended(1, JobFailedError("m" * 100_000, traceback="t" * 100_000, vertex="v"))
-    failure = entry.to_wire()["failure"]
-    assert (len(failure["message"]), len(failure["details"]["traceback"]), failure["details"]["vertex"]) == (
-        16384,
-        16384,
-        "v",
-    )
+    failure = entry.state().failure
+    assert failure is not None
+    assert (len(failure.message), len(failure.details["traceback"]), failure.details["vertex"]) == (16384, 16384, "v")

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pytest
@@ -25,8 +25,20 @@ from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.topology import MemberAddress, Topology, assign
 from secateur.partitioning.types import SqlType, TypeKind
+from secateur.protocol import Message, Operation, Role
+from secateur.protocol.changes import (
+    AbortStagedLoad,
+    DecideLoad,
+    HoldLoad,
+    PrepareLoad,
+    PublishPreparedLoad,
+    SettleLoad,
+    StageCopy,
+    StageRows,
+    StandingOfLoad,
+)
 from secateur.storage import MemberStore
-from secateur.wire import PeerInfo, Request, Role, encode_table
+from secateur.wire import PeerInfo, Request, encode_table
 
 BIGINT = SqlType(TypeKind.BIGINT)
 SCHEME = PartitionScheme(hashes=(HashComponent(("id",), 1),), types=(("id", BIGINT),))
@@ -34,6 +46,7 @@ TABLE = TableDef("t", 1, (Column("id", BIGINT, nullable=False),), ("id",), SCHEM
 ROWS = encode_table(
     pa.table({"id": pa.array([1], pa.int64())}, schema=pa.schema([pa.field("id", pa.int64(), nullable=False)]))
 )
+R = TypeVar("R")
 NAMES = ("m1", "m2", "m3")
 CONNECTION = PeerInfo(7, "test", "controller", False, Role.CONTROLLER)
 
@@ -52,15 +65,15 @@ class Member:
         self.places.add_table(TABLE)
         self.latch = self.places.latch(1)
         self.answers: Answers = {
-            "stage": loads.stage,
-            "stage_copy": loads.stage_copy,
-            "load_prepare": loads.prepare,
-            "load_publish": loads.publish,
-            "load_abort": loads.abort,
-            "load_hold": self.leases.renew,
-            "load_standing": self.leases.standing,
-            "load_decide": self.leases.decide,
-            "load_settle": self.leases.settle,
+            StageRows: loads.stage,
+            StageCopy: loads.stage_copy,
+            PrepareLoad: loads.prepare,
+            PublishPreparedLoad: loads.publish,
+            AbortStagedLoad: loads.abort,
+            HoldLoad: self.leases.renew,
+            StandingOfLoad: self.leases.standing,
+            DecideLoad: self.leases.decide,
+            SettleLoad: self.leases.settle,
         }
 
     @property
@@ -89,24 +102,23 @@ class Cluster:
         self.controller = self.links.of("controller", peer=CONNECTION, may=self.controller_may)
         self.publisher = LoadPublisher(self.controller, lambda name: name not in self.dead)
 
-    def controller_may(self, op: str) -> bool:
-        self.requests -= self.requests > 0 and op != "load_hold"
+    def controller_may(self, message: Message[Any]) -> bool:
+        self.requests -= self.requests > 0 and not isinstance(message, HoldLoad)
         return self.requests > 0
 
     async def out_of_sync(self, group: str, partition: int, member: str) -> None:
         raise AssertionError(f"{member} has a copy of partition {partition} of {group} that differs")
 
     async def stage(self) -> LoadPublication:
-        args = {"load_id": "l", "table_id": 1, "attempt": 0, "parts": [[0, 1]]}
-        await self.links.of("client").ask("m1", "stage", args, ROWS)
+        await self.links.of("client").ask("m1", StageRows("l", 1, 0, [(0, 1)]), ROWS)
         return LoadPublication("l", 41, TABLE, "append", {0: [0]}, {name: frozenset({0}) for name in NAMES})
 
-    async def ask(self, member: str, op: str, **args: Any) -> dict[str, Any]:
-        return (await self.controller.ask(member, op, {"load_id": "l", **args})).header
+    async def ask(self, member: str, message: Message[R]) -> R:
+        return (await self.controller.ask(member, message)).message
 
     async def prepare(self, *names: str) -> None:
         for name in names:
-            await self.ask(name, "load_prepare", table_id=1, mode="append", parts=[[0, [0]]])
+            await self.ask(name, PrepareLoad("l", 1, "append", [(0, [0])]))
 
     def lose_controller(self) -> None:
         """Its connections are gone."""
@@ -166,14 +178,14 @@ async def test_a_load_that_is_prepared_everywhere_and_published_nowhere_is_abort
     cluster.lose_controller()
     assert await cluster.all_open() == NOTHING
     with pytest.raises(LoadFailedError, match="was aborted"):
-        await cluster.ask("m1", "load_publish", number=41)  # the controller was only slow
+        await cluster.ask("m1", PublishPreparedLoad("l", 41))  # the controller was only slow
 
 
 @on_cluster()
 async def test_a_load_that_one_member_has_published_is_published_by_all_under_its_number(cluster: Cluster) -> None:
     await cluster.stage()
     await cluster.prepare(*NAMES)
-    await cluster.ask("m3", "load_publish", number=41)
+    await cluster.ask("m3", PublishPreparedLoad("l", 41))
     cluster.lose_controller()
     assert await cluster.all_open() == LOADED
 
@@ -211,7 +223,9 @@ async def test_a_renewal_over_another_connection_keeps_the_gate_closed(cluster: 
     await cluster.stage()
     await cluster.prepare("m1")
     member = cluster.members["m1"]
-    member.leases.renew(Request("load_hold", {"load_id": "l"}, memoryview(b""), replace(CONNECTION, connection_id=8)))
+    member.leases.renew(
+        Request(Operation.HOLD_LOAD, HoldLoad("l"), memoryview(b""), replace(CONNECTION, connection_id=8))
+    )
     cluster.lose_controller()
     for _ in range(20):
         await asyncio.sleep(0)
@@ -222,7 +236,7 @@ async def test_a_renewal_over_another_connection_keeps_the_gate_closed(cluster: 
 async def test_a_member_that_is_silent_is_waited_for_since_it_may_have_published(cluster: Cluster) -> None:
     await cluster.stage()
     await cluster.prepare(*NAMES)
-    await cluster.ask("m1", "load_publish", number=41)
+    await cluster.ask("m1", PublishPreparedLoad("l", 41))
     cluster.silent.add("m1")
     cluster.lose_controller()
     opening = asyncio.create_task(cluster.all_open())
@@ -292,19 +306,19 @@ def test_law_a_controller_that_was_only_silent_and_members_that_die_meanwhile_le
             for _ in range(chance.randrange(12)):
                 await asyncio.sleep(chance.choice([0.0, 0.0, 0.0005]))
 
-        async def ask(name: str, op: str, **args: Any) -> bool:
+        async def ask(name: str, message: Message[Any]) -> bool:
             await pause()
             try:
-                await cluster.ask(name, op, **args)
+                await cluster.ask(name, message)
             except Error:
                 return False
             return True
 
-        prepared = [await ask(name, "load_prepare", table_id=1, mode="append", parts=[[0, [0]]]) for name in NAMES]
+        prepared = [await ask(name, PrepareLoad("l", 1, "append", [(0, [0])])) for name in NAMES]
         dying = chance.choice(["", "", *NAMES])
         if all(prepared):
             publishing = [
-                asyncio.create_task(ask(name, "load_publish", number=load.number))
+                asyncio.create_task(ask(name, PublishPreparedLoad("l", load.number)))
                 for name in chance.sample(NAMES, chance.randrange(4))
             ]
             await pause()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
+import msgspec
 import pyarrow as pa
 import pytest
 
@@ -17,8 +19,12 @@ from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.topology import MemberAddress, Topology, assign
 from secateur.partitioning.types import SqlType, TypeKind
+from secateur.protocol import Role, operation_of
+from secateur.protocol.changes import PrepareLoad, PublishPreparedLoad, StageCopy, StageRows, WriteRows
 from secateur.storage import MemberStore
-from secateur.wire import PeerInfo, Request, Role, encode_table
+from secateur.wire import PeerInfo, Request, encode_table
+
+M = TypeVar("M", bound=msgspec.Struct)
 
 BIGINT = SqlType(TypeKind.BIGINT)
 SCHEME = PartitionScheme(hashes=(HashComponent(("id",), 1),), types=(("id", BIGINT),))
@@ -28,8 +34,8 @@ ROWS = encode_table(
 )
 
 
-def request(op: str, payload: bytes = b"", **args: object) -> Request:
-    return Request(op, args, memoryview(payload), PeerInfo(1, "test", "test", False))
+def request(message: M, payload: bytes = b"") -> Request[M]:
+    return Request(operation_of(message), message, memoryview(payload), PeerInfo(1, "test", "test", False))
 
 
 async def out_of_sync(group: str, partition: int, member: str) -> None:
@@ -55,14 +61,14 @@ def test_a_write_behind_a_load_learns_at_once_that_the_table_was_dropped() -> No
             places.update(
                 Topology(1, (MemberAddress("m1", "127.0.0.1", 1),), {SCHEME.affinity_group(): assign(1, ("m1",), 1)})
             )
-            await loads.stage(request("stage", ROWS, load_id="l", table_id=1, attempt=0, parts=[[0, 1]]))
-            await loads.prepare(request("load_prepare", load_id="l", table_id=1, mode="append", parts=[[0, [0]]]))
-            writing = asyncio.create_task(writes.write(request("write", ROWS, table_id=1, partition=0, mode="append")))
+            await loads.stage(request(StageRows("l", 1, 0, [(0, 1)]), ROWS))
+            await loads.prepare(request(PrepareLoad("l", 1, "append", [(0, [0])])))
+            writing = asyncio.create_task(writes.write(request(WriteRows(1, 0, "append"), ROWS)))
             await asyncio.sleep(0.01)
             store.drop_table(1)
             places.remove_table(1)
             with pytest.raises(LoadFailedError):
-                await loads.publish(request("load_publish", load_id="l", number=1))
+                await loads.publish(request(PublishPreparedLoad("l", 1)))
             with pytest.raises(TopologyChangedError, match="does not know table 1: dropped"):
                 await asyncio.wait_for(writing, 1)
 
@@ -82,6 +88,6 @@ def test_parts_that_name_other_rows_are_refused() -> None:
                 executor,
             )
             with pytest.raises(ProtocolError, match="the parts name 2 rows, the payload has 1"):
-                await loads.stage_copy(request("stage_copy", ROWS, load_id="l", table_id=1, attempt=0, parts=[[0, 2]]))
+                await loads.stage_copy(request(StageCopy("l", 1, 0, [(0, 2)]), ROWS))
 
     asyncio.run(run())

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -28,8 +29,11 @@ from secateur.partitioning.schemes import (
 )
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
+from secateur.protocol import operation_of, pack, unpack
+from secateur.protocol.catalog import AbortRanges, CommitRanges, PrepareRanges
+from secateur.protocol.changes import DecideLoad, SettleLoad, StandingOfLoad, TwoPhaseKind
 from secateur.storage import MemberStore
-from secateur.wire import PeerInfo, Request, pack
+from secateur.wire import PeerInfo, Request
 
 TYPES = {"n": parse_type("BIGINT")}
 SCHEME = build_scheme(
@@ -63,29 +67,31 @@ class Setting:
             changes,
             self.links.of(name),
             lambda: sorted(self.links.answers),
-            kind="alter",
+            kind=TwoPhaseKind.RANGES,
             lease_s=lease_s,
             reconnect_s=0.0,
             pause_s=0.001,
         )
         self.ranges = MemberRanges(self.store, lambda _: self.latch, executor, changes, self.leases)
         self.links.answers[name] = {
-            "alter_standing": self.leases.standing,
-            "alter_decide": self.leases.decide,
-            "alter_settle": self.leases.settle,
+            StandingOfLoad: self.leases.standing,
+            DecideLoad: self.leases.decide,
+            SettleLoad: self.leases.settle,
         }
 
     def rows(self, *keys: int) -> pa.Table:
         return pa.table({"n": keys}, schema=TABLE.arrow_schema)
 
     async def ask(self, op: str, table: TableDef, load_id: str = "a") -> None:
-        args = {
-            "table_id": table.table_id,
-            "version": table.version,
-            "load_id": load_id,
-            "partitions": table.scheme.live_partitions().tolist(),
-        }
-        await getattr(self.ranges, op)(Request(op, args, memoryview(pack(table.to_wire())), CONNECTION))
+        asked: Any
+        match op:
+            case "prepare":
+                asked = PrepareRanges(load_id, unpack(pack(table.to_wire())), table.scheme.live_partitions().tolist())
+            case "commit":
+                asked = CommitRanges(load_id, table.table_id)
+            case _:
+                asked = AbortRanges(load_id)
+        await getattr(self.ranges, op)(Request(operation_of(asked), asked, memoryview(b""), CONNECTION))
 
     def writes_wait(self) -> bool:
         return self.latch.is_closed

@@ -7,10 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
-from secateur.cluster.member import GRANT_BYTES_MAX, OpenResults, granted
+from secateur.cluster.member import GRANT_BYTES_MAX, OpenResults, within_bounds
 from secateur.engine.kernels import CompleteResult
 from secateur.errors import LimitExceededError, ProtocolError
+from secateur.protocol.operations import Operation
+from secateur.protocol.query import Executed, NextRows
 from secateur.wire import PeerInfo, Reply, Request, decode_table
 
 PEER, OTHER = (PeerInfo(number, "there", "test", False) for number in (1, 2))
@@ -25,11 +28,11 @@ class TableRows(CompleteResult):
         return super().take(bytes_wanted)
 
 
-def request(op: str = "result_next", peer: PeerInfo = PEER, **args: Any) -> Request:
-    return Request(op, args, memoryview(b""), peer)
+NEXT = Request(Operation.NEXT_ROWS, NextRows(PART), memoryview(b""), PEER)
+SAID = Executed("local", 1, 8, 7, 0)
 
 
-def numbers(reply: Reply) -> list[int]:
+def numbers(reply: Reply[Any]) -> list[int]:
     return list(decode_table(memoryview(reply.payload)).column("a").to_pylist())  # type: ignore[arg-type]
 
 
@@ -43,32 +46,33 @@ def opened(held_bytes_max: int = 1 << 30) -> OpenResults:
 def test_a_result_is_read_to_its_end() -> None:
     async def scenario() -> None:
         results = opened()
-        reply = await results.open(PEER, TableRows(ROWS), PART, {"execution": "local"})
-        assert reply.header == {"execution": "local", "rows": 250, "more": True}
+        reply = await results.open(PEER, TableRows(ROWS), PART, SAID)
+        assert reply.message == replace(SAID, rows=250, has_more=True)
         seen = numbers(reply)
         assert (results.count, results.held_bytes) == (1, 3 * PART)
-        while reply.header["more"]:
-            reply = await results.next(request(grant=PART))
-            seen += numbers(reply)
+        part: Reply[Any] = reply
+        while part.message.has_more:
+            part = await results.next(NEXT)
+            seen += numbers(part)
         assert seen == list(range(1000))
         assert (results.count, results.held_bytes) == (0, 0)
         with pytest.raises(ProtocolError, match="has no result of which more could be read"):
-            await results.next(request(grant=PART))
+            await results.next(NEXT)
 
     asyncio.run(scenario())
 
 
 def test_what_fits_is_one_answer() -> None:
     results = opened()
-    reply = asyncio.run(results.open(PEER, TableRows(ROWS), ROWS.nbytes, {}))
-    assert (reply.header, results.count) == ({"rows": 1000}, 0)
+    reply = asyncio.run(results.open(PEER, TableRows(ROWS), ROWS.nbytes, SAID))
+    assert (reply.message, results.count) == (replace(SAID, rows=1000), 0)
 
 
 def test_a_connection_has_one_open_result_and_takes_it_with_it() -> None:
     async def scenario() -> None:
         results = opened()
         for peer in (PEER, OTHER, PEER):
-            await results.open(peer, TableRows(ROWS), PART, {})
+            await results.open(peer, TableRows(ROWS), PART, SAID)
         assert results.count == 2
         results.gone(PEER)
         assert results.count == 1
@@ -77,7 +81,7 @@ def test_a_connection_has_one_open_result_and_takes_it_with_it() -> None:
         assert results.count == 0
         stream = TableRows(ROWS)
         with pytest.raises(ProtocolError, match="is gone"):
-            await results.open(PEER, stream, PART, {})
+            await results.open(PEER, stream, PART, SAID)
         assert (stream.is_done, results.count) == (True, 0)
 
     asyncio.run(scenario())
@@ -106,11 +110,11 @@ def test_what_is_done_for_a_connection_ends_with_it() -> None:
 def test_results_that_are_held_whole_have_a_bound_together() -> None:
     async def scenario() -> None:
         results = opened(ROWS.nbytes)
-        await results.open(PEER, TableRows(ROWS), PART, {})
+        await results.open(PEER, TableRows(ROWS), PART, SAID)
         with pytest.raises(
             LimitExceededError, match="results that are being read hold 6,000 bytes already; all of them may take 8,000"
         ):
-            await results.open(OTHER, TableRows(ROWS), PART, {})
+            await results.open(OTHER, TableRows(ROWS), PART, SAID)
         assert results.count == 1
         results.close_all()
         assert results.count == 0
@@ -124,11 +128,6 @@ def test_results_that_are_held_whole_have_a_bound_together() -> None:
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize(("grant", "bytes_"), [(None, None), (5, 5), (0, 1), (1 << 60, GRANT_BYTES_MAX)])
-def test_grants_are_bounded(grant: int | None, bytes_: int | None) -> None:
-    assert granted(request(grant=grant)) == bytes_
-
-
-def test_a_grant_is_a_number() -> None:
-    with pytest.raises(ProtocolError, match="as a number of bytes, and got str"):
-        granted(request("execute", grant="much"))
+@pytest.mark.parametrize(("grant", "bytes_"), [(5, 5), (0, 1), (1 << 60, GRANT_BYTES_MAX)])
+def test_grants_are_bounded(grant: int, bytes_: int) -> None:
+    assert within_bounds(grant) == bytes_

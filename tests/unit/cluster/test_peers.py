@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -10,29 +11,35 @@ from secateur.cluster import ClusterSettings
 from secateur.cluster.peers import Peers
 from secateur.errors import InterfaceError, MemberLostError
 from secateur.partitioning.topology import MemberAddress, Topology
-from secateur.wire import FrameServer, Reply, Request, Role
+from secateur.protocol import MEMBER_OPERATIONS, Operation, Role
+from secateur.protocol.changes import HoldLoad
+from secateur.protocol.hello import Greeting
+from secateur.wire import FrameServer, Reply, Request
 
 
 class Silent:
     """Greets, and answers nothing else."""
 
-    async def handle(self, request: Request) -> Reply:
-        if request.op != "hello":
+    async def handle(self, request: Request[Any]) -> Reply[Any]:
+        if request.operation is not Operation.HELLO:
             await asyncio.Event().wait()
-        return Reply()
+        return Reply(Greeting())
 
-    def notify(self, request: Request) -> None:
+    def notify(self, request: Request[Any]) -> None:
         raise NotImplementedError
 
 
 async def ask_and(*, leave: bool) -> None:
     settings = ClusterSettings()
-    server, peers = FrameServer(Silent(), secret=settings.secret), Peers("test", Role.CONTROLLER, settings)
+    server, peers = (
+        FrameServer(Silent(), MEMBER_OPERATIONS, secret=settings.secret),
+        Peers("test", Role.CONTROLLER, settings),
+    )
     await server.start()
     try:
         peers.update(Topology(1, (MemberAddress("m1", server.host, server.port),), {}))
         await peers.peer("m1").connect()
-        asking = asyncio.create_task(peers.call("m1", "load_publish", {}))
+        asking = asyncio.create_task(peers.call("m1", HoldLoad("l")))
         await asyncio.sleep(0)
         if leave:
             peers.update(Topology(2, (), {}))
@@ -45,7 +52,7 @@ async def ask_and(*, leave: bool) -> None:
 
 
 def test_a_member_that_leaves_before_it_answers_is_lost() -> None:
-    with pytest.raises(MemberLostError, match="member m1 left the cluster before it answered 'load_publish'"):
+    with pytest.raises(MemberLostError, match="member m1 left the cluster before it answered 'hold_load'"):
         asyncio.run(ask_and(leave=True))
 
 

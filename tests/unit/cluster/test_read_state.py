@@ -11,6 +11,7 @@ import pytest
 from secateur.cluster.member import check_state, marks_of, read_here
 from secateur.engine.sql import MemberScan
 from secateur.errors import KeysChangedError
+from secateur.protocol.query import Execute, Since
 from secateur.storage import DataVersion, ReadVersions
 
 PLACED, COPIED = 1, 2
@@ -47,19 +48,28 @@ PLAN = plan(PLACED_SCAN, COPIED_SCAN, read=(0, 1))
 TOPOLOGY = cast("Any", SimpleNamespace(version=7))
 
 
-def since(**changed: Any) -> dict[str, Any]:
-    return {"since": {"mark": "m", "scans": [0, 1], "topology_version": 7, "published": [[COPIED, 5]], **changed}}
+def since(**changed: Any) -> Execute:
+    return Execute(
+        "p",
+        [],
+        pruning=True,
+        since=Since(**{"mark": "m", "scans": [0, 1], "topology_version": 7, "published": [(COPIED, 5)], **changed}),
+    )
+
+
+ANY_STATE = Execute("p", [], pruning=True)
+MARKING = Execute("p", [], pruning=True, mark="m")
 
 
 def marked(store: Store) -> None:
-    assert read_here(cast("Any", store), PLAN, {"mark": "m"}, [[0], [0]]) == {"published": [[COPIED, 5]]}
+    assert read_here(cast("Any", store), PLAN, MARKING, [[0], [0]]) == ((COPIED, 5),)
 
 
 def test_what_is_as_it_was_is_read() -> None:
     store = Store()
     marked(store)
     check_state(cast("Any", store), PLAN, since(), TOPOLOGY)
-    assert read_here(cast("Any", store), PLAN, since(), [[0], [0]]) == {}
+    assert read_here(cast("Any", store), PLAN, since(), [[0], [0]]) == ()
     assert marks_of(PLAN, since()) == {0: "m"}
 
 
@@ -72,16 +82,16 @@ def test_a_scan_whose_rows_stand_for_a_watched_one_is_watched() -> None:
 
 
 def test_without_a_state_nothing_is_asked() -> None:
-    check_state(cast("Any", Store()), PLAN, {}, TOPOLOGY)
-    assert marks_of(PLAN, {}) == {}
-    assert read_here(cast("Any", Store()), PLAN, {}, [[0], [0]]) == {}
+    check_state(cast("Any", Store()), PLAN, ANY_STATE, TOPOLOGY)
+    assert marks_of(PLAN, ANY_STATE) == {}
+    assert read_here(cast("Any", Store()), PLAN, ANY_STATE, [[0], [0]]) == ()
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
         pytest.param({"topology_version": 6}, "owners", id="other owners"),
-        pytest.param({"published": [[COPIED, 4]]}, "c has changed", id="another publication of what every member has"),
+        pytest.param({"published": [(COPIED, 4)]}, "c has changed", id="another publication of what every member has"),
         pytest.param({"published": []}, "c has changed", id="a table that no step has read"),
     ],
 )

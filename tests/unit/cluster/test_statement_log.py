@@ -4,26 +4,30 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict, replace
 
 from secateur.cluster.member import StatementLog
 from secateur.errors import DataError
+from secateur.protocol.operations import Operation
+from secateur.protocol.query import Execute, Executed, PartOfRows
 from secateur.wire import PeerInfo, Reply, Request
 
-ANSWER = {"execution": "local", "partitions_read": 1, "rows": 3, "values": [[1, 2, 3]]}
+ANSWER = Executed("local", 1, 8, 7, 3, [[1, 2, 3]])
 
 
-def request(plan: str) -> Request:
-    return Request("execute", {"plan": plan}, memoryview(b""), PeerInfo(1, "test", "test", False))
+def request(plan: str) -> Request[Any]:
+    return Request(
+        Operation.EXECUTE, Execute(plan, [], pruning=True), memoryview(b""), PeerInfo(1, "test", "test", False)
+    )
 
 
 def entries(log: StatementLog) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = log.send(request("")).header["statements"]
-    return found
+    return [asdict(entry) for entry in log.send(request("")).message.statements]
 
 
 def test_an_ended_statement_is_told_with_what_its_answer_says() -> None:
     log = StatementLog("m1")
-    reply = log.execute(request("p"), lambda _: Reply(dict(ANSWER)))
+    reply = log.execute(request("p"), lambda _: Reply(ANSWER))
     assert isinstance(reply, Reply)
     (entry,) = entries(log)
     assert {
@@ -43,7 +47,7 @@ def test_an_ended_statement_is_told_with_what_its_answer_says() -> None:
 def test_a_failure_is_told_and_raised() -> None:
     log = StatementLog("m1")
 
-    def fail(_: Request) -> Reply:
+    def fail(_: Request[Any]) -> Reply[Any]:
         raise DataError("no such date")
 
     with pytest.raises(DataError):
@@ -58,9 +62,9 @@ def test_a_statement_runs_until_it_is_answered() -> None:
     async def scenario() -> None:
         answered = asyncio.Event()
 
-        async def wait() -> Reply:
+        async def wait() -> Reply[Any]:
             await answered.wait()
-            return Reply({**ANSWER, "execution": "distributed", "members": ["m1", "m2"]})
+            return Reply(replace(ANSWER, execution="distributed", members=["m1", "m2"]))
 
         reply = log.execute(request("p"), lambda _: wait())
         assert not isinstance(reply, Reply)
@@ -77,7 +81,7 @@ def test_a_statement_runs_until_it_is_answered() -> None:
 def test_the_newest_are_remembered() -> None:
     log = StatementLog("m1", ended_max=2)
     for plan in ("a", "b", "c"):
-        log.execute(request(plan), lambda _: Reply(dict(ANSWER)))
+        log.execute(request(plan), lambda _: Reply(ANSWER))
     assert [entry["plan_id"] for entry in entries(log)] == ["c", "b"]
 
 
@@ -98,13 +102,13 @@ def test_a_result_that_is_read_in_parts_runs_until_it_was_read(
 ) -> None:
     log = StatementLog("m1")
 
-    async def first(_: Request) -> Reply:
-        return Reply({**ANSWER, "more": True})
+    async def first(_: Request[Any]) -> Reply[Any]:
+        return Reply(replace(ANSWER, has_more=True))
 
-    async def part(rows: int, more: bool) -> Reply:
-        return Reply({"rows": rows, "more": more})
+    async def part(rows: int, more: bool) -> Reply[Any]:
+        return Reply(PartOfRows(rows, more))
 
-    async def fail(_: Request) -> Reply:
+    async def fail(_: Request[Any]) -> Reply[Any]:
         raise DataError("no such date")
 
     async def scenario() -> None:

@@ -14,6 +14,7 @@ from secateur.errors import UnreachableError
 from secateur.partitioning.schemes import PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
+from secateur.protocol.catalog import LookAtStatistics, StoredStatistics
 from secateur.storage import ChangeOperation, Partition, TableLayout, summarize
 
 TABLE = TableDef("t", 1, (Column("id", parse_type("BIGINT"), nullable=False),), ("id",), PartitionScheme(), backups=1)
@@ -33,12 +34,12 @@ class Members:
     def served(self, table_id: int) -> tuple[TableDef, Mapping[str, Sequence[int]]] | None:
         return (self.tables[table_id], {"m1": [0], "m2": [1]}) if table_id in self.tables else None
 
-    async def call(self, member_id: str, op: str, args: dict[str, Any]) -> dict[str, Any]:
-        assert op == "statistics"
-        self.calls.append((member_id, args["table_id"], args["partitions"]))
+    async def call(self, member_id: str, message: Any) -> Any:
+        assert isinstance(message, LookAtStatistics)
+        self.calls.append((member_id, message.table_id, message.partitions))
         if self.failure is not None:
             raise self.failure
-        return {"summary": summarize(TABLE, [self.partitions[member_id].snapshot()]).to_wire()}
+        return StoredStatistics(summarize(TABLE, [self.partitions[member_id].snapshot()]).to_wire())
 
     def add(self, member: str, *ids: int) -> None:
         self.partitions[member].apply(ChangeOperation.APPEND, pa.table({"id": list(ids)}, schema=TABLE.arrow_schema))
@@ -148,10 +149,10 @@ def test_a_table_that_changes_all_the_time_is_looked_at_from_time_to_time(monkey
         members.add("m1", *range(10))
         call = members.call
 
-        async def slow(member_id: str, op: str, args: dict[str, Any]) -> dict[str, Any]:
+        async def slow(member_id: str, message: Any) -> Any:
             nonlocal now_s
             now_s += 1.0
-            return await call(member_id, op, args)
+            return await call(member_id, message)
 
         members.call = slow  # type: ignore[method-assign]
         members.cache.replaced(1)

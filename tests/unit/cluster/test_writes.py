@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 import pyarrow as pa
 import pytest
 from links import Answers, Links
@@ -19,8 +20,10 @@ from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.topology import MemberAddress, Topology, assign
 from secateur.partitioning.types import SqlType, TypeKind
+from secateur.protocol import Role, operation_of
+from secateur.protocol.changes import GetCopyTails, TellSettled, WriteCopy, WriteRows
 from secateur.storage import ChangeOperation, MemberStore
-from secateur.wire import Payload, PeerInfo, Request, Role, encode_table
+from secateur.wire import Payload, PeerInfo, Request, encode_table
 
 BIGINT = SqlType(TypeKind.BIGINT)
 SCHEME = PartitionScheme(hashes=(HashComponent(("id",), 1),), types=(("id", BIGINT),))
@@ -29,12 +32,17 @@ TABLE = TableDef("t", 1, (Column("id", BIGINT, nullable=False),), ("id",), SCHEM
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False)])
 
 
+M = TypeVar("M", bound=msgspec.Struct)
+
+
 def rows(*ids: int) -> pa.Table:
     return pa.table({"id": pa.array(ids, pa.int64())}, schema=SCHEMA)
 
 
-def request(op: str, payload: Payload = b"", **args: object) -> Request:
-    return Request(op, args, memoryview(bytes(payload)), PeerInfo(1, "test", "test", False, Role.MEMBER))  # type: ignore[arg-type]
+def request(message: M, payload: Payload = b"") -> Request[M]:
+    return Request(
+        operation_of(message), message, memoryview(bytes(payload)), PeerInfo(1, "test", "test", False, Role.MEMBER)
+    )  # type: ignore[arg-type]
 
 
 class Member:
@@ -47,9 +55,9 @@ class Member:
         self.store.create_table(TABLE, [0])
         self.places.add_table(TABLE)
         self.answers: Answers = {
-            "write_copy": self.replication.write_copy,
-            "copies_tails": self.replication.tails,
-            "copies_settled": self.replication.copies_settled,
+            WriteCopy: self.replication.write_copy,
+            GetCopyTails: self.replication.tails,
+            TellSettled: self.replication.copies_settled,
         }
 
     def take(self, topology: Topology) -> None:
@@ -83,9 +91,8 @@ class Cluster:
 
     async def write(self, name: str, number: int, change_id: str = "", mode: str = "append") -> int:
         """What a client asks for; returns the rows."""
-        args = {"table_id": 1, "partition": 0, "mode": mode, "change_id": change_id or f"c{number}"}
-        reply = await self.members[name].writes.write(request("write", encode_table(rows(number)), **args))
-        return int(reply.header["rows"])
+        asked = WriteRows(1, 0, mode, change_id or f"c{number}")
+        return (await self.members[name].writes.write(request(asked, encode_table(rows(number))))).message.rows
 
     async def until_equal(self) -> list[int]:
         """The rows of all copies, once they have the same."""
@@ -276,6 +283,5 @@ async def test_what_all_copies_have_is_not_kept_for_ever(cluster: Cluster) -> No
 
 @with_members("m1", "m2")
 async def test_a_write_of_a_partition_that_is_not_there_names_those_that_are(cluster: Cluster) -> None:
-    args = {"table_id": 1, "partition": 5, "mode": "append"}
     with pytest.raises(ProtocolError, match="t has the partitions 0 to 0, not 5"):
-        await cluster.members["m1"].writes.write(request("write", encode_table(rows(1)), **args))
+        await cluster.members["m1"].writes.write(request(WriteRows(1, 5, "append"), encode_table(rows(1))))

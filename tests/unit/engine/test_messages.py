@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from secateur.engine.exchange import (
-    OPS,
     Credit,
     ExchangeData,
     ExchangeSlice,
@@ -18,9 +18,10 @@ from secateur.engine.exchange import (
     read_message,
     write_message,
 )
-from secateur.engine.runtime import InputMetrics, OutputMetrics, TaskletMetrics, VertexMetrics
 from secateur.errors import DataError, ProtocolError
-from secateur.wire import pack, unpack
+from secateur.protocol import MEMBER_OPERATIONS, Notice, decode, encode, operation_of, pack
+from secateur.protocol.jobs import EndRun, ExchangeRows, StartRun
+from secateur.protocol.metrics import InputMetrics, OutputMetrics, TaskletMetrics, VertexMetrics
 
 METRICS = VertexMetrics(
     "v",
@@ -53,9 +54,9 @@ METRICS = VertexMetrics(
     ],
 )
 def test_round_trip(message: Message) -> None:
-    header, payload = write_message(message)
-    assert header["op"] in OPS
-    assert read_message(unpack(pack(header)), payload) == message
+    notice, payload = write_message(message)
+    assert operation_of(notice) in MEMBER_OPERATIONS.values()
+    assert read_message(decode(encode(notice), type(notice)), payload) == message
 
 
 @pytest.mark.parametrize(
@@ -66,49 +67,40 @@ def test_round_trip(message: Message) -> None:
     ],
 )
 def test_errors_keep_class_message_and_details(make: Any) -> None:
-    header, payload = write_message(make(DataError("too large", column="c")))
-    error = read_message(unpack(pack(header)), payload).error  # type: ignore[union-attr]
+    notice, payload = write_message(make(DataError("too large", column="c")))
+    error = read_message(decode(encode(notice), type(notice)), payload).error  # type: ignore[union-attr]
     assert (type(error), str(error), error.details) == (DataError, "too large", {"column": "c"})
 
 
 @pytest.mark.parametrize(
-    ("header", "message"),
+    ("kind", "data", "message"),
     [
-        pytest.param({"op": "explode", "job": "j", "from": "m1"}, "unknown op 'explode'", id="unknown op"),
-        pytest.param({"job": "j", "from": "m1"}, "unknown op None", id="no op"),
-        pytest.param({"op": "job_start", "from": "m1"}, "'job_start' message cannot be read", id="no job"),
+        pytest.param(StartRun, ["j"], "Expected `array` of at least length 2", id="no sender"),
+        pytest.param(ExchangeRows, ["j", "m1", "x", 0, [], False], "Expected `int`, got `str`", id="edge is text"),
         pytest.param(
-            {"op": "exchange", "job": "j", "from": "m1", "edge": "x", "seq": 0, "pieces": [], "last": False},
-            "cannot be read",
-            id="edge is text",
+            ExchangeRows, ["j", "m1", 1, 0, [5], False], "Expected `array`, got `int`", id="piece is a number"
         ),
+        pytest.param(ExchangeRows, ["j", "m1", 1, 0, [[[0], -1, 5]], False], "Expected `int` >= 0", id="negative"),
+        pytest.param(ExchangeRows, ["j", "m1", 1, 0, [["a", 1, 5]], False], "Expected `array`, got `str`", id="text"),
         pytest.param(
-            {"op": "exchange", "job": "j", "from": "m1", "edge": 1, "seq": 0, "pieces": [5], "last": False},
-            "cannot be read",
-            id="piece is a number",
-        ),
-        pytest.param(
-            {"op": "exchange", "job": "j", "from": "m1", "edge": 1, "seq": 0, "pieces": [[[0], -1, 5]], "last": False},
-            "cannot be read",
-            id="negative",
-        ),
-        pytest.param(
-            {"op": "exchange", "job": "j", "from": "m1", "edge": 1, "seq": 0, "pieces": [["a", 1, 5]], "last": False},
-            "cannot be read",
-            id="text",
-        ),
-        pytest.param(
-            {"op": "job_done", "job": "j", "from": "m1", "failure": 5, "metrics": []},
-            "cannot be read",
+            EndRun,
+            {"job": "j", "sender": "m1", "failure": 5, "metrics": []},
+            "Expected `object | null`, got `int`",
             id="failure is a number",
         ),
         pytest.param(
-            {"op": "job_done", "job": "j", "from": "m1", "failure": None, "metrics": [[1]]},
-            "cannot be read",
+            EndRun,
+            {"job": "j", "sender": "m1", "failure": None, "metrics": [[1]]},
+            "metrics",
             id="metrics that are none",
         ),
     ],
 )
-def test_what_is_not_ours_is_a_protocol_error(header: dict[str, Any], message: str) -> None:
-    with pytest.raises(ProtocolError, match=message):
-        read_message(header, b"")
+def test_what_is_not_ours_is_a_protocol_error(kind: type[Notice], data: Any, message: str) -> None:
+    with pytest.raises(ProtocolError, match=re.escape(message)):
+        decode(pack(data), kind)
+
+
+def test_a_notice_of_another_kind_is_no_message_of_a_job() -> None:
+    with pytest.raises(ProtocolError, match="is no message of a job"):
+        read_message(Notice(), b"")

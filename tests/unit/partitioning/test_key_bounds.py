@@ -33,7 +33,7 @@ from secateur.partitioning.pruning import (
     unite_ranges,
 )
 from secateur.partitioning.types import SqlType, parse_type
-from secateur.wire import pack, unpack
+from secateur.protocol import pack, unpack
 
 BIGINT = parse_type("BIGINT")
 VARCHAR = parse_type("VARCHAR")

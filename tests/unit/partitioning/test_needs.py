@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from secateur.partitioning.topology import JobRequirements
-from secateur.wire import pack, unpack
+from secateur.protocol import pack, unpack
 
 SOME = JobRequirements({"t": frozenset({1, 2}), "g": frozenset()}, frozenset({"m1"}))
 

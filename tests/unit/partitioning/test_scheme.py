@@ -15,7 +15,7 @@ import pytest
 from secateur.errors import DataError, NoRangeError, NotSupportedError, NullKeyError, ParameterError, UnknownColumnError
 from secateur.partitioning.schemes import HashComponent, PartitionScheme, RangeComponent, RangePartition, RetiredRange
 from secateur.partitioning.types import SqlType, parse_type
-from secateur.wire import pack, unpack
+from secateur.protocol import pack, unpack
 
 BIGINT, VARCHAR, DATE = parse_type("BIGINT"), parse_type("VARCHAR"), parse_type("DATE")
 

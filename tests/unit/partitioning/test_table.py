@@ -7,7 +7,7 @@ from secateur.errors import UnknownColumnError
 from secateur.partitioning.schemes import HashComponent, build_scheme, split_at
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
-from secateur.wire import pack, unpack
+from secateur.protocol import pack, unpack
 
 TYPES = {"Tail": parse_type("VARCHAR"), "day": parse_type("DATE"), "delay": parse_type("SMALLINT")}
 FLIGHTS = TableDef(

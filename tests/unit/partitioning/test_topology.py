@@ -7,7 +7,7 @@ import pytest
 
 from secateur.errors import ProtocolError, TopologyChangedError, UnreachableError
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology
-from secateur.wire import pack, unpack
+from secateur.protocol import pack, unpack
 
 OWNERS = Ownership(("m1", "m2", "m3"), np.array([[0, 1, 2, 0], [1, 2, 0, 2]], dtype=np.uint16))
 TOPOLOGY = Topology(

@@ -30,7 +30,7 @@ from secateur.partitioning.pruning import (
 )
 from secateur.partitioning.schemes import HashComponent, PartitionScheme, build_scheme, split_at
 from secateur.partitioning.types import parse_type
-from secateur.wire import pack, unpack
+from secateur.protocol import pack, unpack
 
 
 def hashed(type_text: str = "VARCHAR", partitions: int = 271) -> PartitionScheme:

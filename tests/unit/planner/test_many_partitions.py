@@ -14,7 +14,7 @@ import pytest
 from secateur.partitioning.schemes import HashComponent, PartitionScheme, RangeComponent, RangePartition
 from secateur.partitioning.topology import assign
 from secateur.partitioning.types import parse_type
-from secateur.wire import pack
+from secateur.protocol import pack
 
 BIGINT = parse_type("BIGINT")
 FEW, MANY = 100, 100_000

@@ -117,7 +117,7 @@ class TestCache:
 
 def test_plans_survive_msgpack(context: Any) -> None:
     from secateur.engine.sql import SelectPlan
-    from secateur.wire import pack, unpack
+    from secateur.protocol import pack, unpack
 
     for sql, params in [
         (

@@ -12,8 +12,8 @@ import pytest
 from secateur.partitioning.schemes import PartitionScheme
 from secateur.partitioning.tables import Column, ColumnStatistics, TableDef, TableStatistics
 from secateur.partitioning.types import parse_type
+from secateur.protocol import pack, unpack
 from secateur.storage import ChangeOperation, Partition, TableLayout, TableSummary, summarize, table_summary, total
-from secateur.wire import pack, unpack
 
 
 def definition(**types: str) -> TableDef:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
+import wire_operations
+from wire_operations import Said, WireOperation
 
 from secateur.errors import UnknownTableError
-from secateur.wire import FrameServer, Handler, Reply, Request
+from secateur.protocol import Server
+from secateur.protocol.hello import Greeting, Hello
+from secateur.wire import FrameServer, Handled, Handler, Reply, Request
 
 
 class Echo:
     """A handler with one op for each way to answer."""
 
     def __init__(self) -> None:
-        self.notes: list[tuple[str, dict[str, Any], bytes]] = []
+        self.notes: list[tuple[str, int, bytes]] = []
         self.noted = threading.Event()
         self.release = asyncio.Event()
         self.begun = threading.Event()
@@ -25,55 +29,59 @@ class Echo:
         self.streamed = 0
         self.server: FrameServer
 
-    def handle(self, request: Request) -> Reply | Awaitable[Reply] | AsyncIterator[Reply]:
-        match request.op:
-            case "hello":
-                return Reply({"cluster_id": "c1"})
-            case "echo":
-                return Reply(request.args, request.payload)
-            case "later":
+    def handle(self, request: Request[Any]) -> Handled:
+        match request.message:
+            case Hello():
+                return Reply(Greeting(cluster_id="c1"))
+            case wire_operations.Echo(args):
+                return Reply(Said(args), request.payload)
+            case wire_operations.Later():
                 return self.later(request)
-            case "wait":
+            case wire_operations.Wait() | wire_operations.WaitAbandoned():
                 return self.wait()
-            case "stream":
-                return self.stream(request.args["pieces"], request.args["bytes"])
-            case "who":
+            case wire_operations.Stream(pieces, size):
+                return self.stream(pieces, size)
+            case wire_operations.Who():
                 peer = request.peer
                 return Reply(
-                    {
-                        "client": peer.client,
-                        "authenticated": peer.authenticated,
-                        "id_": peer.connection_id,
-                        "role": peer.role.value,
-                    }
+                    Said(
+                        {
+                            "client": peer.client,
+                            "authenticated": peer.authenticated,
+                            "id_": peer.connection_id,
+                            "role": peer.role.value,
+                        }
+                    )
                 )
-            case "unsendable":
-                return Reply({"x": object()})
-            case "stop":
+            case wire_operations.Unsendable():
+                return Reply(Said({"x": object()}))
+            case wire_operations.Stop():
                 return self.stop()
-            case "nonsense":
+            case wire_operations.Nonsense():
                 return None  # type: ignore[return-value]
-            case "bug":
+            case wire_operations.Bug():
                 raise ZeroDivisionError("a bug in the handler")
-            case "bad details":
+            case wire_operations.BadDetails():
                 raise UnknownTableError("no table t", thing=object())
-            case op:
-                raise UnknownTableError(f"no table {op}", table=op)
+            case _:
+                title = request.operation.title
+                raise UnknownTableError(f"no table {title}", table=title)
 
-    def notify(self, request: Request) -> None:
-        if request.op == "bug":
+    def notify(self, request: Request[Any]) -> None:
+        note = request.message
+        if note.text == "bug":
             raise ZeroDivisionError("a bug in the handler")
-        self.notes.append((request.op, request.args, bytes(request.payload)))
-        if request.op == "last":
+        self.notes.append((note.text, note.n, bytes(request.payload)))
+        if note.text == "last":
             self.noted.set()
 
-    async def later(self, request: Request) -> Reply:
+    async def later(self, request: Request[Any]) -> Reply[Said]:
         await asyncio.sleep(0)
-        if request.args.get("fail"):
+        if request.message.args.get("fail"):
             raise UnknownTableError("no table later", table="later")
-        return Reply({"late": True, **request.args}, request.payload)
+        return Reply(Said({"late": True, **request.message.args}), request.payload)
 
-    async def wait(self) -> Reply:
+    async def wait(self) -> Reply[Said]:
         self.begun.set()
         try:
             await self.release.wait()
@@ -81,19 +89,19 @@ class Echo:
             self.ended.append("cancelled")
             raise
         self.ended.append("done")
-        return Reply({"waited": True})
+        return Reply(Said({"waited": True}))
 
-    async def stop(self) -> Reply:
+    async def stop(self) -> Reply[Said]:
         await self.server.stop()
         self.ended.append("stopped")
         self.begun.set()
-        return Reply()
+        return Reply(Said())
 
-    async def stream(self, pieces: int, piece_bytes: int) -> AsyncIterator[Reply]:
+    async def stream(self, pieces: int, piece_bytes: int) -> AsyncIterator[Reply[Said]]:
         try:
             for index in range(pieces):
                 self.streamed += 1
-                yield Reply({"index": index}, bytes([index % 256]) * piece_bytes)
+                yield Reply(Said({"index": index}), bytes([index % 256]) * piece_bytes)
             if pieces == 3:
                 raise UnknownTableError("no table in the middle")
         finally:
@@ -134,7 +142,7 @@ def serve(loop: Loop) -> Iterator[Callable[..., FrameServer]]:
     servers: list[FrameServer] = []
 
     def start(handler: Handler, **options: Any) -> FrameServer:
-        server = FrameServer(handler, **options)
+        server = FrameServer(handler, WireOperation.at_server(Server.ANY), **options)
         loop.run(server.start())
         servers.append(server)
         return server

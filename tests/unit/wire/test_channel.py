@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import pytest
+from wire_operations import Echo, Later, Orders, Stream, Wait, WaitAbandoned, Who
 
 from secateur.errors import (
     AuthenticationError,
@@ -22,17 +23,9 @@ from secateur.errors import (
     UnknownTableError,
     UnreachableError,
 )
-from secateur.wire import (
-    CallControl,
-    Channel,
-    ClusterIdentity,
-    FrameKind,
-    FrameServer,
-    Hello,
-    Limits,
-    Role,
-    encode_frame,
-)
+from secateur.protocol import Message, Role
+from secateur.wire import CallControl, Channel, ClusterIdentity, FrameKind, FrameServer, Limits, encode_frame
+from secateur.wire.handshake import hello
 
 Serve = Callable[..., FrameServer]
 
@@ -78,67 +71,63 @@ class Fake:
 
 def test_a_request_brings_its_answer(serve: Serve, echo: Any, channel_to: Any) -> None:
     channel = channel_to(serve(echo))
-    answer = channel.request("echo", {"x": [1, "y"]}, b"pay")
-    assert answer.header == {"x": [1, "y"]}
+    answer = channel.request(Echo({"x": [1, "y"]}), b"pay")
+    assert answer.message.args == {"x": [1, "y"]}
     assert bytes(answer.payload) == b"pay"
-    assert channel.hello.header["cluster_id"] == "c1"
-    assert channel.request("later", {"x": 2}).header == {"late": True, "x": 2}
+    assert channel.hello.cluster_id == "c1"
+    assert channel.request(Later({"x": 2})).message.args == {"late": True, "x": 2}
     large = bytes(range(256)) * 40_000
-    assert bytes(channel.request("echo", {}, [large[:5], memoryview(large)[5:]]).payload) == large
+    assert bytes(channel.request(Echo(), [large[:5], memoryview(large)[5:]]).payload) == large
 
 
 def test_the_server_learns_who_asks(serve: Serve, echo: Any, channel_to: Any) -> None:
     server = serve(echo, token="żeton")
-    header = channel_to(server, token="żeton", client="tests").request("who").header
+    header = channel_to(server, token="żeton", client="tests").request(Who()).message.args
     assert (header["client"], header["authenticated"]) == ("tests", True)
-    assert channel_to(server, token="żeton").request("who").header["id_"] != header["id_"]
+    assert channel_to(server, token="żeton").request(Who()).message.args["id_"] != header["id_"]
 
 
-@pytest.mark.parametrize("op", ["orders", "later"])
+@pytest.mark.parametrize("kind", [Orders, Later])
 def test_an_error_is_raised_as_the_class_it_was_and_the_channel_goes_on(
-    serve: Serve, echo: Any, channel_to: Any, op: str
+    serve: Serve, echo: Any, channel_to: Any, kind: type[Any]
 ) -> None:
     channel = channel_to(serve(echo))
-    with pytest.raises(UnknownTableError, match=f"no table {op}") as caught:
-        channel.request(op, {"fail": True})
-    assert caught.value.details == {"table": op}
-    connection = channel.request("who").header["id_"]
+    with pytest.raises(UnknownTableError, match=f"no table {kind.__name__.lower()}") as caught:
+        channel.request(kind({"fail": True}))
+    assert caught.value.details == {"table": kind.__name__.lower()}
+    connection = channel.request(Who()).message.args["id_"]
     with pytest.raises(UnknownTableError):
-        channel.request("no such op")
-    assert channel.request("who").header["id_"] == connection
+        channel.request(Orders())
+    assert channel.request(Who()).message.args["id_"] == connection
 
 
 def test_pieces_are_collected_or_streamed(serve: Serve, echo: Any, channel_to: Any) -> None:
     channel = channel_to(serve(echo))
-    answer = channel.request("stream", {"pieces": 4, "bytes": 2})
+    answer = channel.request(Stream(4, 2))
     assert [bytes(part) for part in answer.parts] == [b"\0\0", b"\1\1", b"\2\2", b"\3\3"]
-    assert answer.header == {"index": 3}
+    assert answer.message.args == {"index": 3}
     with pytest.raises(ValueError, match="4 pieces: read parts"):
         _ = answer.payload
-    assert [piece.header for piece in channel.stream("stream", {"pieces": 2, "bytes": 0})] == [
-        {"index": 0},
-        {"index": 1},
-        {},
-    ]
+    assert [piece.message.args for piece in channel.stream(Stream(2, 0))] == [{"index": 0}, {"index": 1}]
 
 
 def test_an_error_in_the_middle_of_a_stream_is_raised_there(serve: Serve, echo: Any, channel_to: Any) -> None:
     channel = channel_to(serve(echo))
-    pieces = channel.stream("stream", {"pieces": 3, "bytes": 1})
-    assert [next(pieces).header["index"] for _ in range(3)] == [0, 1, 2]
+    pieces = channel.stream(Stream(3, 1))
+    assert [next(pieces).message.args["index"] for _ in range(3)] == [0, 1, 2]
     with pytest.raises(UnknownTableError, match="in the middle"):
         next(pieces)
-    assert channel.request("echo", {"x": 1}).header == {"x": 1}
+    assert channel.request(Echo({"x": 1})).message.args == {"x": 1}
 
 
 def test_while_a_stream_is_read_other_requests_are_refused(serve: Serve, echo: Any, channel_to: Any) -> None:
     channel = channel_to(serve(echo))
-    pieces = channel.stream("stream", {"pieces": 5, "bytes": 1})
+    pieces = channel.stream(Stream(5, 1))
     next(pieces)
     with pytest.raises(InterfaceError, match="is being read: read it to its end, close it"):
-        channel.request("echo")
+        channel.request(Echo())
     pieces.close()
-    assert channel.request("echo", {"x": 1}).header == {"x": 1}
+    assert channel.request(Echo({"x": 1})).message.args == {"x": 1}
 
 
 @pytest.mark.parametrize(
@@ -151,7 +140,7 @@ def test_a_bad_token_is_said_every_time(
     channel = channel_to(serve(echo, token="secret"), token=token)
     for _ in range(2):
         with pytest.raises(AuthenticationError, match=message):
-            channel.request("echo")
+            channel.request(Echo())
 
 
 def test_an_address_where_nobody_listens(channel_to: Any) -> None:
@@ -165,11 +154,15 @@ def test_an_address_where_nobody_listens(channel_to: Any) -> None:
     ("answer", "message"),
     [
         pytest.param(b"HTTP/1.1 400 Bad Request\r\n\r\n", "expected a secateur frame", id="http"),
-        pytest.param(b"SC\x09\x02" + bytes(12), "protocol version 9", id="version"),
+        pytest.param(b"SC\x09\x02" + bytes(12), "the peer speaks protocol version 9, this side 2", id="version"),
         pytest.param(b"", "did not answer our hello", id="hang up"),
-        pytest.param(b"".join(encode_frame(FrameKind.NOTIFY, {"id": 1})), "answered with a NOTIFY frame", id="kind"),
         pytest.param(
-            b"".join(encode_frame(FrameKind.RESPONSE, {"id": 44})), "answered request 44 while 1 was asked", id="id"
+            b"".join(encode_frame(FrameKind.NOTIFY, b"", request_id=1)), "answered with a NOTIFY frame", id="kind"
+        ),
+        pytest.param(
+            b"".join(encode_frame(FrameKind.RESPONSE, b"", request_id=44)),
+            "answered request 44 while 1 was asked",
+            id="id",
         ),
     ],
 )
@@ -185,11 +178,11 @@ def test_an_answer_may_take_longer_than_silence_while_the_server_is_at_work(
 ) -> None:
     channel = channel_to(serve(echo, alive_s=0.05), timeout_s=None, silence_s=1.5)
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(channel.request, "wait")
+        waiting = pool.submit(channel.request, Wait())
         assert echo.begun.wait(20)
         assert wait([waiting], timeout=2.5).not_done, "the server tells again and again that it is at work"
         loop.loop.call_soon_threadsafe(echo.release.set)
-        assert waiting.result(20).header == {"waited": True}
+        assert waiting.result(20).message.args == {"waited": True}
 
 
 def test_a_server_that_says_nothing_is_lost(serve: Serve, echo: Any, channel_to: Any, loop: Any) -> None:
@@ -198,7 +191,7 @@ def test_a_server_that_says_nothing_is_lost(serve: Serve, echo: Any, channel_to:
     loop.loop.call_soon_threadsafe(stopped.wait)
     try:
         with pytest.raises(MemberLostError, match=r"has been silent for 0.2 s while 'echo' was waiting"):
-            channel.request("echo")
+            channel.request(Echo())
     finally:
         stopped.set()
 
@@ -208,37 +201,37 @@ def test_a_time_out_of_a_request_holds_whatever_signs_of_life_there_are(
 ) -> None:
     channel = channel_to(serve(echo, alive_s=0.05), timeout_s=2.3, silence_s=2)
     with pytest.raises(DeadlineError, match=r"within 2\.3 s"):
-        channel.request("wait")
+        channel.request(Wait())
 
 
-@pytest.mark.parametrize("ops", [(), ("wait",)], ids=["kept", "abandoned"])
+@pytest.mark.parametrize("asked", [Wait(), WaitAbandoned()], ids=["kept", "abandoned"])
 def test_what_is_abandoned_by_its_asker_is_cancelled_if_it_may_be(
-    serve: Serve, echo: Any, channel_to: Any, loop: Any, ops: tuple[str, ...]
+    serve: Serve, echo: Any, channel_to: Any, loop: Any, asked: Message[Any]
 ) -> None:
-    server = serve(echo, abandonable_ops=ops)
+    server = serve(echo)
     control, other = CallControl(), channel_to(server)
     other.connect()
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(channel_to(server).request, "wait", control=control)
+        waiting = pool.submit(channel_to(server).request, asked, control=control)
         assert echo.begun.wait(20)
         control.end(JobCancelledError("enough"))
         with pytest.raises(JobCancelledError, match="enough"):
             waiting.result(20)
     while server.connection_count > 1:
-        other.request("echo")
+        other.request(Echo())
     loop.loop.call_soon_threadsafe(echo.release.set)
     while not echo.ended:
-        other.request("echo")
-    assert echo.ended == ["cancelled" if ops else "done"]
+        other.request(Echo())
+    assert echo.ended == ["cancelled" if isinstance(asked, WaitAbandoned) else "done"]
 
 
 def test_a_control_that_was_ended_lets_no_call_begin(serve: Serve, echo: Any, channel_to: Any) -> None:
     channel, control = channel_to(serve(echo)), CallControl()
-    assert channel.request("echo", {"x": 1}, control=control).header == {"x": 1}
+    assert channel.request(Echo({"x": 1}), control=control).message.args == {"x": 1}
     control.end(JobCancelledError("enough"))
     with pytest.raises(JobCancelledError):
-        channel.request("echo", {"x": 2}, control=control)
-    assert channel.request("echo", {"x": 3}).header == {"x": 3}
+        channel.request(Echo({"x": 2}), control=control)
+    assert channel.request(Echo({"x": 3})).message.args == {"x": 3}
 
 
 def test_no_answer_in_time_is_a_deadline_error_and_the_late_answer_is_never_mistaken(
@@ -246,9 +239,9 @@ def test_no_answer_in_time_is_a_deadline_error_and_the_late_answer_is_never_mist
 ) -> None:
     channel = channel_to(serve(echo))
     with pytest.raises(DeadlineError, match=r"did not answer 'wait' within 0.05 s"):
-        channel.request("wait", timeout_s=0.05)
+        channel.request(Wait(), timeout_s=0.05)
     loop.loop.call_soon_threadsafe(echo.release.set)
-    assert channel.request("echo", {"x": 5}).header == {"x": 5}
+    assert channel.request(Echo({"x": 5})).message.args == {"x": 5}
 
 
 def test_a_server_that_goes_is_a_lost_member_and_one_that_comes_back_is_found(
@@ -257,41 +250,41 @@ def test_a_server_that_goes_is_a_lost_member_and_one_that_comes_back_is_found(
     server = serve(echo)
     channel = channel_to(server)
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(channel.request, "wait")
+        waiting = pool.submit(channel.request, Wait())
         assert echo.begun.wait(20)
         loop.run(server.stop())
         with pytest.raises(MemberLostError, match="broke while 'wait' was waiting"):
             waiting.result(20)
     with pytest.raises(UnreachableError):
-        channel.request("echo")
+        channel.request(Echo())
     serve(echo, port=server.port)
-    assert channel.request("echo", {"x": 5}).header == {"x": 5}
+    assert channel.request(Echo({"x": 5})).message.args == {"x": 5}
 
 
 def test_a_request_past_the_servers_limits_is_refused_here_and_harms_nothing(
     serve: Serve, echo: Any, channel_to: Any
 ) -> None:
     channel = channel_to(serve(echo, limits=Limits(frame_bytes_max=100, header_bytes_max=100)))
-    connection = channel.request("who").header["id_"]
+    connection = channel.request(Who()).message.args["id_"]
     with pytest.raises(LimitExceededError, match="payload of 101 bytes exceeds the limit of 100"):
-        channel.request("echo", {}, bytes(101))
+        channel.request(Echo(), bytes(101))
     with pytest.raises(LimitExceededError, match="header"):
-        channel.request("echo", {"x": "y" * 100})
+        channel.request(Echo({"x": "y" * 100}))
     with pytest.raises(SerializationError):
-        channel.request("echo", {"x": object()})
-    assert channel.request("who").header["id_"] == connection
+        channel.request(Echo({"x": object()}))
+    assert channel.request(Who()).message.args["id_"] == connection
 
 
 def test_an_answer_past_our_limits_is_an_error(serve: Serve, echo: Any, channel_to: Any) -> None:
     channel = channel_to(serve(echo), limits=Limits(frame_bytes_max=10))
     with pytest.raises(LimitExceededError, match="payload of 50 bytes"):
-        channel.request("stream", {"pieces": 1, "bytes": 50})
-    assert channel.request("echo", {"x": 5}).header == {"x": 5}
+        channel.request(Stream(1, 50))
+    assert channel.request(Echo({"x": 5})).message.args == {"x": 5}
 
 
 def test_an_interrupted_request_is_never_answered_by_the_next(serve: Serve, echo: Any, channel_to: Any) -> None:
     channel = channel_to(serve(echo))
-    connection = channel.request("who").header["id_"]
+    connection = channel.request(Who()).message.args["id_"]
 
     def interrupt() -> None:
         assert echo.begun.wait(20)
@@ -300,16 +293,16 @@ def test_an_interrupted_request_is_never_answered_by_the_next(serve: Serve, echo
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(interrupt)
         with pytest.raises(KeyboardInterrupt):
-            channel.request("wait")
+            channel.request(Wait())
         done.result(20)
-    assert channel.request("echo", {"x": 2}).header == {"x": 2}
-    assert channel.request("who").header["id_"] != connection
+    assert channel.request(Echo({"x": 2})).message.args == {"x": 2}
+    assert channel.request(Who()).message.args["id_"] != connection
 
 
 def test_a_channel_that_is_dropped_hangs_up(serve: Serve, echo: Any) -> None:
     server = serve(echo)
     channel = Channel(server.host, server.port)
-    channel.request("echo")
+    channel.request(Echo())
     del channel
     gc.collect()  # an unclosed socket would warn here, and warnings are errors
 
@@ -318,28 +311,29 @@ def test_threads_share_a_channel(serve: Serve, echo: Any, channel_to: Any) -> No
     channel = channel_to(serve(echo))
 
     def ask(number: int) -> bool:
-        return channel.request("later", {"n": number}, b"x" * number).header["n"] == number
+        return channel.request(Later({"n": number}), b"x" * number).message.args["n"] == number
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(ask, range(400)))
-    assert channel.request("who").header["id_"] == channel.request("who").header["id_"]
+    assert channel.request(Who()).message.args["id_"] == channel.request(Who()).message.args["id_"]
 
 
 def test_close_ends_a_request_that_waits(serve: Serve, echo: Any, channel_to: Any) -> None:
     channel = channel_to(serve(echo))
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(channel.request, "wait")
+        waiting = pool.submit(channel.request, Wait())
         assert echo.begun.wait(20)
         channel.close()
         with pytest.raises(InterfaceError, match="was closed while 'wait' was waiting"):
             waiting.result(20)
     channel.close()
     with pytest.raises(InterfaceError, match="is closed"):
-        channel.request("echo")
+        channel.request(Echo())
 
 
 def test_a_hello_does_not_show_its_secrets() -> None:
-    assert repr(Hello("s3cret", "test", ClusterIdentity(Role.MEMBER, "hidden"))) == "Hello(client='test')"
+    shown = repr(hello("s3cret", "test", ClusterIdentity(Role.MEMBER, "hidden")))
+    assert shown == "Hello(protocol=2, client='test', role='member')"
     assert "hidden" not in repr(ClusterIdentity(Role.MEMBER, "hidden"))
 
 
@@ -347,9 +341,9 @@ def test_who_proves_to_be_of_the_cluster_has_that_role_and_all_others_are_client
     serve: Serve, echo: Any, channel_to: Any
 ) -> None:
     server = serve(echo, secret="s3cret")
-    assert channel_to(server).request("who").header["role"] == "client"
+    assert channel_to(server).request(Who()).message.args["role"] == "client"
     for role in (Role.MEMBER, Role.CONTROLLER):
-        assert channel_to(server, identity=ClusterIdentity(role, "s3cret")).request("who").header["role"] == role
+        assert channel_to(server, identity=ClusterIdentity(role, "s3cret")).request(Who()).message.args["role"] == role
 
 
 @pytest.mark.parametrize("secret", [None, "s3cret"])
@@ -362,4 +356,4 @@ def test_a_role_that_is_not_proved_is_refused(
 ) -> None:
     channel = channel_to(serve(echo, secret=secret), identity=identity)
     with pytest.raises(AuthenticationError, match=r"claims to come from a .* of this cluster and does not prove it"):
-        channel.request("echo")
+        channel.request(Echo())

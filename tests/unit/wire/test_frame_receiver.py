@@ -29,7 +29,7 @@ class Receiver(FrameReceiver):
 
 def sent(sizes: list[int]) -> bytes:
     return b"".join(
-        b"".join(encode_frame(FrameKind.REQUEST, {"id": number}, bytes([number]) * size))
+        b"".join(encode_frame(FrameKind.REQUEST, b"", bytes([number]) * size, request_id=number))
         for number, size in enumerate(sizes)
     )
 
@@ -54,8 +54,8 @@ def receive(receiver: FrameReceiver, data: bytes, read_max: int) -> list[int]:
 def test_all_frames_arrive(read_max: int) -> None:
     receiver = Receiver()
     receive(receiver, sent(SIZES), read_max)
-    assert [(frame.header, bytes(frame.payload)) for frame in receiver.frames] == [
-        ({"id": n}, bytes([n]) * size) for n, size in enumerate(SIZES)
+    assert [(frame.request_id, bytes(frame.payload)) for frame in receiver.frames] == [
+        (n, bytes([n]) * size) for n, size in enumerate(SIZES)
     ]
     assert receiver.errors == []
 
@@ -70,7 +70,7 @@ def test_random_reads() -> None:
 
 def test_a_large_payload_is_read_where_it_stays() -> None:
     receiver = Receiver()
-    assert receive(receiver, sent([4 << 20]), 1 << 30) == [(4 << 20) - (64 << 10) + 16 + len(b"\x81\xa2id\x00")]
+    assert receive(receiver, sent([4 << 20]), 1 << 30) == [(4 << 20) - (64 << 10) + 24]
 
 
 def test_after_the_last_frame_that_is_wanted_nothing_arrives() -> None:

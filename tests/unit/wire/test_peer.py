@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from wire_operations import Echo, Note, Orders, Said, Stream, Wait, WireOperation
 
 from secateur.errors import (
     AuthenticationError,
@@ -18,7 +19,11 @@ from secateur.errors import (
     UnknownTableError,
     UnreachableError,
 )
-from secateur.wire import FrameKind, FrameServer, Limits, Peer, Reply, Request, encode_frame
+from secateur.protocol import Server
+from secateur.protocol.hello import Greeting, Hello
+from secateur.wire import FrameKind, FrameServer, Handled, Limits, Peer, Reply, Request, encode_frame
+
+OPERATIONS = WireOperation.at_server(Server.ANY)
 
 
 class Service:
@@ -27,36 +32,38 @@ class Service:
         self.notes: list[int] = []
         self.yielded = 0
 
-    def handle(self, request: Request) -> Reply | Awaitable[Reply] | AsyncIterator[Reply]:
-        match request.op:
-            case "hello" | "echo":
-                return Reply(request.args, request.payload)
-            case "wait":
+    def handle(self, request: Request[Any]) -> Handled:
+        match request.message:
+            case Hello():
+                return Reply(Greeting())
+            case Echo(args):
+                return Reply(Said(args), request.payload)
+            case Wait():
                 return self.wait(request)
-            case "stream":
-                return self.stream(request.args["pieces"])
-            case op:
-                raise UnknownTableError(f"no table {op}")
+            case Stream(pieces, _):
+                return self.stream(pieces)
+            case _:
+                raise UnknownTableError(f"no table {request.operation.title}")
 
-    def notify(self, request: Request) -> None:
-        self.notes.append(request.args["n"])
-        if request.args["n"] < 0:
+    def notify(self, request: Request[Any]) -> None:
+        self.notes.append(request.message.n)
+        if request.message.n < 0:
             self.latch.set()
 
-    async def wait(self, request: Request) -> Reply:
+    async def wait(self, request: Request[Any]) -> Reply[Said]:
         await self.latch.wait()
-        return Reply(request.args)
+        return Reply(Said(request.message.args))
 
-    async def stream(self, pieces: int) -> AsyncIterator[Reply]:
+    async def stream(self, pieces: int) -> AsyncIterator[Reply[Said]]:
         for index in range(pieces):
             self.yielded += 1
-            yield Reply({"index": index}, bytes(1 << 16))
+            yield Reply(Said({"index": index}), bytes(1 << 16))
 
 
 @asynccontextmanager
 async def pair(**options: Any) -> AsyncIterator[tuple[Service, Peer, FrameServer]]:
     service = Service()
-    server = FrameServer(service, limits=options.pop("server_limits", None))
+    server = FrameServer(service, OPERATIONS, limits=options.pop("server_limits", None))
     await server.start()
     peer = Peer(server.host, server.port, **options)
     try:
@@ -83,28 +90,28 @@ def run(test: Any) -> Any:
 @run
 async def test_many_requests_share_a_connection_and_are_answered_in_any_order() -> None:
     async with pair() as (service, peer, server):
-        waiting = asyncio.create_task(peer.request("wait", {"n": 1}))
-        answers = await asyncio.gather(*(peer.request("echo", {"n": n}, b"x" * n) for n in range(300)))
-        assert [(a.header["n"], len(a.payload)) for a in answers] == [(n, n) for n in range(300)]
+        waiting = asyncio.create_task(peer.request(Wait({"n": 1})))
+        answers = await asyncio.gather(*(peer.request(Echo({"n": n}), b"x" * n) for n in range(300)))
+        assert [(a.message.args["n"], len(a.payload)) for a in answers] == [(n, n) for n in range(300)]
         assert not waiting.done()
         service.latch.set()
-        assert (await waiting).header == {"n": 1}
+        assert (await waiting).message.args == {"n": 1}
         assert server.connection_count == 1
 
 
 @run
 async def test_an_error_is_raised_for_its_request_only() -> None:
     async with pair() as (_, peer, _):
-        results = await asyncio.gather(peer.request("orders"), peer.request("echo", {"n": 1}), return_exceptions=True)
+        results = await asyncio.gather(peer.request(Orders()), peer.request(Echo({"n": 1})), return_exceptions=True)
         assert isinstance(results[0], UnknownTableError)
-        assert results[1].header == {"n": 1}  # type: ignore[union-attr]
+        assert results[1].message.args == {"n": 1}  # type: ignore[union-attr]
 
 
 @run
 async def test_notifications_keep_their_order() -> None:
     async with pair() as (service, peer, _):
         for n in [*range(500), -1]:
-            await peer.notify("note", {"n": n}, b"x" * 1000)
+            await peer.notify(Note("", n), b"x" * 1000)
         await service.latch.wait()
         assert service.notes == [*range(500), -1]
 
@@ -112,51 +119,51 @@ async def test_notifications_keep_their_order() -> None:
 @run
 async def test_a_stream_that_is_not_taken_stops_the_sender() -> None:
     async with pair(server_limits=Limits(write_buffer_bytes_max=1 << 16)) as (service, peer, server):
-        pieces = peer.stream("stream", {"pieces": 2000})
+        pieces = peer.stream(Stream(2000, 0))
         first = await anext(pieces)
         other = Peer(server.host, server.port)
         for _ in range(50):
-            await other.request("echo")
+            await other.request(Echo())
         await other.close()
         assert service.yielded < 500  # of 2000: what fits into buffers
-        rest = [piece.header.get("index") async for piece in pieces]
-        assert [first.header["index"], *rest] == [*range(2000), None]
+        rest = [piece.message.args["index"] async for piece in pieces]
+        assert [first.message.args["index"], *rest] == [*range(2000)]
 
 
 @run
 async def test_a_stream_left_early_leaves_the_connection_usable() -> None:
     async with pair() as (_, peer, _):
-        pieces = peer.stream("stream", {"pieces": 200})
-        assert (await anext(pieces)).header == {"index": 0}
+        pieces = peer.stream(Stream(200, 0))
+        assert (await anext(pieces)).message.args == {"index": 0}
         await pieces.aclose()  # type: ignore[attr-defined]
-        assert (await peer.request("echo", {"n": 1})).header == {"n": 1}
-        assert len((await peer.request("stream", {"pieces": 50})).parts) == 50
+        assert (await peer.request(Echo({"n": 1}))).message.args == {"n": 1}
+        assert len((await peer.request(Stream(50, 0))).parts) == 50
 
 
 @run
 async def test_no_answer_in_time_is_a_deadline_error_and_the_connection_goes_on() -> None:
     async with pair(timeout_s=20) as (service, peer, server):
         with pytest.raises(DeadlineError, match=r"did not answer 'wait' within 0.02 s"):
-            await peer.request("wait", timeout_s=0.02)
+            await peer.request(Wait(), timeout_s=0.02)
         service.latch.set()
-        assert (await peer.request("echo", {"n": 1})).header == {"n": 1}
+        assert (await peer.request(Echo({"n": 1}))).message.args == {"n": 1}
         assert server.connection_count == 1
 
 
 @run
 async def test_a_lost_server_fails_all_that_wait_and_the_next_request_connects_anew() -> None:
     async with pair() as (service, peer, server):
-        waiting = [asyncio.create_task(peer.request("wait")) for _ in range(5)]
-        await peer.request("echo")
+        waiting = [asyncio.create_task(peer.request(Wait())) for _ in range(5)]
+        await peer.request(Echo())
         await server.stop()
         for failed in await asyncio.gather(*waiting, return_exceptions=True):
             assert isinstance(failed, MemberLostError)
         with pytest.raises(UnreachableError, match="check that the process there lives"):
-            await peer.request("echo")
-        again = FrameServer(service, port=server.port)
+            await peer.request(Echo())
+        again = FrameServer(service, OPERATIONS, port=server.port)
         await again.start()
-        answers = await asyncio.gather(*(peer.request("echo", {"n": n}) for n in range(20)))
-        assert [a.header["n"] for a in answers] == list(range(20))
+        answers = await asyncio.gather(*(peer.request(Echo({"n": n})) for n in range(20)))
+        assert [a.message.args["n"] for a in answers] == list(range(20))
         assert again.connection_count == 1
         await peer.close()
         await again.stop()
@@ -165,13 +172,13 @@ async def test_a_lost_server_fails_all_that_wait_and_the_next_request_connects_a
 @run
 async def test_close_fails_what_waits_and_what_comes_after() -> None:
     async with pair() as (_, peer, _):
-        waiting = asyncio.create_task(peer.request("wait"))
-        await peer.request("echo")
+        waiting = asyncio.create_task(peer.request(Wait()))
+        await peer.request(Echo())
         await peer.close()
         with pytest.raises(InterfaceError, match="closed by this side"):
             await waiting
         with pytest.raises(InterfaceError, match="is closed"):
-            await peer.request("echo")
+            await peer.request(Echo())
         await peer.close()
 
 
@@ -179,22 +186,22 @@ async def test_close_fails_what_waits_and_what_comes_after() -> None:
 async def test_too_many_in_flight_is_refused_here() -> None:
     async with pair(limits=Limits(requests_in_flight_max=2)) as (service, peer, _):
         await peer.connect()
-        waiting = [asyncio.create_task(peer.request("wait")) for _ in range(2)]
+        waiting = [asyncio.create_task(peer.request(Wait())) for _ in range(2)]
         await asyncio.sleep(0)  # both have asked
         with pytest.raises(LimitExceededError, match=r"2 requests to .* are in flight"):
-            await peer.request("wait")
+            await peer.request(Wait())
         service.latch.set()
         await asyncio.gather(*waiting)
 
 
 @run
 async def test_a_wrong_token_is_said() -> None:
-    server = FrameServer(Service(), token="secret")
+    server = FrameServer(Service(), OPERATIONS, token="secret")
     await server.start()
     peer = Peer(server.host, server.port, token="other")
     for _ in range(2):
         with pytest.raises(AuthenticationError, match="the token is wrong"):
-            await peer.request("echo")
+            await peer.request(Echo())
     await peer.close()
     await server.stop()
 
@@ -206,7 +213,7 @@ async def test_a_wrong_token_is_said() -> None:
         pytest.param(None, "did not answer our hello", UnreachableError, id="hang up"),
         pytest.param(b"", "did not answer our hello", UnreachableError, id="silence"),
         pytest.param(
-            b"".join(encode_frame(FrameKind.NOTIFY, {"id": 1})),
+            b"".join(encode_frame(FrameKind.NOTIFY, b"", request_id=1)),
             "sent a NOTIFY frame to the side that asks",
             ProtocolError,
             id="kind",
@@ -250,7 +257,7 @@ async def test_closing_ends_an_attempt_to_connect() -> None:
 
     listener = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
     peer = Peer("127.0.0.1", listener.sockets[0].getsockname()[1], timeout_s=60)
-    waiting = [asyncio.create_task(peer.request("echo")) for _ in range(2)]
+    waiting = [asyncio.create_task(peer.request(Echo())) for _ in range(2)]
     writer = await accepted
     await peer.close()
     for request in waiting:
@@ -268,5 +275,5 @@ async def test_a_refused_connection_says_so() -> None:
     async with pair() as (_, peer, server):
         await server.stop()
         with pytest.raises(UnreachableError) as refused:
-            await peer.request("echo")
+            await peer.request(Echo())
         assert refused.value.details["refused"] is True

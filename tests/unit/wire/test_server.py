@@ -14,8 +14,25 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from wire_operations import (
+    BadDetails,
+    Bug,
+    Echo,
+    Later,
+    Nonsense,
+    Note,
+    Orders,
+    Said,
+    Stop,
+    Stream,
+    Unsendable,
+    Wait,
+    WireOperation,
+)
 
 from secateur.errors import OperationalError
+from secateur.protocol import Failure, Notice, Operation, decode, encode, operation_of, pack
+from secateur.protocol.hello import FrameLimits, Greeting, Hello
 from secateur.wire import Channel, Frame, FrameDecoder, FrameKind, FrameServer, Limits, encode_frame
 
 Serve = Callable[..., FrameServer]
@@ -35,11 +52,14 @@ class Raw:
     def __exit__(self, *_: object) -> None:
         self.socket.close()
 
-    def send(self, kind: FrameKind, header: dict[str, Any], payload: bytes = b"") -> None:
-        self.socket.sendall(b"".join(encode_frame(kind, header, payload)))
+    def send(self, message: Any, request_id: int = 0, payload: bytes = b"") -> None:
+        self.socket.sendall(sent(message, request_id, payload))
 
     def greet(self, **hello: Any) -> Frame:
-        self.send(FrameKind.REQUEST, {"id": 1, "op": "hello", "protocol": 1, "client": "raw", **hello})
+        header = pack({"protocol": 2, "client": "raw", **hello})
+        self.socket.sendall(
+            b"".join(encode_frame(FrameKind.REQUEST, header, operation=Operation.HELLO.code, request_id=1))
+        )
         return self.read()
 
     def read(self) -> Frame:
@@ -58,53 +78,51 @@ class Raw:
         return True
 
 
-def refusal(frame: Frame) -> tuple[FrameKind, Any, Any, str]:
-    return frame.kind, frame.header["id"], frame.header["error"], frame.header["message"]
+def sent(message: Any, request_id: int = 0, payload: bytes = b"") -> bytes:
+    operation = operation_of(message)
+    kind = FrameKind.NOTIFY if isinstance(message, Notice) else FrameKind.REQUEST
+    return b"".join(encode_frame(kind, encode(message), payload, operation=operation.code, request_id=request_id))
+
+
+def refusal(frame: Frame) -> tuple[FrameKind, int, str, str]:
+    failure = decode(frame.header, Failure)
+    return frame.kind, frame.request_id, failure.error, failure.message
+
+
+def said(frame: Frame) -> tuple[int, dict[str, Any]]:
+    return frame.request_id, decode(frame.header, Said).args
 
 
 def alive(server: FrameServer, **options: Any) -> bool:
     channel = Channel(server.host, server.port, **options)
     try:
-        return channel.request("echo", {"x": 1}).header == {"x": 1}
+        return channel.request(Echo({"x": 1})).message.args == {"x": 1}
     finally:
         channel.close()
 
 
 GARBAGE = [
     pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "ProtocolError", "expected a secateur frame", id="http"),
-    pytest.param(b"SC\x07\x01" + bytes(12), "ProtocolError", "protocol version 7", id="version"),
     pytest.param(
-        struct.pack("<2sBBIQ", b"SC", 1, 1, 2**31, 0),
+        b"SC\x07\x01" + bytes(12), "ProtocolError", "the peer speaks protocol version 7, this side 2", id="version"
+    ),
+    pytest.param(
+        struct.pack("<2sBBIIIQ", b"SC", 2, 1, 50, 1, 2**31, 0),
         "LimitExceededError",
         "a frame header of 2147483648 bytes",
         id="giant header",
     ),
     pytest.param(
-        struct.pack("<2sBBIQ", b"SC", 1, 1, 1, 2**63),
+        struct.pack("<2sBBIIIQ", b"SC", 2, 1, 50, 1, 1, 2**63),
         "LimitExceededError",
         "a frame payload of 9223372036854775808 bytes",
         id="giant payload",
     ),
     pytest.param(
-        struct.pack("<2sBBIQ", b"SC", 1, 1, 4, 0) + b"\xc1" * 4,
-        "ProtocolError",
-        "should be one msgpack value",
-        id="header",
-    ),
-    pytest.param(
-        b"".join(encode_frame(FrameKind.RESPONSE, {"id": 1})),
+        b"".join(encode_frame(FrameKind.RESPONSE, b"", request_id=1)),
         "ProtocolError",
         "a client may not send RESPONSE",
         id="response",
-    ),
-    pytest.param(
-        b"".join(encode_frame(FrameKind.REQUEST, {"id": "x", "op": "hello"})),
-        "ProtocolError",
-        "integer id and a string op; got id 'x'",
-        id="id",
-    ),
-    pytest.param(
-        b"".join(encode_frame(FrameKind.REQUEST, {"id": 1})), "ProtocolError", "got id 1, op None", id="no op"
     ),
 ]
 
@@ -132,7 +150,7 @@ def test_random_garbage_never_harms_the_server(serve: Serve, echo: Any) -> None:
     with Raw(server) as bystander:
         bystander.greet()
         for _ in range(100):
-            good = b"".join(encode_frame(FrameKind.REQUEST, {"id": 2, "op": "echo", "x": "y" * 20}, b"payload"))
+            good = sent(Echo({"x": "y" * 20}), 2, b"payload")
             damaged = bytearray(good)
             for _ in range(chance.randint(1, 3)):
                 damaged[chance.randrange(len(damaged))] = chance.randrange(256)
@@ -143,8 +161,8 @@ def test_random_garbage_never_harms_the_server(serve: Serve, echo: Any) -> None:
                 if chance.random() < 0.5:
                     raw.greet()
                 raw.socket.sendall(data)
-        bystander.send(FrameKind.REQUEST, {"id": 7, "op": "echo", "still": "here"})
-        assert bystander.read().header == {"id": 7, "still": "here"}
+        bystander.send(Echo({"still": "here"}), 7)
+        assert said(bystander.read()) == (7, {"still": "here"})
     assert alive(server)
 
 
@@ -153,18 +171,29 @@ def test_random_garbage_never_harms_the_server(serve: Serve, echo: Any) -> None:
     [
         pytest.param({}, "AuthenticationError", "asks for a token and none was given", id="none"),
         pytest.param({"token": "Secret"}, "AuthenticationError", "the token is wrong", id="wrong"),
-        pytest.param({"token": 5}, "AuthenticationError", "the token is wrong", id="not text"),
         pytest.param(
-            {"token": "secret", "protocol": 2},
+            {"token": 5},
             "ProtocolError",
-            "the hello asks for protocol version 2, this side speaks 1",
-            id="version",
+            "Hello cannot be read: Expected `str | null`, got `int` - at `$.token`",
+            id="not text",
         ),
         pytest.param(
-            {"token": "secret", "op": "echo"},
-            "AuthenticationError",
-            "the first request of a connection has to be 'hello', got 'echo'",
-            id="no hello",
+            {"token": "secret", "protocol": 3},
+            "ProtocolError",
+            "the peer speaks protocol version 3, this side 2",
+            id="newer version",
+        ),
+        pytest.param(
+            {"token": "secret", "protocol": 1},
+            "ProtocolError",
+            "the peer speaks protocol version 1, this side 2",
+            id="older version",
+        ),
+        pytest.param(
+            {"token": "secret", "protocol": "2"},
+            "ProtocolError",
+            "SpokenVersion cannot be read",
+            id="a version of letters",
         ),
     ],
 )
@@ -178,6 +207,16 @@ def test_without_a_good_hello_nothing_is_served(
         assert message in text
         assert raw.ended()
     assert alive(server, token="secret")
+
+
+def test_the_first_request_is_the_hello(serve: Serve, echo: Any) -> None:
+    with Raw(serve(echo)) as raw:
+        raw.send(Echo(), 1)
+        assert refusal(raw.read())[2:] == (
+            "AuthenticationError",
+            "the first request of a connection has to be the hello, and this one asks for operation 2001",
+        )
+        assert raw.ended()
 
 
 def test_whoever_said_hello_is_known_to_be_gone(serve: Serve, echo: Any) -> None:
@@ -194,7 +233,7 @@ def test_whoever_said_hello_is_known_to_be_gone(serve: Serve, echo: Any) -> None
 
 def test_a_notification_before_the_hello_is_refused(serve: Serve, echo: Any) -> None:
     with Raw(serve(echo)) as raw:
-        raw.send(FrameKind.NOTIFY, {"op": "last"})
+        raw.send(Note("last"))
         assert refusal(raw.read())[3] == "a client may not send NOTIFY before its hello"
         assert raw.ended()
     assert echo.notes == []
@@ -202,7 +241,7 @@ def test_a_notification_before_the_hello_is_refused(serve: Serve, echo: Any) -> 
 
 def test_before_the_hello_a_payload_is_refused_however_small(serve: Serve, echo: Any) -> None:
     with Raw(serve(echo)) as raw:
-        raw.send(FrameKind.REQUEST, {"id": 1, "op": "hello", "protocol": 1}, b"x")
+        raw.send(Hello(), 1, b"x")
         assert refusal(raw.read())[2] == "LimitExceededError"
 
 
@@ -214,11 +253,7 @@ def test_who_says_nothing_is_disconnected(serve: Serve, echo: Any) -> None:
 
 def test_the_hello_says_what_the_handler_adds_and_the_limits(serve: Serve, echo: Any) -> None:
     with Raw(serve(echo, limits=Limits(frame_bytes_max=5, header_bytes_max=500))) as raw:
-        assert raw.greet().header == {
-            "id": 1,
-            "cluster_id": "c1",
-            "limits": {"frame_bytes_max": 5, "header_bytes_max": 500},
-        }
+        assert decode(raw.greet().header, Greeting) == Greeting(cluster_id="c1", limits=FrameLimits(5, 500))
 
 
 def test_one_connection_too_many_is_told_so(serve: Serve, echo: Any) -> None:
@@ -229,8 +264,8 @@ def test_one_connection_too_many_is_told_so(serve: Serve, echo: Any) -> None:
             kind, _, name, text = refusal(second.greet())
             assert (kind, name) == (FrameKind.ERROR, "LimitExceededError")
             assert "at most 1 connections" in text
-        first.send(FrameKind.REQUEST, {"id": 2, "op": "echo"})
-        assert first.read().header == {"id": 2}
+        first.send(Echo(), 2)
+        assert said(first.read()) == (2, {})
 
 
 def test_sockets_without_a_hello_keep_nobody_out(serve: Serve, echo: Any) -> None:
@@ -245,7 +280,7 @@ def test_sockets_without_a_hello_keep_nobody_out(serve: Serve, echo: Any) -> Non
 
 def _begun(raw: Raw, size: int, part: int) -> bytes:
     """Send the beginning of a request; returns the rest of it."""
-    data = b"".join(encode_frame(FrameKind.REQUEST, {"id": 2, "op": "later"}, b"x" * size))
+    data = sent(Later(), 2, b"x" * size)
     raw.socket.sendall(data[:part])
     return data[part:]
 
@@ -326,49 +361,81 @@ def test_one_request_too_many_in_flight_is_refused_and_the_others_finish(serve: 
     with Raw(serve(echo, limits=Limits(requests_in_flight_max=2))) as raw:
         raw.greet()
         for request_id in (2, 3, 4):
-            raw.send(FrameKind.REQUEST, {"id": request_id, "op": "wait"})
+            raw.send(Wait(), request_id)
         refused = raw.read()
         assert refusal(refused)[1:3] == (4, "LimitExceededError")
-        assert "raise requests_in_flight_max" in refused.header["message"]
+        assert "raise requests_in_flight_max" in refusal(refused)[3]
         loop.loop.call_soon_threadsafe(echo.release.set)
-        assert {raw.read().header["id"], raw.read().header["id"]} == {2, 3}
+        assert {raw.read().request_id, raw.read().request_id} == {2, 3}
 
 
 @pytest.mark.parametrize(
-    ("op", "error", "message"),
+    ("asked", "error", "message"),
     [
-        pytest.param("t", "UnknownTableError", "no table t", id="ours"),
-        pytest.param("bug", "InternalError", "ZeroDivisionError: a bug in the handler", id="not ours"),
-        pytest.param("nonsense", "InternalError", "TypeError", id="no reply"),
+        pytest.param(Orders(), "UnknownTableError", "no table orders", id="ours"),
+        pytest.param(Bug(), "InternalError", "ZeroDivisionError: a bug in the handler", id="not ours"),
+        pytest.param(Nonsense(), "InternalError", "TypeError", id="no reply"),
         pytest.param(
-            "unsendable", "SerializationError", "builtins.object does not travel", id="reply that does not travel"
+            Unsendable(), "SerializationError", "builtins.object does not travel", id="reply that does not travel"
         ),
-        pytest.param("bad details", "InternalError", "it was: no table t", id="error that does not travel"),
+        pytest.param(BadDetails(), "InternalError", "it was: no table t", id="error that does not travel"),
     ],
 )
 def test_an_exception_is_an_error_frame_and_the_connection_goes_on(
-    serve: Serve, echo: Any, caplog: Any, op: str, error: str, message: str
+    serve: Serve, echo: Any, caplog: Any, asked: Any, error: str, message: str
 ) -> None:
     caplog.set_level(logging.CRITICAL)
     with Raw(serve(echo)) as raw:
         raw.greet()
-        raw.send(FrameKind.REQUEST, {"id": 2, "op": op})
+        raw.send(asked, 2)
         kind, request_id, name, text = refusal(raw.read())
         assert (kind, request_id, name) == (FrameKind.ERROR, 2, error)
         assert message in text
-        raw.send(FrameKind.REQUEST, {"id": 3, "op": "echo"})
-        assert raw.read().header == {"id": 3}
+        raw.send(Echo(), 3)
+        assert said(raw.read()) == (3, {})
+
+
+def test_a_message_that_cannot_be_read_is_an_error_of_its_request_and_the_connection_goes_on(
+    serve: Serve, echo: Any
+) -> None:
+    """Also one that would become a thousand times its size, and an operation that is not known."""
+    with Raw(serve(echo)) as raw:
+        raw.greet()
+        for number, (header, operation, error, message) in enumerate(
+            [
+                (b"\xc1", WireOperation.ECHO.code, "ProtocolError", "1 bytes that should be Echo are not"),
+                (b"", WireOperation.ECHO.code, "ProtocolError", "0 bytes that should be Echo are not"),
+                (
+                    pack({"args": 5}),
+                    WireOperation.ECHO.code,
+                    "ProtocolError",
+                    "Echo cannot be read: Expected `object`, got `int` - at `$.args`",
+                ),
+                (
+                    pack({"args": {"x": []}})[:-1] + b"\xdd\x00\x1f\x00\x00" + b"\x90" * 0x1F0000,
+                    2001,
+                    "LimitExceededError",
+                    "lists, maps and special values",
+                ),
+                (b"\x80", 9999, "ProtocolError", "this server has no operation 9999"),
+            ],
+            2,
+        ):
+            raw.socket.sendall(
+                b"".join(encode_frame(FrameKind.REQUEST, header, operation=operation, request_id=number))
+            )
+            kind, request_id, name, text = refusal(raw.read())
+            assert (kind, request_id, name) == (FrameKind.ERROR, number, error)
+            assert message in text
+        raw.send(Echo({"x": 1}), 9)
+        assert said(raw.read()) == (9, {"x": 1})
 
 
 def test_requests_that_come_together_are_answered_in_order(serve: Serve, echo: Any) -> None:
     with Raw(serve(echo)) as raw:
         raw.greet()
-        raw.socket.sendall(
-            b"".join(
-                b"".join(encode_frame(FrameKind.REQUEST, {"id": i, "op": "echo"}, b"x" * i)) for i in range(2, 500)
-            )
-        )
-        assert [(f.header["id"], len(f.payload)) for f in (raw.read() for _ in range(2, 500))] == [
+        raw.socket.sendall(b"".join(sent(Echo(), i, b"x" * i) for i in range(2, 500)))
+        assert [(f.request_id, len(f.payload)) for f in (raw.read() for _ in range(2, 500))] == [
             (i, i) for i in range(2, 500)
         ]
 
@@ -376,12 +443,12 @@ def test_requests_that_come_together_are_answered_in_order(serve: Serve, echo: A
 def test_notifications_arrive_in_order_and_a_failing_one_is_logged(serve: Serve, echo: Any, caplog: Any) -> None:
     with Raw(serve(echo)) as raw:
         raw.greet()
-        raw.send(FrameKind.NOTIFY, {"op": "a", "n": 1}, b"p")
-        raw.send(FrameKind.NOTIFY, {"op": "bug"})
-        raw.send(FrameKind.NOTIFY, {"op": "last"})
+        raw.send(Note("a", 1), payload=b"p")
+        raw.send(Note("bug"))
+        raw.send(Note("last"))
         assert echo.noted.wait(20)
-    assert echo.notes == [("a", {"n": 1}, b"p"), ("last", {}, b"")]
-    assert "notification 'bug'" in caplog.text
+    assert echo.notes == [("a", 1, b"p"), ("last", 0, b"")]
+    assert "the notice of operation 2013" in caplog.text
 
 
 def test_a_peer_that_does_not_read_is_not_answered_without_bound(serve: Serve, echo: Any) -> None:
@@ -392,15 +459,15 @@ def test_a_peer_that_does_not_read_is_not_answered_without_bound(serve: Serve, e
     pieces, piece_bytes = 100, 1 << 20
     with Raw(server) as raw:
         raw.greet()
-        raw.send(FrameKind.REQUEST, {"id": 2, "op": "stream", "pieces": pieces, "bytes": piece_bytes})
+        raw.send(Stream(pieces, piece_bytes), 2)
         with Raw(server) as other:  # the loop serves others meanwhile, and by then the stream has run as far as it may
             other.greet()
             for request_id in range(2, 50):
-                other.send(FrameKind.REQUEST, {"id": request_id, "op": "echo"})
+                other.send(Echo(), request_id)
                 other.read()
         assert echo.streamed < 20  # what fits into the socket's buffers and ours
         read = [raw.read() for _ in range(pieces + 1)]
-        assert [f.header.get("index") for f in read] == [*range(pieces), None]
+        assert [said(f)[1]["index"] for f in read[:-1]] == [*range(pieces)]
         assert {len(f.payload) for f in read[:-1]} == {piece_bytes}
         assert read[-1].kind is FrameKind.RESPONSE
 
@@ -409,23 +476,17 @@ def test_requests_of_a_peer_that_does_not_read_wait_their_turn(serve: Serve, ech
     count, payload = 60, bytes(1 << 20)
     with Raw(serve(echo, limits=Limits(write_buffer_bytes_max=1 << 16))) as raw:
         raw.greet()
-        raw.send(
-            FrameKind.REQUEST, {"id": 2, "op": "echo"}, payload * 16
-        )  # more than the sockets' buffers hold: the answer is stuck
-        raw.socket.sendall(
-            b"".join(
-                b"".join(encode_frame(FrameKind.REQUEST, {"id": i, "op": "echo"}, b"x" * 1000)) for i in range(3, count)
-            )
-        )
+        raw.send(Echo(), 2, payload * 16)  # more than the sockets' buffers hold: the answer is stuck
+        raw.socket.sendall(b"".join(sent(Echo(), i, b"x" * 1000) for i in range(3, count)))
         assert len(raw.read().payload) == 16 << 20
-        assert [raw.read().header["id"] for _ in range(3, count)] == list(range(3, count))
+        assert [raw.read().request_id for _ in range(3, count)] == list(range(3, count))
 
 
 def test_a_stream_whose_reader_goes_is_closed(serve: Serve, echo: Any) -> None:
     server = serve(echo, limits=Limits(write_buffer_bytes_max=1 << 16))
     with Raw(server) as raw:
         raw.greet()
-        raw.send(FrameKind.REQUEST, {"id": 2, "op": "stream", "pieces": 10_000, "bytes": 1 << 20})
+        raw.send(Stream(10_000, 1 << 20), 2)
         raw.read()
     assert echo.begun.wait(20)
     assert echo.ended == ["stream closed"]
@@ -437,7 +498,7 @@ def test_work_goes_on_when_its_asker_goes(serve: Serve, echo: Any, loop: Any) ->
     server = serve(echo)
     with Raw(server) as raw:
         raw.greet()
-        raw.send(FrameKind.REQUEST, {"id": 2, "op": "wait"})
+        raw.send(Wait(), 2)
         assert echo.begun.wait(20)
     loop.loop.call_soon_threadsafe(echo.release.set)
     assert alive(server)
@@ -449,7 +510,7 @@ def test_stop_cancels_what_runs_and_drops_everybody(serve: Serve, echo: Any, loo
     server = serve(echo)
     with Raw(server) as raw:
         raw.greet()
-        raw.send(FrameKind.REQUEST, {"id": 2, "op": "wait"})
+        raw.send(Wait(), 2)
         assert echo.begun.wait(20)
         loop.run(server.stop())
         assert echo.ended == ["cancelled"]
@@ -464,7 +525,7 @@ def test_a_handler_may_stop_its_own_server(serve: Serve, echo: Any) -> None:
     echo.server = serve(echo)
     with Raw(echo.server) as raw:
         raw.greet()
-        raw.send(FrameKind.REQUEST, {"id": 2, "op": "stop"})
+        raw.send(Stop(), 2)
         assert echo.begun.wait(20)
     assert echo.ended == ["stopped"]
 

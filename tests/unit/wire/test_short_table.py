@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from secateur.partitioning.types import SqlType, parse_type
-from secateur.wire import ShortTable, is_short, pack, shorten, travels_short, unpack
+from secateur.protocol import pack, unpack
+from secateur.wire import ShortTable, is_short, shorten, travels_short
 
 UUID_1 = uuid.UUID(int=1)
 

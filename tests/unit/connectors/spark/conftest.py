@@ -11,13 +11,18 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import asdict
 
 from secateur.errors import DuplicateKeyError, Error, MemberLostError, UnknownTableError
 from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.topology import MemberAddress, Topology, assign
 from secateur.partitioning.types import parse_type
-from secateur.wire import FrameServer, Reply, Request, decode_table, pack
+from secateur.protocol import CONTROLLER_OPERATIONS, MEMBER_OPERATIONS, Acknowledged
+from secateur.protocol.catalog import GetTables, GetTopology, Tables, TopologyAnswer
+from secateur.protocol.changes import AbortLoad, LoadedRows, PublishLoad, RowCount, StageRows
+from secateur.protocol.hello import Greeting, Hello
+from secateur.wire import FrameServer, Handled, Reply, Request, decode_table
 
 
 def _define(name: str, columns: str, key: str, *, partitions: int = 8, replicated: bool = False) -> TableDef:
@@ -38,6 +43,9 @@ def _define(name: str, columns: str, key: str, *, partitions: int = 8, replicate
     return TableDef(
         name, 7, tuple(Column(c, types[c], nullable[c]) for c in types), primary_key, scheme, replicated=replicated
     )
+
+
+_OPERATIONS = {**CONTROLLER_OPERATIONS, **MEMBER_OPERATIONS}
 
 
 class LoadsOnly:
@@ -82,7 +90,7 @@ class LoadsOnly:
 
     async def _start(self) -> None:
         names = ["controller", *self.stages]
-        self._servers = {name: FrameServer(_Handler(self, name), token=self._token) for name in names}
+        self._servers = {name: FrameServer(_Handler(self, name), _OPERATIONS, token=self._token) for name in names}
         for server in self._servers.values():
             await server.start()
         members = tuple(MemberAddress(name, "127.0.0.1", self._servers[name].port) for name in self.stages)
@@ -93,27 +101,26 @@ class LoadsOnly:
         for server in self._servers.values():
             await server.stop()
 
-    def answer(self, name: str, request: Request) -> Reply:
-        args = request.args
-        match name, request.op:
-            case _, "hello":
-                return Reply({"cluster_id": "loads-only", "catalog_version": 1}, pack(self.topology.to_wire()))
-            case "controller", "topology":
-                return Reply({}, pack(self.topology.to_wire()))
-            case "controller", "catalog":
-                if args["name"] != self.table.name:
-                    raise UnknownTableError(f"table {args['name']!r} does not exist", table=args["name"])
-                return Reply({"tables": [self.table.to_wire()]})
-            case "controller", "load_abort":
-                self.aborted.append(args["load_id"])
-                return Reply()
-            case "controller", "load_publish":
-                return self._publish(args)
-            case member, "stage":
-                return self._stage(member, args, decode_table(request.payload))
-        raise AssertionError(f"{name} was asked for {request.op}")
+    def answer(self, name: str, request: Request[Any]) -> Handled:
+        match request.message:
+            case Hello():
+                return Reply(Greeting(cluster_id="loads-only", catalog_version=1, topology=self.topology.to_wire()))
+            case GetTopology():
+                return Reply(TopologyAnswer(topology=self.topology.to_wire()))
+            case GetTables(wanted):
+                if wanted != self.table.name:
+                    raise UnknownTableError(f"table {wanted!r} does not exist", table=wanted)
+                return Reply(Tables(tables=[self.table.to_wire()]))
+            case AbortLoad(load_id):
+                self.aborted.append(load_id)
+                return Reply(Acknowledged())
+            case PublishLoad() as load:
+                return self._publish(asdict(load))
+            case StageRows() as staging:
+                return self._stage(name, asdict(staging), decode_table(request.payload))
+        raise AssertionError(f"{name} was asked for {request.operation.title}")
 
-    def _stage(self, member: str, args: dict[str, Any], rows: pa.Table) -> Reply:
+    def _stage(self, member: str, args: dict[str, Any], rows: pa.Table) -> Reply[RowCount]:
         assert rows.schema.equals(self.table.arrow_schema)
         self.stages[member].append(args)
         start = 0
@@ -129,9 +136,9 @@ class LoadsOnly:
         if self.stages_to_fail:
             self.stages_to_fail -= 1
             raise MemberLostError(f"{member} fails as the test wants it", member=member)
-        return Reply()
+        return Reply(RowCount(rows.num_rows))
 
-    def _publish(self, args: dict[str, Any]) -> Reply:
+    def _publish(self, args: dict[str, Any]) -> Reply[LoadedRows]:
         if self.publish_error is not None:
             raise self.publish_error
         pieces = [
@@ -149,7 +156,7 @@ class LoadsOnly:
         if args["mode"] == "append" and keys.num_rows < rows.num_rows:
             raise DuplicateKeyError(f"{self.table.name}: a key occurs twice", table=self.table.name, key=[1])
         self.published.append((args, rows))
-        return Reply({"rows": rows.num_rows})
+        return Reply(LoadedRows(rows=rows.num_rows))
 
 
 class _Handler:
@@ -157,11 +164,11 @@ class _Handler:
         self._cluster = cluster
         self._name = name
 
-    def handle(self, request: Request) -> Reply:
+    def handle(self, request: Request[Any]) -> Handled:
         return self._cluster.answer(self._name, request)
 
-    def notify(self, request: Request) -> None:
-        raise AssertionError(f"{self._name} got the notification {request.op}")
+    def notify(self, request: Request[Any]) -> None:
+        raise AssertionError(f"{self._name} got the notice {request.operation.title}")
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ def test_a_replicated_table_is_staged_at_every_member_and_counted_once(define: D
     with Stager(cluster.table, cluster.topology, load_id="L", attempt=0) as stager:
         stager.add(rows(0, 100))
         assert stager.finish() == {0: 100}
-    assert [frame["parts"] for frames in cluster.stages.values() for frame in frames] == [[[0, 100]]] * 3
+    assert [frame["parts"] for frames in cluster.stages.values() for frame in frames] == [[(0, 100)]] * 3
 
 
 def test_no_rows_no_frames(orders: TableDef, loads_only: Start) -> None:

@@ -26,8 +26,8 @@ from secateur.processors import (
     top_n,
     union,
 )
+from secateur.protocol.values import pack, unpack
 from secateur.testing import verify_processor
-from secateur.wire import pack, unpack
 
 ROWS = pa.table({"k": ["b", "a", "b", None], "v": [1, 2, 1, 3]})
 

@@ -16,11 +16,21 @@ from typing import Any, Final
 from uuid import UUID
 
 import msgpack
+import msgspec
 import numpy as np
 
 from secateur.errors import LimitExceededError, ProtocolError, SerializationError
 
-__all__ = ["pack", "unpack"]
+__all__ = [
+    "PACK_ERRORS",
+    "UNCOUNTED_BYTES_MAX",
+    "UNPACK_ERRORS",
+    "check_size",
+    "from_ext",
+    "pack",
+    "plain_parts",
+    "unpack",
+]
 
 
 class _Ext(IntEnum):
@@ -42,8 +52,10 @@ _EPOCH_UTC: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY: Final = _EPOCH.toordinal()
 _MICROSECOND: Final = timedelta(microseconds=1)
 _SPAN_BYTES: Final = 10  # a timedelta reaches past 64 bits of microseconds
-_PACK_ERRORS: Final = (TypeError, ValueError, OverflowError)
-_UNCOUNTED_BYTES_MAX: Final = 64 << 10
+_LEAVES: Final = (bytes, bytearray, memoryview, datetime, date, time, timedelta, Decimal, UUID)
+"""What :func:`msgspec.to_builtins` is to leave as it is: the packer has extension types for them."""
+PACK_ERRORS: Final = (TypeError, ValueError, OverflowError)
+UNCOUNTED_BYTES_MAX: Final = 64 << 10
 """Of so few bytes the worst becomes five megabytes, and counting would cost every small frame."""
 _OBJECTS_MAX: Final = 1_000_000
 """Lists, maps and values of extension types in one message: each is up to a hundred times as large as its bytes.
@@ -52,7 +64,7 @@ A scheme of 100,000 ranges has half.
 """
 _ELEMENTS_MAX: Final = 8_000_000
 """Elements of all lists and maps of one message."""
-_UNPACK_ERRORS: Final = (
+UNPACK_ERRORS: Final = (
     ValueError,
     TypeError,
     OverflowError,
@@ -71,12 +83,16 @@ def pack(value: Any) -> bytes:
     """
     try:
         packed: bytes = _packers.packer.pack(value)
-    except _PACK_ERRORS as error:
-        raise SerializationError(
-            f"cannot send a value: {error}; send None, bool, int, float, str, bytes, date, time, datetime, timedelta,"
-            " Decimal, UUID, or lists and dicts of them"
-        ) from error
+    except PACK_ERRORS as error:
+        raise _unsendable(error) from error
     return packed
+
+
+def _unsendable(error: Exception) -> SerializationError:
+    return SerializationError(
+        f"cannot send a value: {error}; send None, bool, int, float, str, bytes, date, time, datetime, timedelta,"
+        " Decimal, UUID, or lists and dicts of them"
+    )
 
 
 def unpack(data: bytes | memoryview) -> Any:
@@ -89,16 +105,17 @@ def unpack(data: bytes | memoryview) -> Any:
         LimitExceededError: They are too many lists, maps, values of extension types, or elements of these.
     """
     try:
-        if len(data) <= _UNCOUNTED_BYTES_MAX:
-            return msgpack.unpackb(data, ext_hook=_from_ext, strict_map_key=False)
+        if len(data) <= UNCOUNTED_BYTES_MAX:
+            return msgpack.unpackb(data, ext_hook=from_ext, strict_map_key=False)
         return _unpack_counted(data)
-    except _UNPACK_ERRORS as error:
+    except UNPACK_ERRORS as error:
         raise ProtocolError(
             f"{len(data)} bytes that should be one msgpack value are not: {type(error).__name__}: {error}"
         ) from error
 
 
-def _unpack_counted(data: bytes | memoryview) -> Any:
+def _unpack_counted(data: bytes | memoryview, *, keep: bool = True) -> Any:
+    """Unpack and count; with ``keep=False`` nothing is kept of what was counted, so that it takes no memory."""
     objects = elements = 0
 
     def count(size: int) -> None:
@@ -111,15 +128,15 @@ def _unpack_counted(data: bytes | memoryview) -> Any:
 
     def list_hook(value: list[Any]) -> list[Any]:
         count(len(value))
-        return value
+        return value if keep else []
 
     def object_hook(value: dict[Any, Any]) -> dict[Any, Any]:
         count(len(value))
-        return value
+        return value if keep else {}
 
     def ext_hook(code: int, content: bytes) -> Any:
         count(0)
-        return _from_ext(code, content)
+        return from_ext(code, content) if keep else None
 
     bounds = {"max_array_len": _ELEMENTS_MAX, "max_map_len": _ELEMENTS_MAX}
     try:
@@ -130,6 +147,32 @@ def _unpack_counted(data: bytes | memoryview) -> Any:
         if any(bound in str(error) for bound in bounds):
             raise _too_many(data, f"{_ELEMENTS_MAX:,} elements of lists and maps") from error
         raise
+
+
+def check_size(data: bytes | memoryview) -> None:
+    """Refuse bytes that would become too many objects, before they become any.
+
+    Costs nothing for a small message, and a second reading for a large one.
+
+    Raises:
+        ProtocolError: The bytes are not one msgpack value.
+        LimitExceededError: They are too many lists, maps, values of extension types, or elements of these.
+    """
+    if len(data) > UNCOUNTED_BYTES_MAX:
+        try:
+            _unpack_counted(data, keep=False)
+        except UNPACK_ERRORS as error:
+            raise ProtocolError(
+                f"{len(data)} bytes that should be one msgpack value are not: {type(error).__name__}: {error}"
+            ) from error
+
+
+def plain_parts(message: Any) -> Any:
+    """The lists, maps and values that a :class:`msgspec.Struct` is made of."""
+    try:
+        return msgspec.to_builtins(message, builtin_types=_LEAVES, enc_hook=_numpy_value)
+    except PACK_ERRORS as error:
+        raise _unsendable(error) from error
 
 
 def _too_many(data: bytes | memoryview, what: str) -> LimitExceededError:
@@ -166,6 +209,19 @@ def _to_ext(value: Any) -> Any:
             return None if np.isnat(value) else _to_ext(_plain_instant(value))
         case np.generic():
             return value.item()
+        case msgspec.Struct():
+            return plain_parts(value)
+        case _:
+            raise TypeError(f"{type(value).__module__}.{type(value).__qualname__} does not travel")
+
+
+def _numpy_value(value: Any) -> Any:
+    """Msgspec asks here for every value in a struct that it does not know."""
+    match value:
+        case np.datetime64() | np.timedelta64():
+            return None if np.isnat(value) else _plain_instant(value)
+        case np.generic():
+            return value.item()
         case _:
             raise TypeError(f"{type(value).__module__}.{type(value).__qualname__} does not travel")
 
@@ -180,7 +236,9 @@ def _plain_instant(value: np.datetime64 | np.timedelta64) -> datetime | date | t
     return plain
 
 
-def _from_ext(code: int, data: bytes) -> Any:
+def from_ext(code: int, content: bytes | memoryview) -> Any:
+    """The value of an extension type."""
+    data = bytes(content)
     match code:
         case _Ext.TIMESTAMP:
             return _EPOCH + timedelta(microseconds=_INT64.unpack(data)[0])

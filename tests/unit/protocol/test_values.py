@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secateur.errors import LimitExceededError, ProtocolError, SerializationError
-from secateur.wire import pack, unpack
+from secateur.protocol.values import pack, unpack
 
 SAME = [
     None,

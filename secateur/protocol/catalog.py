@@ -1,0 +1,197 @@
+"""What clients and members ask about tables and owners, and what the controller tells members of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from secateur.protocol.hello import Versions
+from secateur.protocol.message import Acknowledged, Message
+
+__all__ = [
+    "AbortRanges",
+    "AdoptViews",
+    "CatchUp",
+    "CommitRanges",
+    "CopiedTable",
+    "CopyTable",
+    "CreateStoredTable",
+    "DropStoredTable",
+    "GetOwners",
+    "GetTableVersions",
+    "GetTables",
+    "GetTopology",
+    "LookAtStatistics",
+    "MakeRanges",
+    "PrepareRanges",
+    "RefreshStatistics",
+    "RefreshedStatistics",
+    "StoredStatistics",
+    "TableVersions",
+    "Tables",
+    "TakeTopology",
+    "TopologyAnswer",
+    "TopologyKnown",
+]
+
+
+class TopologyAnswer(Versions, frozen=True, kw_only=True):
+    """The members and owners."""
+
+    topology: Any
+
+
+class GetTopology(Message[TopologyAnswer], frozen=True):
+    """The members and owners, from the controller."""
+
+
+class TopologyKnown(msgspec.Struct, frozen=True):
+    """The members and owners as far as one member has heard."""
+
+    topology: Any
+
+
+class GetOwners(Message[TopologyKnown], frozen=True):
+    """The members and owners, from a member: for clients that cannot reach the controller."""
+
+
+class TakeTopology(Message[Acknowledged], frozen=True):
+    """Act on these members and owners."""
+
+    topology: Any
+
+
+class Tables(Versions, frozen=True, kw_only=True):
+    """Definitions of tables."""
+
+    tables: list[dict[str, Any]]
+
+
+class GetTables(Message[Tables], frozen=True):
+    """Definitions of tables.
+
+    Attributes:
+        name: The one that is wanted; None for all.
+        known: The reference of a large scheme that the asker has already: the table is then sent without it.
+    """
+
+    name: str | None = None
+    known: Any = None
+
+
+class TableVersions(Versions, frozen=True, kw_only=True):
+    """The versions of tables in the order asked; None for a table that is not there."""
+
+    tables: list[int | None]
+
+
+class GetTableVersions(Message[TableVersions], frozen=True):
+    """The versions of tables, by id."""
+
+    tables: list[int]
+
+
+class RefreshedStatistics(Versions, frozen=True, kw_only=True):
+    """The statistics of a table."""
+
+    statistics: dict[str, Any]
+
+
+class RefreshStatistics(Message[RefreshedStatistics], frozen=True):
+    """Look at the rows of a table now."""
+
+    table: str
+
+
+class StoredStatistics(msgspec.Struct, frozen=True):
+    """What a member knows of the rows of a table that it serves."""
+
+    summary: list[Any]
+
+
+class LookAtStatistics(Message[StoredStatistics], frozen=True):
+    """Look at the rows of these partitions now."""
+
+    table_id: int
+    partitions: list[int]
+
+
+class MakeRanges(Message[Versions], frozen=True):
+    """Make the ranges of a table that makes them on demand.
+
+    Attributes:
+        table: Its name.
+        table_id: Its id, so that a table of the same name that was made since is not meant.
+        cells: The numbers of the ranges.
+    """
+
+    table: str
+    table_id: int
+    cells: list[int]
+
+
+class CreateStoredTable(Message[Acknowledged], frozen=True):
+    """Have a table, and copies of these partitions."""
+
+    table: dict[str, Any]
+    partitions: list[int]
+
+
+class DropStoredTable(Message[Acknowledged], frozen=True):
+    """Forget a table."""
+
+    table_id: int
+
+
+class AdoptViews(Message[Acknowledged], frozen=True):
+    """The views that there are in a version of the catalog, by id."""
+
+    catalog_version: int
+    views: list[int]
+
+
+class PrepareRanges(Message[Acknowledged], frozen=True):
+    """First phase of ALTER TABLE: check whether a table can have other ranges.
+
+    Attributes:
+        load_id: Names the change.
+        table: The table as it is to be.
+        partitions: Those of which the member keeps copies.
+    """
+
+    load_id: str
+    table: dict[str, Any]
+    partitions: list[int]
+
+
+class CommitRanges(Message[Acknowledged], frozen=True):
+    """Second phase: the table has the ranges that were prepared."""
+
+    load_id: str
+    table_id: int
+
+
+class AbortRanges(Message[Acknowledged], frozen=True):
+    """Forget the first phase."""
+
+    load_id: str
+
+
+class CatchUp(Message[Acknowledged], frozen=True):
+    """Have a table that other members have already, as the one named has it; None where there is no other."""
+
+    table: dict[str, Any]
+    source: str | None
+
+
+class CopiedTable(msgspec.Struct, frozen=True):
+    """The number of the last publication of a table here; the payload has its rows, if it is replicated."""
+
+    published: int
+
+
+class CopyTable(Message[CopiedTable], frozen=True):
+    """A table for a member that joins."""
+
+    table_id: int

@@ -1,0 +1,462 @@
+"""Writes, UPDATE, DELETE and MERGE, the copies of what was written, and loads."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+
+from secateur.protocol.hello import Versions
+from secateur.protocol.message import Acknowledged, Message
+from secateur.protocol.profile import StageWork
+
+__all__ = [
+    "AbortLoad",
+    "AbortStagedLoad",
+    "ChangeOnePartition",
+    "ChangeSeveralPartitions",
+    "ChangeTable",
+    "ChangedRows",
+    "ChangedTable",
+    "CloseForChange",
+    "CopyState",
+    "CopyTail",
+    "CopyTails",
+    "Count",
+    "DecideLoad",
+    "FoundParts",
+    "GetCopyTails",
+    "GetReturnedRows",
+    "HoldLoad",
+    "LoadDropped",
+    "LoadVerdict",
+    "LoadedRows",
+    "PrepareLoad",
+    "PreparedRows",
+    "PublishLoad",
+    "PublishPreparedLoad",
+    "RowCount",
+    "SettleLoad",
+    "StageChange",
+    "StageCopy",
+    "StageRows",
+    "StandingAnswer",
+    "StandingOfLoad",
+    "TellSettled",
+    "TwoPhaseKind",
+    "WorkOutChange",
+    "WorkedOut",
+    "WriteCopy",
+    "WriteRows",
+]
+
+
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class RowCount(msgspec.Struct, frozen=True):
+    """How many rows were concerned."""
+
+    rows: int
+
+
+# -- one partition, at its primary
+
+
+class WriteRows(Message[RowCount], frozen=True):
+    """Write the rows of the payload, all of one partition, visible at once.
+
+    Attributes:
+        table_id: The table.
+        partition: The partition.
+        mode: What happens to keys that are there already.
+        change_id: Under an id that was used before nothing is written again; None for a write that has none.
+    """
+
+    table_id: int
+    partition: int
+    mode: str
+    change_id: str | None = None
+
+
+class ChangedRows(msgspec.Struct, frozen=True):
+    """What a change of one partition did.
+
+    Attributes:
+        rows: Rows changed.
+        members_touched: Members that have a copy of them.
+        work: What each did, where that was wanted.
+    """
+
+    rows: int
+    members_touched: int
+    work: tuple[StageWork, ...] = ()
+
+
+class ChangeOnePartition(Message[ChangedRows], frozen=True):
+    """Carry out a change that concerns a single partition, visible at once.
+
+    Attributes:
+        plan: The id of the plan of its query.
+        params: The values of its parameters, in order.
+        pruning: Whether only the required partition is read.
+        operation: What becomes of the rows that the query finds: ``"upsert"``, ``"delete"``, or ``"effects"`` where the
+            query says it.
+        change_id: Under an id that was used before nothing is changed again.
+        is_profiled: Whether to say what it took.
+    """
+
+    plan: str
+    params: list[Any]
+    pruning: bool
+    operation: str
+    change_id: str
+    is_profiled: bool = False
+
+
+# -- copies of one partition
+
+
+class CopyState(msgspec.Struct, frozen=True, array_like=True):
+    """How far a copy has come: the number of its last change, and the term of the primary that it follows."""
+
+    last: int
+    term: int
+
+
+class WriteCopy(Message[CopyState], frozen=True, array_like=True):
+    """Make a change that the primary has made; its rows are the payload.
+
+    Attributes:
+        table_id: The table.
+        partition: The partition.
+        mode: What was done.
+        change_id: By which the change is known.
+        sequence: Its number.
+        term: The term of the primary.
+        settled: The number up to which all copies have all changes.
+    """
+
+    table_id: int
+    partition: int
+    mode: str
+    change_id: str
+    sequence: int
+    term: int
+    settled: int
+
+
+class CopyTail(msgspec.Struct, frozen=True, array_like=True):
+    """What a copy of a partition has: the number of its last change, and changes as number, id, operation and rows."""
+
+    partition: int
+    last: int
+    changes: list[tuple[int, str, str, bytes]]
+
+
+class CopyTails(msgspec.Struct, frozen=True):
+    """Of the partitions asked for, those of which this copy has another last change."""
+
+    tails: list[CopyTail]
+
+
+class GetCopyTails(Message[CopyTails], frozen=True):
+    """A new primary asks for what it lacks: by partition the number of its own last change."""
+
+    table_id: int
+    term: int
+    partitions: list[tuple[int, int]]
+
+
+class TellSettled(Message[Acknowledged], frozen=True):
+    """A primary says up to which change all copies have come: table, partition, term and number."""
+
+    copies: list[tuple[int, int, int, int]]
+
+
+# -- several partitions, at the controller
+
+
+class ChangedTable(Versions, frozen=True, kw_only=True):
+    """What a change did.
+
+    Attributes:
+        rows: Rows changed.
+        members_touched: Members that have a copy of them.
+        coordinator: The member that worked it out, where one did.
+        work: What each member did.
+    """
+
+    rows: int
+    members_touched: int
+    coordinator: str | None = None
+    work: tuple[StageWork, ...] = ()
+
+
+class ChangeSeveralPartitions(Message[ChangedTable], frozen=True):
+    """Carry out an UPDATE or DELETE of several partitions, or of a replicated table.
+
+    ``load_id`` names the load that it becomes; the rest is as in :class:`ChangeOnePartition`.
+    """
+
+    load_id: str
+    plan: str
+    params: list[Any]
+    pruning: bool
+    operation: str
+    is_profiled: bool = False
+
+
+class ChangeTable(Message[ChangedTable], frozen=True):
+    """Carry out a change that one member works out for all partitions.
+
+    Attributes:
+        load_id: The load that it becomes.
+        table: The table that is changed.
+        table_id: Its id.
+        table_version: Its version.
+        plan: The id of the plan of the query for the effects.
+        params: The values of its parameters, in order.
+        pruning: Whether only the required partitions are read.
+        duplicate_match: What it means that a row is found twice.
+        returning: The id of the plan of what is returned; None for nothing.
+        names_action: Whether that plan has the action of the row as one parameter more.
+        is_profiled: Whether to say what it took.
+    """
+
+    load_id: str
+    table: str
+    table_id: int
+    table_version: int
+    plan: str
+    params: list[Any]
+    pruning: bool
+    duplicate_match: str
+    returning: str | None
+    names_action: bool
+    is_profiled: bool = False
+
+
+# -- several partitions, at their members
+
+
+class FoundParts(msgspec.Struct, frozen=True):
+    """The partitions of which rows were staged."""
+
+    parts: list[int]
+    work: tuple[StageWork, ...] = ()
+
+
+class StageChange(Message[FoundParts], frozen=True):
+    """Find the rows of these partitions and stage what becomes of them; see :class:`ChangeOnePartition`."""
+
+    load_id: str
+    plan: str
+    params: list[Any]
+    pruning: bool
+    operation: str
+    partitions: list[int]
+    is_profiled: bool = False
+
+
+class CloseForChange(Message[Acknowledged], frozen=True):
+    """Let no other write to a table in until the load is published or aborted."""
+
+    load_id: str
+    table_id: int
+
+
+class WorkedOut(msgspec.Struct, frozen=True):
+    """What a change has come to.
+
+    Attributes:
+        rows: Rows concerned.
+        parts: The attempts that were staged, by partition.
+        missing_cells: Ranges that have to be made before the rows can be written; nothing was staged then.
+        work: What each member did, where that was wanted.
+    """
+
+    rows: int = 0
+    parts: dict[int, list[int]] = {}
+    missing_cells: list[int] = []
+    work: tuple[StageWork, ...] = ()
+
+
+class WorkOutChange(Message[WorkedOut], frozen=True):
+    """Run the query for the effects of a change, and stage what is to be written at its owners; see
+    :class:`ChangeTable`.
+    """
+
+    load_id: str
+    table_id: int
+    plan: str
+    params: list[Any]
+    pruning: bool
+    duplicate_match: str
+    returning: str | None
+    names_action: bool
+    is_profiled: bool = False
+
+
+class GetReturnedRows(Message[RowCount], frozen=True):
+    """The rows that a change returns, which are the payload of the answer."""
+
+    load_id: str
+
+
+# -- loads
+
+
+class LoadedRows(Versions, frozen=True, kw_only=True):
+    """What a load did."""
+
+    rows: int
+    work: tuple[StageWork, ...] = ()
+
+
+class PublishLoad(Message[LoadedRows], frozen=True):
+    """Make staged rows visible everywhere, at the controller.
+
+    Attributes:
+        load_id: The load.
+        table: The table.
+        mode: What happens to keys that are there already.
+        parts: The numbers of the attempts that count, by partition.
+        table_id: The id of the table for which they were staged; None where that is not known.
+    """
+
+    load_id: str
+    table: str
+    mode: str
+    parts: dict[int, list[int]]
+    table_id: int | None = None
+
+
+class AbortLoad(Message[Acknowledged], frozen=True):
+    """Drop a load everywhere, at the controller."""
+
+    load_id: str
+
+
+class StageRows(Message[RowCount], frozen=True):
+    """Keep the rows of the payload aside, here and on the backups.
+
+    Attributes:
+        load_id: The load.
+        table_id: Its table.
+        attempt: The number of the attempt that brings them.
+        parts: Partition and number of rows, in the order of the rows.
+        are_keys: Whether the rows are keys, for a deletion.
+    """
+
+    load_id: str
+    table_id: int
+    attempt: int
+    parts: list[tuple[int, Count]]
+    are_keys: bool = False
+
+
+class StageCopy(Message[RowCount], frozen=True):
+    """Keep aside what another member keeps aside; see :class:`StageRows`."""
+
+    load_id: str
+    table_id: int
+    attempt: int
+    parts: list[tuple[int, Count]]
+    are_keys: bool = False
+
+
+class PreparedRows(msgspec.Struct, frozen=True):
+    """What a member is about to publish: rows of its copies, those of which it is the primary, and rows that go."""
+
+    rows: int
+    rows_primary: int
+    rows_removed: int
+
+
+class PrepareLoad(Message[PreparedRows], frozen=True):
+    """First phase of publishing; ``parts`` has partitions with the attempts that count."""
+
+    load_id: str
+    table_id: int
+    mode: str
+    parts: list[tuple[int, list[int]]]
+
+
+class PublishPreparedLoad(Message[RowCount], frozen=True):
+    """Second phase: make it visible under this number."""
+
+    load_id: str
+    number: int
+
+
+class LoadDropped(msgspec.Struct, frozen=True):
+    """Whether there was something to drop."""
+
+    dropped: bool
+
+
+class AbortStagedLoad(Message[LoadDropped], frozen=True):
+    """Drop a load on one member."""
+
+    load_id: str
+
+
+class TwoPhaseKind(Enum):
+    """What members prepare, and then publish or abort."""
+
+    LOAD = "load"
+    RANGES = "ranges"
+    """A change of the ranges of a table."""
+
+
+class HoldLoad(Message[Acknowledged], frozen=True):
+    """The controller still works on a load, or on another change of its kind."""
+
+    load_id: str
+    kind: TwoPhaseKind = TwoPhaseKind.LOAD
+
+
+class StandingAnswer(msgspec.Struct, frozen=True):
+    """How far a load has come on a member, and the number under which it is published there."""
+
+    standing: str
+    number: int
+
+
+class StandingOfLoad(Message[StandingAnswer], frozen=True):
+    """How far a load has come, for the member that decides."""
+
+    load_id: str
+    kind: TwoPhaseKind = TwoPhaseKind.LOAD
+
+
+class LoadVerdict(msgspec.Struct, frozen=True):
+    """What was decided of a load in doubt.
+
+    Attributes:
+        is_decided: Whether it was.
+        published: Whether it is published.
+        number: The number of its publication; 0 for none.
+    """
+
+    is_decided: bool
+    published: bool = False
+    number: int = 0
+
+
+class DecideLoad(Message[LoadVerdict], frozen=True):
+    """Decide a load that a member has in doubt."""
+
+    load_id: str
+    kind: TwoPhaseKind = TwoPhaseKind.LOAD
+
+
+class SettleLoad(Message[Acknowledged], frozen=True):
+    """A load in doubt was decided."""
+
+    load_id: str
+    published: bool
+    number: int
+    kind: TwoPhaseKind = TwoPhaseKind.LOAD

@@ -1,0 +1,173 @@
+"""Messages as bytes and back: what a frame's header holds.
+
+A message is an immutable :class:`msgspec.Struct`. Its fields are read from msgpack straight into their declared types,
+so whoever gets a message need not check it again. A field of type ``Any`` holds a value as
+:mod:`~secateur.protocol.values` describes it, with the extension types for what msgpack does not know: a message with
+such a field is written by the packer of that module, all others by msgspec itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+from msgspec import inspect
+from msgspec.structs import astuple
+
+from secateur.errors import ProtocolError, SerializationError
+from secateur.protocol.values import (
+    PACK_ERRORS,
+    UNCOUNTED_BYTES_MAX,
+    UNPACK_ERRORS,
+    check_size,
+    from_ext,
+    pack,
+    plain_parts,
+)
+
+__all__ = ["Codec", "decode", "encode"]
+
+T = TypeVar("T")
+
+_NATIVE: Final = (
+    inspect.NoneType,
+    inspect.BoolType,
+    inspect.IntType,
+    inspect.FloatType,
+    inspect.StrType,
+    inspect.BytesType,
+    inspect.LiteralType,
+    inspect.EnumType,
+    inspect.StructType,
+    inspect.CollectionType,
+    inspect.TupleType,
+    inspect.DictType,
+    inspect.UnionType,
+)
+"""What msgspec writes exactly as the packer of values would."""
+_encoder: Final = msgspec.msgpack.Encoder()
+
+
+class Codec(Generic[T]):
+    """Writes and reads the values of one type. What its fields need is found out at the first use.
+
+    Attributes:
+        encode: A value as bytes. Raises SerializationError when a value inside of it does not travel; the message names
+            its type.
+        decode: The value of bytes; fields that are not known here are skipped. Raises ProtocolError when they are no
+            such value, naming the field, and LimitExceededError when they would become too many objects
+            (:func:`~secateur.protocol.values.check_size`).
+    """
+
+    encode: Callable[[T], bytes]
+    decode: Callable[[bytes | memoryview], T]
+
+    def __init__(self, kind: Any) -> None:
+        self._kind = kind
+        self.encode = self._encode_first
+        self.decode = self._decode_first
+
+    def _encode_first(self, value: T) -> bytes:
+        self.encode = _writer_of(self._kind)
+        return self.encode(value)
+
+    def _decode_first(self, data: bytes | memoryview) -> T:
+        self.decode = _reader_of(self._kind)
+        return self.decode(data)
+
+
+_codecs: Final[dict[Any, Codec[Any]]] = {}
+
+
+def encode(value: Any) -> bytes:
+    """Encode a struct; see :class:`Codec`."""
+    return _codec_of(type(value)).encode(value)
+
+
+def decode(data: bytes | memoryview, kind: type[T]) -> T:
+    """Decode a value of a known type; see :class:`Codec`."""
+    value: T = _codec_of(kind).decode(data)
+    return value
+
+
+def _codec_of(kind: Any) -> Codec[Any]:
+    codec = _codecs.get(kind)
+    if codec is None:
+        codec = _codecs[kind] = Codec(kind)
+    return codec
+
+
+def _reader_of(kind: Any) -> Callable[[bytes | memoryview], Any]:
+    name, decode_one = _name(kind), msgspec.msgpack.Decoder(kind, ext_hook=from_ext).decode
+
+    def read(data: bytes | memoryview) -> Any:
+        if len(data) > UNCOUNTED_BYTES_MAX:
+            check_size(data)
+        try:
+            return decode_one(data)
+        except msgspec.ValidationError as error:
+            raise ProtocolError(f"{name} cannot be read: {error}") from error
+        except (*UNPACK_ERRORS, msgspec.MsgspecError) as error:
+            raise ProtocolError(
+                f"{len(data)} bytes that should be {name} are not: {type(error).__name__}: {error}"
+            ) from error
+
+    return read
+
+
+def _writer_of(kind: Any) -> Callable[[Any], bytes]:
+    """How values of a type are written fastest."""
+    parts = list(_parts(inspect.type_info(kind), set()))
+    if all(isinstance(part, _NATIVE) for part in parts):
+        return _write_native
+    if (
+        sum(isinstance(part, inspect.StructType) for part in parts) == 1
+        and kind.__struct_config__.array_like
+        and kind.__struct_config__.tag is None
+    ):
+        return _write_flat
+    return _write_parts
+
+
+def _write_native(message: Any) -> bytes:
+    try:
+        return _encoder.encode(message)
+    except PACK_ERRORS as error:
+        raise SerializationError(f"cannot send {type(message).__name__}: {error}") from error
+
+
+def _write_flat(message: Any) -> bytes:
+    return pack(astuple(message))
+
+
+def _write_parts(message: Any) -> bytes:
+    return pack(plain_parts(message))
+
+
+def _parts(part: inspect.Type, seen: set[int]) -> Iterator[inspect.Type]:
+    """All types that a type is made of, itself among them."""
+    if id(part) in seen:
+        return
+    seen.add(id(part))
+    yield part
+    inner: tuple[inspect.Type, ...] = ()
+    match part:
+        case inspect.StructType(fields=fields):
+            inner = tuple(field.type for field in fields)
+        case inspect.CollectionType(item_type=item):
+            inner = (item,)
+        case inspect.TupleType(item_types=items):
+            inner = items
+        case inspect.DictType(key_type=key, value_type=value):
+            inner = (key, value)
+        case inspect.UnionType(types=items):
+            inner = items
+        case _:
+            pass
+    for item in inner:
+        yield from _parts(item, seen)
+
+
+def _name(kind: Any) -> str:
+    return getattr(kind, "__name__", str(kind))

@@ -1,0 +1,84 @@
+"""The first request of every connection, and what it is answered with."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+import msgspec
+
+from secateur.protocol.message import Message
+from secateur.protocol.version import PROTOCOL_VERSION
+
+__all__ = ["FrameLimits", "GivenVersions", "Greeting", "Hello", "SpokenVersion", "Versions"]
+
+
+class Versions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How new what the controller knows is; clients compare it with what they know. 0 says nothing.
+
+    Attributes:
+        catalog_version: Of the tables and views.
+        topology_version: Of the members and owners.
+        statistics_version: Of the statistics of the tables.
+    """
+
+    catalog_version: int = 0
+    topology_version: int = 0
+    statistics_version: int = 0
+
+
+class GivenVersions(TypedDict):
+    """The fields of :class:`Versions`, for an answer that has them all."""
+
+    catalog_version: int
+    topology_version: int
+    statistics_version: int
+
+
+class FrameLimits(msgspec.Struct, frozen=True):
+    """The largest frames that a server takes, in bytes."""
+
+    frame_bytes_max: int
+    header_bytes_max: int
+
+
+class Greeting(Versions, frozen=True, kw_only=True):
+    """Who answers.
+
+    Attributes:
+        limits: What the server takes.
+        cluster_id: The cluster, of a controller.
+        member: The member's id, of a member.
+        topology: The members and owners, of a controller.
+    """
+
+    limits: FrameLimits | None = None
+    cluster_id: str | None = None
+    member: str | None = None
+    topology: Any = None
+
+
+class Hello(Message[Greeting], frozen=True, kw_only=True):
+    """Who asks, and the proof of it.
+
+    Attributes:
+        protocol: The version of the protocol that it speaks.
+        client: A name for logs and lists.
+        token: The users' secret; None where there is none.
+        role: What a process of the cluster claims to be; None for a client.
+        secret: The secret of the cluster, by which it proves that.
+    """
+
+    protocol: int = PROTOCOL_VERSION
+    client: str = ""
+    token: str | None = None
+    role: str | None = None
+    secret: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Hello(protocol={self.protocol}, client={self.client!r}, role={self.role!r})"  # without the secrets
+
+
+class SpokenVersion(msgspec.Struct, frozen=True):
+    """What can be read of the hello of every version."""
+
+    protocol: int

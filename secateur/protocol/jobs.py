@@ -1,0 +1,319 @@
+"""Jobs: on record at the controller, run by members, and what members of a running job tell each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from secateur.protocol.changes import Count
+from secateur.protocol.failure import Failure
+from secateur.protocol.message import Acknowledged, Message, Notice
+from secateur.protocol.metrics import VertexMetrics
+
+__all__ = [
+    "CancelJob",
+    "CancelRun",
+    "CreditRows",
+    "EndRun",
+    "ExchangeRows",
+    "FinishedJob",
+    "GetJobCounters",
+    "GetJobMetrics",
+    "GetJobPlan",
+    "GetJobResult",
+    "HaltAttempt",
+    "JobMetrics",
+    "JobName",
+    "JobPlan",
+    "JobRow",
+    "JobSinks",
+    "JobState",
+    "Jobs",
+    "ListJobs",
+    "NewJob",
+    "ReportJobEnded",
+    "ResolveJob",
+    "ResolvedJob",
+    "RowsPiece",
+    "RunAttempt",
+    "RunCounters",
+    "StartRun",
+    "StopJob",
+    "SubmitJob",
+    "WaitForJob",
+]
+
+
+# -- at the controller
+
+
+class JobName(msgspec.Struct, frozen=True):
+    """The id of a job."""
+
+    job: str
+
+
+class NewJob(Message[JobName], frozen=True):
+    """Take a job on record; its DAG is the payload.
+
+    Attributes:
+        job: Its id, made by the client.
+        config: How it is to run.
+        params: The values of its parameters.
+        needs: The partitions and members that it needs.
+        if_absent: Whether a job of its name that has not ended stands for it.
+    """
+
+    job: str
+    config: dict[str, Any]
+    params: list[Any] | dict[str, Any]
+    needs: list[Any]
+    if_absent: bool
+
+
+class JobRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A job as the controller saw it at one moment: see :class:`secateur.client.jobs.job.JobInfo`."""
+
+    job_id: str
+    name: str | None
+    status: str
+    attempt: int
+    coordinator: str | None
+    submitted_s: float
+    ended_s: float | None
+    reason: str | None
+
+
+class JobState(JobRow, frozen=True, kw_only=True):
+    """Everything that a client may ask about a job.
+
+    Attributes:
+        failure: Why it failed; None before its end and after a success.
+        result_member: The member that has its rows.
+        members: The members that took part in the attempt that succeeded.
+        metrics: What each vertex did on each member, in the attempt that ended last.
+    """
+
+    failure: Failure | None = None
+    result_member: str | None = None
+    members: list[str] = []
+    metrics: list[VertexMetrics] = []
+
+
+class WaitForJob(Message[JobState], frozen=True):
+    """What is known of a job, once it has ended or so many seconds have passed."""
+
+    job: str
+    wait_s: float
+
+
+class CancelJob(Message[Acknowledged], frozen=True):
+    """Stop a job; the answer does not wait for that."""
+
+    job: str
+
+
+class JobPlan(msgspec.Struct, frozen=True):
+    """Where the attempt of a job that started last runs, or ran; None before."""
+
+    plan: Any
+
+
+class GetJobPlan(Message[JobPlan], frozen=True):
+    """Where a job runs."""
+
+    job: str
+
+
+class Jobs(msgspec.Struct, frozen=True):
+    """All jobs on record, newest first."""
+
+    jobs: list[JobRow]
+
+
+class ListJobs(Message[Jobs], frozen=True):
+    """All jobs on record."""
+
+
+class ReportJobEnded(Message[Acknowledged], frozen=True):
+    """A member tells how an attempt ended.
+
+    Attributes:
+        job: The job.
+        attempt: The number of the attempt.
+        member: Who tells.
+        failure: Why it failed; None for a success.
+        members: The members that took part.
+        metrics: What each vertex did on each member.
+    """
+
+    job: str
+    attempt: int
+    member: str
+    failure: Failure | None
+    members: list[str]
+    metrics: list[VertexMetrics]
+
+
+# -- at members
+
+
+class FinishedJob(msgspec.Struct, frozen=True):
+    """What a job came to; each part of the answer has the rows of one result sink as its payload, in the order of
+    ``sinks``.
+    """
+
+    sinks: list[str]
+    members: list[str]
+    metrics: list[VertexMetrics]
+
+
+class SubmitJob(Message[FinishedJob], frozen=True):
+    """Run a job without a record; its DAG is the payload."""
+
+    job: str
+    config: dict[str, Any]
+    params: list[Any] | dict[str, Any]
+
+
+class ResolvedJob(msgspec.Struct, frozen=True):
+    """Where a job runs, or would run."""
+
+    plan: Any
+
+
+class ResolveJob(Message[ResolvedJob], frozen=True):
+    """Where a job would run if it were submitted here now; its DAG is the payload."""
+
+    config: dict[str, Any]
+    params: list[Any] | dict[str, Any]
+
+
+class StopJob(Message[Acknowledged], frozen=True):
+    """Stop a job without a record, also one that is still on its way here."""
+
+    job: str
+
+
+class RunAttempt(Message[ResolvedJob], frozen=True):
+    """Run an attempt of a job on record; its DAG is the payload."""
+
+    job: str
+    attempt: int
+    config: dict[str, Any]
+    params: list[Any] | dict[str, Any]
+
+
+class HaltAttempt(Message[Acknowledged], frozen=True):
+    """Stop an attempt, also one that is on its way here."""
+
+    job: str
+    attempt: int
+    error: Failure
+
+
+class JobMetrics(msgspec.Struct, frozen=True):
+    """What each vertex of a job has done on each member so far."""
+
+    metrics: list[VertexMetrics]
+
+
+class GetJobMetrics(Message[JobMetrics], frozen=True):
+    """What a job has done so far, from its coordinator."""
+
+    job: str
+
+
+class RunCounters(msgspec.Struct, frozen=True):
+    """What each vertex of a job has done on one member so far."""
+
+    metrics: list[VertexMetrics]
+
+
+class GetJobCounters(Message[RunCounters], frozen=True):
+    """What a job has done on one member so far."""
+
+    job: str
+
+
+class JobSinks(msgspec.Struct, frozen=True):
+    """The result sinks of a job; each part of the answer has the rows of one as its payload."""
+
+    sinks: list[str]
+
+
+class GetJobResult(Message[JobSinks], frozen=True):
+    """The rows of a job on record, from the member that coordinated it."""
+
+    job: str
+
+
+# -- between the members of a running job
+
+
+class StartRun(Notice, frozen=True, array_like=True):
+    """Run your part of a job: the payload is the plan. ``sender`` coordinates it."""
+
+    job: str
+    sender: str
+
+
+class RowsPiece(msgspec.Struct, frozen=True, array_like=True):
+    """Consecutive rows of an exchange payload and the consumers they are for.
+
+    Attributes:
+        consumers: Local indexes of the processors of the destination vertex; each receives all the rows.
+        rows: How many rows.
+        size: Bytes that each consumer acknowledges when it takes them.
+    """
+
+    consumers: tuple[int, ...]
+    rows: Count
+    size: Count
+
+
+class ExchangeRows(Notice, frozen=True, array_like=True):
+    """Rows of one edge from one member to another, which are the payload.
+
+    Attributes:
+        job: Job id.
+        sender: Member id.
+        edge: Index of the edge in the plan.
+        sequence: Counts the messages of this edge between these members from 0.
+        pieces: How the rows are dealt, in order.
+        is_last: Whether this is the end of the edge from this member.
+    """
+
+    job: str
+    sender: str
+    edge: int
+    sequence: int
+    pieces: tuple[RowsPiece, ...]
+    is_last: bool
+
+
+class CreditRows(Notice, frozen=True, array_like=True):
+    """The consumers on ``sender`` have taken ``size`` more bytes of an edge: its producer may send as many again."""
+
+    job: str
+    sender: str
+    edge: int
+    size: int
+
+
+class EndRun(Notice, frozen=True):
+    """A participant has ended: ``failure`` says why, None for success; ``metrics`` what it did."""
+
+    job: str
+    sender: str
+    failure: Failure | None
+    metrics: list[VertexMetrics]
+
+
+class CancelRun(Notice, frozen=True):
+    """Stop. ``failure`` is the first cause, with which the supplier of every processor is closed."""
+
+    job: str
+    sender: str
+    failure: Failure

@@ -1,0 +1,164 @@
+"""Members that come, live and go."""
+
+from __future__ import annotations
+
+import msgspec
+
+from secateur.protocol.hello import Versions
+from secateur.protocol.message import Message
+
+__all__ = [
+    "AskForPromise",
+    "GetMemberStats",
+    "GetMembers",
+    "JoinRequest",
+    "Joined",
+    "LeaseAnswer",
+    "MemberInfo",
+    "MemberName",
+    "MemberStats",
+    "Members",
+    "NameMember",
+    "RenewLease",
+    "ReportCopyLost",
+    "ReportMemberLost",
+    "StoredTable",
+]
+
+
+class Joined(Versions, frozen=True, kw_only=True):
+    """The member is in; ``views`` are the views that there are, by id."""
+
+    views: list[int]
+
+
+class JoinRequest(Message[Joined], frozen=True):
+    """Let a member in that listens there."""
+
+    member: str
+    host: str
+    port: int
+
+
+class MemberName(msgspec.Struct, frozen=True):
+    """An id that no member has had."""
+
+    member: str
+
+
+class NameMember(Message[MemberName], frozen=True):
+    """An id for a member of this cluster that comes back."""
+
+    cluster: str
+
+
+class LeaseAnswer(msgspec.Struct, frozen=True):
+    """Whether a lease was granted; see :class:`secateur.cluster.lease.LeaseOutcome`."""
+
+    answer: str
+
+
+class RenewLease(Message[LeaseAnswer], frozen=True):
+    """A member asks the controller for a lease.
+
+    Attributes:
+        cluster: The cluster that it belongs to.
+        member: Its id.
+        stalled_s: Seconds since its event loop turned last.
+        written: Rows written to it one by one since it is there, by table id.
+    """
+
+    cluster: str
+    member: str
+    stalled_s: float
+    written: dict[int, int]
+
+
+class AskForPromise(Message[LeaseAnswer], frozen=True):
+    """A member that cannot reach the controller asks another one for a lease."""
+
+    member: str
+    topology_version: int
+
+
+class ReportMemberLost(Message[Versions], frozen=True):
+    """Somebody knows that a member is gone."""
+
+    member: str
+
+
+class ReportCopyLost(Message[Versions], frozen=True):
+    """A copy of a partition cannot be caught up."""
+
+    group: str
+    partition: int
+    member: str
+
+
+class MemberInfo(msgspec.Struct, frozen=True):
+    """One member as the controller sees it.
+
+    Attributes:
+        id: ``m1``, ``m2``, ...
+        address: ``host:port`` of its socket.
+        state: ``"joining"``, ``"active"``, ``"suspect"`` (nothing was heard of it for a while) or ``"lost"``.
+        partitions_primary: Partitions, over all tables, that it serves; a replicated table counts as one.
+        partitions_backup: Partitions, over all tables, of which it keeps a backup.
+        rows: Rows of the partitions that it serves.
+        bytes: Arrow bytes of everything it keeps, backups included.
+        executions: Statements and jobs in which it took part.
+        frames_received: Frames of statements, jobs, loads and data that reached it; housekeeping does not count.
+    """
+
+    id: str
+    address: str
+    state: str
+    partitions_primary: int = 0
+    partitions_backup: int = 0
+    rows: int = 0
+    bytes: int = 0
+    executions: int = 0
+    frames_received: int = 0
+
+
+class Members(msgspec.Struct, frozen=True):
+    """All members, in order."""
+
+    members: list[MemberInfo]
+
+
+class GetMembers(Message[Members], frozen=True):
+    """All members, for the process that started the cluster."""
+
+
+class StoredTable(msgspec.Struct, frozen=True):
+    """What a member has of a table: rows by partition, bytes, and the number of partitions."""
+
+    table_id: int
+    rows: dict[int, int]
+    bytes: int
+    partitions: int
+
+
+class MemberStats(msgspec.Struct, frozen=True):
+    """What a member has, and has done.
+
+    Attributes:
+        tables: What it has.
+        executions: Statements, changes and jobs that it was asked to run.
+        frames_received: Frames of statements that it has received.
+        running_jobs: Jobs that run on it now.
+        open_results: Results that clients are reading.
+        open_result_bytes: What these hold.
+    """
+
+    tables: list[StoredTable] = []
+    executions: int = 0
+    frames_received: int = 0
+    running_jobs: int = 0
+    open_results: int = 0
+    open_result_bytes: int = 0
+
+
+class GetMemberStats(Message[MemberStats], frozen=True):
+    """What a member has, and has done."""

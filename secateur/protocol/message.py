@@ -1,0 +1,36 @@
+"""What every request is: an immutable value that says by its type what is asked, and what the answer will be."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+import msgspec
+
+__all__ = ["Acknowledged", "Message", "Notice", "Role"]
+
+R = TypeVar("R", covariant=True)
+
+
+class Message(msgspec.Struct, Generic[R], frozen=True):
+    """A request; ``R`` is the type of its reply. The fields of a subclass are its arguments."""
+
+
+class Notice(msgspec.Struct, frozen=True):
+    """A one-way message."""
+
+
+class Acknowledged(msgspec.Struct, frozen=True):
+    """The reply to a request that is answered by being carried out."""
+
+
+class Role(StrEnum):
+    """What the other end of a connection is to the cluster.
+
+    Everything but a client has proved that it is part of it.
+    """
+
+    CLIENT = "client"
+    MEMBER = "member"
+    CONTROLLER = "controller"
+    """The controller itself, or the process that started the cluster and speaks for it."""

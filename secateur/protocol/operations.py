@@ -1,0 +1,118 @@
+"""Every operation that travels: who answers it, who may ask, and what is special about it.
+
+The one place that lists them. A server dispatches by it, and has a handler for each; the wire refuses whoever may not
+ask, before a handler sees the request. A client knows at most the users' token; members and the controller prove in
+their hello that they are part of the cluster. What only they need (closing a table's writes, publishing on one member,
+copies of writes, the topology) is refused to clients: a client that is broken or hostile can spoil its own statements,
+and nothing else.
+
+To add an operation: a type for its request and one for its reply in this room, a line here, and a handler at its
+server.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from secateur.protocol import catalog, changes, hello, jobs, membership, query
+from secateur.protocol.operation import ANYBODY, CLUSTER, CONTROLLER, MEMBERS, OperationBase, Server, Trait
+
+__all__ = ["CONTROLLER_OPERATIONS", "MEMBER_OPERATIONS", "Operation"]
+
+_AT_CONTROLLER: Final = Server.CONTROLLER
+_AT_MEMBER: Final = Server.MEMBER
+_HOUSEKEEPING: Final = Trait.HOUSEKEEPING
+_ABANDONABLE: Final = Trait.ABANDONABLE
+_REPEATED: Final = Trait.HOUSEKEEPING | Trait.IDEMPOTENT
+
+
+class Operation(OperationBase):
+    """See :class:`~secateur.protocol.operation.OperationBase`.
+
+    The numbers are part of the protocol: never renumber, never use one again.
+    """
+
+    HELLO = 1, Server.ANY, hello.Hello, ANYBODY, _HOUSEKEEPING
+
+    GET_TOPOLOGY = 10, _AT_CONTROLLER, catalog.GetTopology, ANYBODY
+    GET_TABLES = 11, _AT_CONTROLLER, catalog.GetTables, ANYBODY
+    GET_TABLE_VERSIONS = 12, _AT_CONTROLLER, catalog.GetTableVersions, ANYBODY
+    REFRESH_STATISTICS = 13, _AT_CONTROLLER, catalog.RefreshStatistics, ANYBODY, _ABANDONABLE
+    PREPARE = 14, _AT_CONTROLLER, query.Prepare, ANYBODY
+    EXPLAIN = 15, _AT_CONTROLLER, query.ExplainRequest, ANYBODY, _ABANDONABLE
+    MAKE_RANGES = 16, _AT_CONTROLLER, catalog.MakeRanges, ANYBODY
+    PUBLISH_LOAD = 17, _AT_CONTROLLER, changes.PublishLoad, ANYBODY
+    ABORT_LOAD = 18, _AT_CONTROLLER, changes.AbortLoad, ANYBODY
+    CHANGE_SEVERAL_PARTITIONS = 19, _AT_CONTROLLER, changes.ChangeSeveralPartitions, ANYBODY, _ABANDONABLE
+    CHANGE_TABLE = 20, _AT_CONTROLLER, changes.ChangeTable, ANYBODY, _ABANDONABLE
+    NEW_JOB = 21, _AT_CONTROLLER, jobs.NewJob, ANYBODY
+    WAIT_FOR_JOB = 22, _AT_CONTROLLER, jobs.WaitForJob, ANYBODY
+    CANCEL_JOB = 23, _AT_CONTROLLER, jobs.CancelJob, ANYBODY
+    GET_JOB_PLAN = 24, _AT_CONTROLLER, jobs.GetJobPlan, ANYBODY
+    LIST_JOBS = 25, _AT_CONTROLLER, jobs.ListJobs, ANYBODY
+    GET_PLAN = 26, Server.ANY, query.GetPlan, CLUSTER, _HOUSEKEEPING
+    READ_SYSTEM_TABLE = 27, _AT_CONTROLLER, query.ReadSystemTable, CLUSTER
+    REPORT_JOB_ENDED = 28, _AT_CONTROLLER, jobs.ReportJobEnded, CLUSTER
+    JOIN = 29, _AT_CONTROLLER, membership.JoinRequest, CLUSTER
+    NAME_MEMBER = 30, _AT_CONTROLLER, membership.NameMember, MEMBERS
+    RENEW_LEASE = 31, _AT_CONTROLLER, membership.RenewLease, MEMBERS
+    GET_MEMBERS = 32, _AT_CONTROLLER, membership.GetMembers, CONTROLLER
+    REPORT_MEMBER_LOST = 33, _AT_CONTROLLER, membership.ReportMemberLost, CONTROLLER
+    REPORT_COPY_LOST = 34, _AT_CONTROLLER, membership.ReportCopyLost, CLUSTER
+
+    EXECUTE = 50, _AT_MEMBER, query.Execute, ANYBODY, _ABANDONABLE
+    PROFILE = 51, _AT_MEMBER, query.Profile, ANYBODY, _ABANDONABLE
+    NEXT_ROWS = 52, _AT_MEMBER, query.NextRows, ANYBODY, _ABANDONABLE
+    CLOSE_RESULT = 53, _AT_MEMBER, query.CloseResult, ANYBODY
+    SUBMIT_JOB = 54, _AT_MEMBER, jobs.SubmitJob, ANYBODY, Trait.STREAMS
+    RESOLVE_JOB = 55, _AT_MEMBER, jobs.ResolveJob, ANYBODY
+    STOP_JOB = 56, _AT_MEMBER, jobs.StopJob, ANYBODY
+    GET_JOB_METRICS = 57, _AT_MEMBER, jobs.GetJobMetrics, ANYBODY
+    GET_JOB_RESULT = 58, _AT_MEMBER, jobs.GetJobResult, ANYBODY, Trait.STREAMS
+    CHANGE_ONE_PARTITION = 59, _AT_MEMBER, changes.ChangeOnePartition, ANYBODY
+    GET_RETURNED_ROWS = 60, _AT_MEMBER, changes.GetReturnedRows, ANYBODY
+    WRITE_ROWS = 61, _AT_MEMBER, changes.WriteRows, ANYBODY
+    STAGE_ROWS = 62, _AT_MEMBER, changes.StageRows, ANYBODY
+    GET_OWNERS = 63, _AT_MEMBER, catalog.GetOwners, ANYBODY, _HOUSEKEEPING
+
+    WRITE_COPY = 80, _AT_MEMBER, changes.WriteCopy, MEMBERS
+    STAGE_COPY = 81, _AT_MEMBER, changes.StageCopy, MEMBERS
+    GET_COPY_TAILS = 82, _AT_MEMBER, changes.GetCopyTails, MEMBERS, _HOUSEKEEPING
+    TELL_SETTLED = 83, _AT_MEMBER, changes.TellSettled, MEMBERS, _HOUSEKEEPING
+    GET_JOB_COUNTERS = 84, _AT_MEMBER, jobs.GetJobCounters, MEMBERS
+    ASK_FOR_PROMISE = 85, _AT_MEMBER, membership.AskForPromise, MEMBERS, _HOUSEKEEPING
+    COPY_TABLE = 86, _AT_MEMBER, catalog.CopyTable, MEMBERS, _HOUSEKEEPING
+    STANDING_OF_LOAD = 87, _AT_MEMBER, changes.StandingOfLoad, MEMBERS, _HOUSEKEEPING
+    DECIDE_LOAD = 88, _AT_MEMBER, changes.DecideLoad, MEMBERS, _HOUSEKEEPING
+    SETTLE_LOAD = 89, _AT_MEMBER, changes.SettleLoad, MEMBERS, _HOUSEKEEPING
+
+    START_RUN = 100, _AT_MEMBER, jobs.StartRun, MEMBERS
+    EXCHANGE_ROWS = 101, _AT_MEMBER, jobs.ExchangeRows, MEMBERS
+    CREDIT_ROWS = 102, _AT_MEMBER, jobs.CreditRows, MEMBERS
+    END_RUN = 103, _AT_MEMBER, jobs.EndRun, MEMBERS
+    CANCEL_RUN = 104, _AT_MEMBER, jobs.CancelRun, MEMBERS
+
+    CATCH_UP = 120, _AT_MEMBER, catalog.CatchUp, CONTROLLER, _HOUSEKEEPING
+    RUN_ATTEMPT = 121, _AT_MEMBER, jobs.RunAttempt, CONTROLLER
+    HALT_ATTEMPT = 122, _AT_MEMBER, jobs.HaltAttempt, CONTROLLER
+    STAGE_CHANGE = 123, _AT_MEMBER, changes.StageChange, CONTROLLER, _ABANDONABLE
+    CLOSE_FOR_CHANGE = 124, _AT_MEMBER, changes.CloseForChange, CONTROLLER, _HOUSEKEEPING
+    WORK_OUT_CHANGE = 125, _AT_MEMBER, changes.WorkOutChange, CONTROLLER, _ABANDONABLE
+    PREPARE_LOAD = 126, _AT_MEMBER, changes.PrepareLoad, CONTROLLER, _HOUSEKEEPING
+    PUBLISH_PREPARED_LOAD = 127, _AT_MEMBER, changes.PublishPreparedLoad, CONTROLLER, _REPEATED
+    ABORT_STAGED_LOAD = 128, _AT_MEMBER, changes.AbortStagedLoad, CONTROLLER, _REPEATED
+    HOLD_LOAD = 129, _AT_MEMBER, changes.HoldLoad, CONTROLLER, _HOUSEKEEPING
+    CREATE_STORED_TABLE = 130, _AT_MEMBER, catalog.CreateStoredTable, CONTROLLER, _REPEATED
+    DROP_STORED_TABLE = 131, _AT_MEMBER, catalog.DropStoredTable, CONTROLLER, _REPEATED
+    ADOPT_VIEWS = 132, _AT_MEMBER, catalog.AdoptViews, CONTROLLER, _REPEATED
+    PREPARE_RANGES = 133, _AT_MEMBER, catalog.PrepareRanges, CONTROLLER, _HOUSEKEEPING
+    COMMIT_RANGES = 134, _AT_MEMBER, catalog.CommitRanges, CONTROLLER, _REPEATED
+    ABORT_RANGES = 135, _AT_MEMBER, catalog.AbortRanges, CONTROLLER, _REPEATED
+    TAKE_TOPOLOGY = 136, _AT_MEMBER, catalog.TakeTopology, CONTROLLER, _HOUSEKEEPING
+    GET_STATEMENTS = 137, _AT_MEMBER, query.GetStatements, CONTROLLER, _HOUSEKEEPING
+    GET_MEMBER_STATS = 138, _AT_MEMBER, membership.GetMemberStats, CONTROLLER, _HOUSEKEEPING
+    LOOK_AT_STATISTICS = 139, _AT_MEMBER, catalog.LookAtStatistics, CONTROLLER, _HOUSEKEEPING | _ABANDONABLE
+
+
+CONTROLLER_OPERATIONS: Final = Operation.at_server(Server.CONTROLLER)
+MEMBER_OPERATIONS: Final = Operation.at_server(Server.MEMBER)

@@ -1,0 +1,220 @@
+"""Planning a statement at the controller, and running its plan at a member."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from secateur.protocol.hello import Versions
+from secateur.protocol.message import Acknowledged, Message
+from secateur.protocol.profile import RunProfile
+
+__all__ = [
+    "CloseResult",
+    "Execute",
+    "Executed",
+    "ExplainRequest",
+    "Explained",
+    "GetPlan",
+    "GetStatements",
+    "NextRows",
+    "PartOfRows",
+    "PlanAnswer",
+    "Prepare",
+    "PreparedAnswer",
+    "Profile",
+    "Profiled",
+    "ReadSystemTable",
+    "Since",
+    "StatementEntry",
+    "Statements",
+]
+
+
+class PreparedAnswer(Versions, frozen=True, kw_only=True):
+    """What a statement is; the payload has its rows, if it has some already."""
+
+    statement: dict[str, Any]
+
+
+class Prepare(Message[PreparedAnswer], frozen=True):
+    """Plan a statement; DDL is carried out.
+
+    Attributes:
+        sql: The text.
+        params: Its parameters, in order or by name.
+        settings: The settings of the session by name.
+    """
+
+    sql: str
+    params: list[Any] | dict[str, Any]
+    settings: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class Explained(msgspec.Struct, frozen=True):
+    """How a statement would run, as text and as the JSON document."""
+
+    text: str
+    json: dict[str, Any]
+
+
+class ExplainRequest(Message[Explained], frozen=True):
+    """How a statement would run; see :class:`Prepare`."""
+
+    sql: str
+    params: list[Any] | dict[str, Any]
+    settings: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class PlanAnswer(msgspec.Struct, frozen=True):
+    """A plan for members."""
+
+    plan: dict[str, Any]
+
+
+class GetPlan(Message[PlanAnswer], frozen=True):
+    """A plan by its id, for a member that was asked to run it."""
+
+    plan_id: str
+
+
+class ReadSystemTable(Message[Acknowledged], frozen=True):
+    """The rows of a system table, which are the payload of the answer."""
+
+    table: str
+
+
+class Since(msgspec.Struct, frozen=True):
+    """The state in which keys were found: a statement that uses them is refused in any other.
+
+    Attributes:
+        mark: Names the reads that found them.
+        scans: The scans that have to read what was read then.
+        topology_version: The owners from whom it was read.
+        published: The number of the last publication of each replicated table that was read, by table id.
+    """
+
+    mark: str
+    scans: list[int]
+    topology_version: int | None
+    published: list[tuple[int, int]]
+
+
+class Executed(msgspec.Struct, frozen=True, array_like=True):
+    """The result of a plan; its rows are ``values``, or the payload.
+
+    Attributes:
+        execution: ``"local"`` or ``"distributed"``.
+        partitions_read: How many partitions were read, over all scans.
+        partitions_total: How many the tables of the scans have.
+        topology_version: The owners for which it ran.
+        rows: Rows of the result, or of its first part.
+        values: The columns of a result of few rows as plain values; None where the payload has the rows.
+        members: The members that took part; None for the one that answers.
+        has_more: Whether more rows can be asked for with :class:`NextRows`.
+        published: The number of the last publication of each replicated table that was read, by table id, where
+            ``mark`` was given.
+    """
+
+    execution: str
+    partitions_read: int
+    partitions_total: int
+    topology_version: int
+    rows: int
+    values: Sequence[list[Any]] | None = None
+    members: list[str] | None = None
+    has_more: bool = False
+    published: tuple[tuple[int, int], ...] = ()
+
+
+class Execute(Message[Executed], frozen=True, array_like=True):
+    """Run a plan.
+
+    Attributes:
+        plan: Its id.
+        params: The values of its parameters, in order.
+        pruning: Whether only the required partitions are read.
+        grant: Bytes that the client has room for, when it takes the rows in parts; None when it wants them all at once.
+        as_written: Whether to run the user's own text, undivided.
+        mark: Names this read, whose keys are about to be used; None for other reads.
+        since: The state in which keys were found that are among the parameters.
+    """
+
+    plan: str
+    params: list[Any]
+    pruning: bool
+    grant: int | None = None
+    as_written: bool = False
+    mark: str | None = None
+    since: Since | None = None
+
+
+class Profiled(msgspec.Struct, frozen=True):
+    """The result of a plan, and what the run did."""
+
+    result: Executed
+    profile: RunProfile
+
+
+class Profile(Message[Profiled], frozen=True):
+    """Run a plan and say what it took; ``has_rows`` says whether the rows are wanted as well."""
+
+    run: Execute
+    has_rows: bool
+
+
+class PartOfRows(msgspec.Struct, frozen=True):
+    """More rows of a result, which are the payload."""
+
+    rows: int
+    has_more: bool
+
+
+class NextRows(Message[PartOfRows], frozen=True):
+    """The next part of the open result of this connection; ``grant`` as in :class:`Execute`."""
+
+    grant: int
+
+
+class CloseResult(Message[Acknowledged], frozen=True):
+    """Give the open result of this connection up."""
+
+
+class StatementEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A statement that a member was asked to run.
+
+    Attributes:
+        number: Counts the statements of the member.
+        plan_id: Of its plan.
+        state: ``"running"``, ``"done"`` or ``"failed"``.
+        started: Seconds since the epoch.
+        elapsed_ms: Milliseconds that it took, or has taken so far.
+        execution: As in :class:`Executed`; None while it runs and after a failure, like all below.
+        members: The members that took part.
+        partitions_read: How many partitions were read.
+        rows: Rows that were sent.
+        error: What went wrong.
+    """
+
+    number: int
+    plan_id: str
+    state: str
+    started: float
+    elapsed_ms: float
+    execution: str | None = None
+    members: list[str] | None = None
+    partitions_read: int | None = None
+    rows: int | None = None
+    error: str | None = None
+
+
+class Statements(msgspec.Struct, frozen=True):
+    """The statements that run, then those that have ended, newest first."""
+
+    statements: list[StatementEntry]
+
+
+class GetStatements(Message[Statements], frozen=True):
+    """The statements of a member."""

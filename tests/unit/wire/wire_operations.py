@@ -1,0 +1,114 @@
+"""Operations for tests of the wire: one for each way to answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from secateur.protocol import Message, Notice, OperationBase, Server
+from secateur.protocol.operation import ANYBODY, Trait
+
+__all__ = [
+    "BadDetails",
+    "Bug",
+    "Echo",
+    "Later",
+    "Nonsense",
+    "Note",
+    "Orders",
+    "Said",
+    "Stop",
+    "Stream",
+    "Unsendable",
+    "Wait",
+    "WaitAbandoned",
+    "Who",
+    "WireOperation",
+]
+
+
+class Said(msgspec.Struct, frozen=True):
+    """Any values."""
+
+    args: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class _Asked(Message[Said], frozen=True):
+    args: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class Echo(_Asked, frozen=True):
+    """Answered at once, with what was asked."""
+
+
+class Later(_Asked, frozen=True):
+    """Answered from a task."""
+
+
+class Wait(_Asked, frozen=True):
+    """Answered when the test says so."""
+
+
+class WaitAbandoned(_Asked, frozen=True):
+    """As Wait, given up when nobody waits for it."""
+
+
+class Stream(Message[Said], frozen=True):
+    """Answered in pieces."""
+
+    pieces: int
+    bytes: int
+
+
+class Who(_Asked, frozen=True):
+    """Who asks."""
+
+
+class Unsendable(_Asked, frozen=True):
+    """Answered with what does not travel."""
+
+
+class Stop(_Asked, frozen=True):
+    """Has the handler stop its server."""
+
+
+class Nonsense(_Asked, frozen=True):
+    """The handler gives back nothing."""
+
+
+class Bug(_Asked, frozen=True):
+    """The handler raises what is not ours."""
+
+
+class BadDetails(_Asked, frozen=True):
+    """The handler raises an error that does not travel."""
+
+
+class Orders(_Asked, frozen=True):
+    """There is no such table."""
+
+
+class Note(Notice, frozen=True):
+    """One-way."""
+
+    text: str
+    n: int = 0
+
+
+class WireOperation(OperationBase):
+    """The operations."""
+
+    ECHO = 2001, Server.ANY, Echo, ANYBODY
+    LATER = 2002, Server.ANY, Later, ANYBODY
+    WAIT = 2003, Server.ANY, Wait, ANYBODY
+    WAIT_ABANDONED = 2004, Server.ANY, WaitAbandoned, ANYBODY, Trait.ABANDONABLE
+    STREAM = 2005, Server.ANY, Stream, ANYBODY, Trait.STREAMS
+    WHO = 2006, Server.ANY, Who, ANYBODY
+    UNSENDABLE = 2007, Server.ANY, Unsendable, ANYBODY
+    STOP = 2008, Server.ANY, Stop, ANYBODY
+    NONSENSE = 2009, Server.ANY, Nonsense, ANYBODY
+    BUG = 2010, Server.ANY, Bug, ANYBODY
+    BAD_DETAILS = 2011, Server.ANY, BadDetails, ANYBODY
+    ORDERS = 2012, Server.ANY, Orders, ANYBODY
+    NOTE = 2013, Server.ANY, Note, ANYBODY
