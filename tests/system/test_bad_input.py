@@ -187,7 +187,9 @@ def test_an_unknown_operation_is_an_answer(cluster: Cluster) -> None:
     host, _, port = cluster.members()[0].address.rpartition(":")
     channel = Channel(host, int(port), token=cluster.token)
     try:
-        with pytest.raises(errors.ProtocolError, match="this server has no operation 14 .*where a controller is meant"):
+        with pytest.raises(
+            errors.ProtocolError, match=r"this server has no operation 14 .*where a controller is meant"
+        ):
             channel.request(Prepare("SELECT 1", []))
         with pytest.raises(secateur.Error):
             channel.request(Execute("no such plan", [], pruning=True))

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from raw_frames import RawConnection, header_of, required_fields
 
 import secateur
-from secateur.client.execution import ChangeStatement
+from secateur.client.execution.statement import ChangeStatement
 from secateur.cluster import Cluster
 from secateur.errors import ParameterError, ProtocolError, TopologyChangedError
 from secateur.protocol import Operation, OperationBase, Role, Server

@@ -364,7 +364,9 @@ def test_an_insert_of_parameters_asks_the_controller_once(
         asked: list[str] = []
         ask = conn._session.ask
         monkeypatch.setattr(
-            conn._session, "ask", lambda message: (asked.append(operation_of(message).title), ask(message))[1]
+            conn._session,
+            "ask",
+            lambda message, **options: (asked.append(operation_of(message).title), ask(message, **options))[1],
         )
         for key in range(1, 6):
             assert conn.execute(sql, {"id": key, "v": key}).rowcount == 1

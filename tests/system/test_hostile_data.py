@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from raw_frames import RawConnection, header_of
 
 import secateur
 from secateur.cluster import Cluster
 from secateur.connectors import batch_source, collect
 from secateur.errors import LimitExceededError, ProtocolError, TopologyChangedError
 from secateur.processors import count_rows
-from secateur.protocol import Message
+from secateur.protocol import Message, Operation
 from secateur.protocol.changes import StageRows, WriteRows
 from secateur.wire import Channel
 
@@ -80,8 +81,12 @@ def test_rows_of_partitions_that_are_elsewhere_are_refused_before_they_are_unpac
 
 @pytest.mark.parametrize("parts", [[[0, -1]], [[0]], [0], [["0", 1]], [[0, 1.5]], [[0, 1, 2]], [None]], ids=str)
 def test_parts_of_a_load_are_pairs_of_numbers(cluster: Cluster, conn: secateur.Connection, parts: list[Any]) -> None:
-    with pytest.raises(ProtocolError, match="stage: parts are pairs of a partition and a number of rows"):
-        _ask(cluster, "m1", "stage", {"table_id": 1, "load_id": "odd", "attempt": 0, "parts": parts}, b"")
+    args = {"table_id": 1, "load_id": "odd", "attempt": 0, "parts": parts}
+    with (
+        RawConnection(cluster, cluster.members()[0].address) as connection,
+        pytest.raises(ProtocolError, match=r"StageRows cannot be read: Expected .* - at `\$.parts"),
+    ):
+        connection.ask(Operation.STAGE_ROWS, header_of(Operation.STAGE_ROWS, args))
 
 
 def test_compressed_rows_are_refused(cluster: Cluster, conn: secateur.Connection, table_name: str) -> None:
@@ -90,6 +95,6 @@ def test_compressed_rows_are_refused(cluster: Cluster, conn: secateur.Connection
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
         writer.write_table(rows)
-    args = {"table_id": conn._session.table(table_name).table_id, "load_id": "bomb", "attempt": 0, "parts": [[0, 1]]}
+    asked = StageRows("bomb", conn._session.table(table_name).table_id, 0, [(0, 1)])
     with pytest.raises(LimitExceededError, match="without compression"):
-        _ask(cluster, conn.table(table_name).owner_of(0), "stage", args, sink.getvalue().to_pybytes())
+        _ask(cluster, conn.table(table_name).owner_of(0), asked, sink.getvalue().to_pybytes())

@@ -54,10 +54,12 @@ def test_many_rows_leave_what_they_leave_one_by_one(
     asked: list[object] = []
     member, controller = conn._session.ask_member, conn._session.ask
     monkeypatch.setattr(
-        conn._session, "ask_member", lambda where, message: (asked.append(message), member(where, message))[1]
+        conn._session,
+        "ask_member",
+        lambda where, message, *payload: (asked.append(message), member(where, message, *payload))[1],
     )
     monkeypatch.setattr(
-        conn._session, "ask", lambda message, *payload: (asked.append(message), controller(message, *payload))[1]
+        conn._session, "ask", lambda message, **options: (asked.append(message), controller(message, **options))[1]
     )
     with duckdb.connect() as oracle:
         for each, own in ((conn, " PARTITION BY HASH (a) PARTITIONS 7"), (oracle, "")):
