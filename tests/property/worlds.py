@@ -29,8 +29,8 @@ from secateur.partitioning.tables.split import split
 from secateur.partitioning.types import TypeKind
 from secateur.planner import CreateTable, CreateView, Materialized, Planner, SelectStatement, SubqueryUse
 from secateur.planner.views.view import ViewDef
+from secateur.protocol import pack, unpack
 from secateur.storage import MemberStore, snapshot
-from secateur.wire import pack, unpack
 
 __all__ = [
     "DAYS",

@@ -7,7 +7,7 @@ from secateur.exports import exports
 _FILES = {
     "filter_backoff": ["FilterBackoff"],
     "insert_template": ["InsertTemplate", "Literal"],
-    "materialize": ["run_in_steps"],
+    "materialize": ["ANY_STATE", "RowState", "run_in_steps"],
     "outcome": ["RunOutcome", "StepResult", "combined_outcome"],
     "pruning": ["Pruning"],
     "routing": ["ExecutionMode"],

@@ -18,6 +18,7 @@ from secateur.errors import (
     UnknownTableError,
     UnreachableError,
 )
+from secateur.protocol.hello import Versions
 
 
 def test_connect_and_close(cluster: Any) -> None:
@@ -130,11 +131,11 @@ def test_a_version_that_is_heard_late_does_not_undo_a_newer_one(cluster: Any, co
             is_newer = int(self) > other
             if self.first:
                 self.first = False
-                session.note({kind: int(self) + 1})
+                session.note(Versions(**{kind: int(self) + 1}))
             return is_newer
 
     for kind in ("catalog_version", "statistics_version", "topology_version"):
-        session.note({kind: HeardLate(8)})
+        session.note(Versions(**{kind: HeardLate(8)}))
     plans = len(session.statements)
     cluster.catalog_version = 8
     cluster.topology = replace(cluster.topology, version=9)

@@ -126,7 +126,7 @@ def test_rows_of_one_partition_are_one_write(cluster: Any, conn: Connection) -> 
     table = conn.table("orders")
     cluster.log.clear()
     assert table.load({"customer_id": ["C2", "C2"], "id": [500, 501]}, "upsert") == 2
-    assert cluster.log == [(table.owner_of(table.partition_of({"customer_id": "C2"})), "write")]
+    assert cluster.log == [(table.owner_of(table.partition_of({"customer_id": "C2"})), "write_rows")]
 
 
 def test_a_replicated_table_is_staged_everywhere(cluster: Any, conn: Connection) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -14,8 +14,10 @@ import pytest
 from secateur.client import Connection
 from secateur.client.dbapi import ResultColumn
 from secateur.client.execution import (
+    ANY_STATE,
     ExecutionMode,
     Materialized,
+    RowState,
     RunOutcome,
     SelectStatement,
     Step,
@@ -26,6 +28,7 @@ from secateur.client.execution import (
 )
 from secateur.errors import DataError, KeysChangedError, MemberLostError, PruningMismatchError, TopologyChangedError
 from secateur.partitioning.pruning import Box, Choice, Comparison, Constraint, Keys, Parameter, ParameterComparison
+from secateur.protocol.query import Since
 from secateur.wire import ShortTable
 
 
@@ -52,8 +55,8 @@ def run(
     """What comes out when the step gives ``step_result``, and what was run with which values."""
     asked: list[tuple[str, list[Any]]] = []
 
-    def one(part: SelectStatement, values: Sequence[Any], state: Mapping[str, Any]) -> RunOutcome:
-        assert not state
+    def one(part: SelectStatement, values: Sequence[Any], state: RowState) -> RunOutcome:
+        assert state == ANY_STATE
         asked.append((part.plan_id, list(values)))
         if part.plan_id == "rest":
             return outcome(ROWS, "m2", read=1, total=8)
@@ -131,8 +134,8 @@ def keyed(
     asked: list[tuple[str, list[Any], dict[str, Any]]] = []
     results = iter(steps)
 
-    def one(part: SelectStatement, values: Sequence[Any], state: Mapping[str, Any]) -> RunOutcome:
-        asked.append((part.plan_id, list(values), dict(state)))
+    def one(part: SelectStatement, values: Sequence[Any], state: RowState) -> RunOutcome:
+        asked.append((part.plan_id, list(values), state))
         result = rest if part.plan_id == "rest" else next(results)
         if isinstance(result, Exception):
             raise result
@@ -161,14 +164,14 @@ KEYS = pa.table({"v": pa.array([1, 1, None], pa.int64()), "w": ["a", "b", "a"]})
 
 def test_keys_are_a_list_for_each_column_and_go_on_to_later_steps() -> None:
     found, asked = keyed([KEYS, replace(outcome(KEYS, "m2"), published=((5, 9),))])
-    (mark,) = {state["mark"] for _, _, state in asked[:2]}
+    (mark,) = {state.mark for _, _, state in asked[:2]}
     lists = [[1, None], ["a", "b"]]
     assert [(name, values) for name, values, _ in asked] == [
         ("step 0", ["given"]),
         ("step 1", ["given", *lists]),
         ("rest", ["given", *lists, *lists]),
     ]
-    assert asked[2][2] == {"since": {"mark": mark, "scans": [1, 0], "topology_version": 7, "published": [[5, 9]]}}
+    assert asked[2][2] == RowState(since=Since(mark, [1, 0], 7, [(5, 9)]))
     assert found.result is ROWS
     assert found.steps == (StepResult(3, used=True), StepResult(3, used=True))
 
@@ -207,7 +210,7 @@ def test_many_relations_are_not_joined_with_nothing(scans: int, expected: list[s
 
 
 def test_marks_are_of_one_run() -> None:
-    marks = {keyed([KEYS])[1][0][2]["mark"] for _ in range(3)}
+    marks = {keyed([KEYS])[1][0][2].mark for _ in range(3)}
     assert len(marks) == 3
 
 

@@ -17,7 +17,10 @@ from secateur.engine.kernels import Fragment
 from secateur.engine.sql import QueryStage, SelectPlan, Strategy
 from secateur.errors import ProtocolError, TopologyChangedError, UnreachableError
 from secateur.partitioning.topology import MemberAddress, Topology
-from secateur.wire import FrameServer, Peer, Reply, Request, Role, pack
+from secateur.protocol import MEMBER_OPERATIONS, Role
+from secateur.protocol.hello import Greeting, Hello
+from secateur.protocol.query import PlanAnswer
+from secateur.wire import FrameServer, Handled, Peer, Reply, Request
 
 FRAGMENT = Fragment("SELECT 1 AS k", (), (("k", "INTEGER"),))
 STAGE = QueryStage("final", FRAGMENT, at_coordinator=True)
@@ -26,18 +29,18 @@ OTHER = replace(PLAN, deterministic=False)
 """Says that it is ``PLAN``, and is not."""
 SILENCE_S = 3.0
 
-Answer = Callable[[str], Reply | Awaitable[Reply]]
+Answer = Callable[[str], Reply[PlanAnswer] | Awaitable[Reply[PlanAnswer]]]
 
 
 def has(plan: SelectPlan) -> Answer:
-    return lambda _: Reply({}, pack(plan.to_wire()))
+    return lambda _: Reply(PlanAnswer(plan.to_wire()))
 
 
-def has_none(plan_id: str) -> Reply:
+def has_none(plan_id: str) -> Reply[PlanAnswer]:
     raise TopologyChangedError(f"no plan {plan_id}")
 
 
-async def is_silent(_: str) -> Reply:
+async def is_silent(_: str) -> Reply[PlanAnswer]:
     await asyncio.Event().wait()
     raise AssertionError
 
@@ -49,13 +52,13 @@ class Party:
         self.answer = answer
         self.asked = 0
 
-    def handle(self, request: Request) -> Reply | Awaitable[Reply]:
-        if request.op == "hello":
-            return Reply()
+    def handle(self, request: Request[Any]) -> Handled:
+        if isinstance(request.message, Hello):
+            return Reply(Greeting())
         self.asked += 1
-        return self.answer(request.args["plan_id"])
+        return self.answer(request.message.plan_id)
 
-    def notify(self, request: Request) -> None:
+    def notify(self, request: Request[Any]) -> None:
         raise AssertionError(request)
 
 
@@ -66,7 +69,7 @@ async def fetched(controller: Answer | None, *members: Answer | None) -> tuple[S
     """
     settings = ClusterSettings()
     parties = [Party(answer or has_none) for answer in (controller, *members)]
-    servers = [FrameServer(party, secret=settings.secret) for party in parties]
+    servers = [FrameServer(party, MEMBER_OPERATIONS, secret=settings.secret) for party in parties]
     for server in servers:
         await server.start()
     peers = Peers("m0", Role.MEMBER, settings)
