@@ -18,7 +18,7 @@ from secateur.partitioning.pruning.operand import operand_from_wire, operand_to_
 from secateur.partitioning.types import SqlType, parse_type
 from secateur.planner.predicates.constants import operand_of
 from secateur.planner.text import parse_query, read_parameters, tokenize
-from secateur.protocol.values import pack, unpack
+from secateur.protocol import pack, unpack
 
 WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "8"))
 EXPRESSIONS_PER_WORLD = 60

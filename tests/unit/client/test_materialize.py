@@ -324,7 +324,7 @@ def test_a_cluster_that_changes_is_followed_from_the_first_step_on(stepped: Any,
     answered: list[str] = []
 
     def moved(request: Any) -> Any:
-        answered.append(request.args["plan"])
+        answered.append(request.message.plan)
         if len(answered) == lost + 1:
             raise TopologyChangedError("the partition has moved")
         return execute(request)

@@ -8,7 +8,7 @@ from msgspec.structs import asdict, replace
 
 from secateur.cluster.member import StatementLog
 from secateur.errors import DataError
-from secateur.protocol.operations import Operation
+from secateur.protocol import Operation
 from secateur.protocol.query import Execute, Executed, PartOfRows
 from secateur.wire import PeerInfo, Reply, Request
 

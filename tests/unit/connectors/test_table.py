@@ -19,7 +19,7 @@ from secateur.errors import DagError, DataError, Error, ParameterError, UnknownC
 from secateur.partitioning.schemes import HashComponent, RangeSpec, build_scheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
-from secateur.protocol.values import pack, unpack
+from secateur.protocol import pack, unpack
 from secateur.testing import LocalCluster
 
 TYPES = {

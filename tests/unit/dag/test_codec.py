@@ -16,7 +16,7 @@ from secateur.dag.edge import UnmatchedRows
 from secateur.errors import DagError, ProtocolError, SerializationError
 from secateur.partitioning.schemes import HashComponent, build_scheme
 from secateur.partitioning.types import parse_type
-from secateur.protocol.values import pack, unpack
+from secateur.protocol import pack, unpack
 
 SCHEME = build_scheme(
     hashes=[HashComponent(("a",), 4)], types={"a": parse_type("BIGINT")}, primary_key=("a",), table="t"

@@ -14,7 +14,7 @@ from secateur.errors import InternalError
 from secateur.partitioning.pruning import All, PartitionTree
 from secateur.partitioning.schemes import HashComponent, build_scheme
 from secateur.partitioning.types import parse_type
-from secateur.protocol.values import pack, unpack
+from secateur.protocol import pack, unpack
 
 SCHEME = build_scheme(
     hashes=[HashComponent(("k",), 4)], types={"k": parse_type("BIGINT")}, primary_key=("k",), table="t"

@@ -24,7 +24,7 @@ from secateur.partitioning.pruning import (
     points,
 )
 from secateur.partitioning.types import parse_type
-from secateur.protocol.values import pack, unpack
+from secateur.protocol import pack, unpack
 
 DAY = date(2024, 1, 1)
 

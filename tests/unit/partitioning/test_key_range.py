@@ -17,7 +17,7 @@ from secateur.partitioning.pruning import (
     key_slice_to_wire,
     unite_ranges,
 )
-from secateur.protocol.values import pack, unpack
+from secateur.protocol import pack, unpack
 
 KEYS = [(a, b) for a in range(4) for b in range(4)]
 CUTS = [KeyBoundary(values, after) for values in [(), *((a,) for a in range(4)), *KEYS] for after in (False, True)]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secateur.errors import LimitExceededError, ProtocolError, SerializationError
-from secateur.protocol.values import pack, unpack
+from secateur.protocol import pack, unpack
 
 SAME = [
     None,

@@ -33,7 +33,7 @@ from secateur.engine.kernels.arrow import (
 from secateur.engine.kernels.arrow import aggregate as arrow_aggregate
 from secateur.engine.kernels.arrow import kernel as arrow_kernel
 from secateur.partitioning.types import parse_type
-from secateur.protocol.values import pack, unpack
+from secateur.protocol import pack, unpack
 
 TYPES = {
     "k": "VARCHAR",

@@ -15,7 +15,7 @@ from secateur.engine.kernels.arrow import (
 )
 from secateur.errors import ParameterError
 from secateur.partitioning.types import SqlType, TypeKind, parse_type
-from secateur.protocol.values import pack, unpack
+from secateur.protocol import pack, unpack
 
 INTEGER = SqlType(TypeKind.INTEGER)
 TABLE = pa.table({"v": pa.array([1, 2, 3, None], pa.int32())})

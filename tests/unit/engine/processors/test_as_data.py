@@ -26,7 +26,7 @@ from secateur.processors import (
     top_n,
     union,
 )
-from secateur.protocol.values import pack, unpack
+from secateur.protocol import pack, unpack
 from secateur.testing import verify_processor
 
 ROWS = pa.table({"k": ["b", "a", "b", None], "v": [1, 2, 1, 3]})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from secateur.partitioning.pruning import PartitionTree
-from secateur.protocol.values import pack, unpack
+from secateur.protocol import pack, unpack
 
 
 @pytest.fixture
