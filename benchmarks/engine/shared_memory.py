@@ -21,9 +21,9 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from secateur.protocol import Message, OperationBase, Server
 from secateur.protocol.hello import Greeting
-from secateur.protocol.operation import ANYBODY
+from secateur.protocol.message import Message
+from secateur.protocol.operation import ANYBODY, OperationBase, Server
 from secateur.wire import FrameServer, Handled, Peer, Reply, Request, decode_table, encode_table
 
 __all__ = ["Carriage", "measure_carriage", "serve"]

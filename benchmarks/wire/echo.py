@@ -10,9 +10,9 @@ from typing import Any, Final
 import msgpack
 import msgspec
 
-from secateur.protocol import Message, OperationBase, Server
 from secateur.protocol.hello import Greeting, Hello
-from secateur.protocol.operation import ANYBODY
+from secateur.protocol.message import Message
+from secateur.protocol.operation import ANYBODY, OperationBase, Server
 from secateur.wire import FrameServer, Handled, Reply, Request
 
 __all__ = ["LENGTH", "EchoLater", "EchoNow", "Echoed", "serve"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from secateur.cluster.settings import ClusterSettings
-from secateur.protocol import OperationBase, Role
+from secateur.protocol.message import Role
+from secateur.protocol.operation import OperationBase
 from secateur.wire import FrameServer, Handler, Peer, PeerInfo
 
 __all__ = ["listening", "peer_at"]

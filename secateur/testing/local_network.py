@@ -7,7 +7,9 @@ from collections.abc import Callable
 
 from secateur.engine.exchange.transport import Payload
 from secateur.errors import MemberLostError
-from secateur.protocol import Notice, decode, encode, operation_of
+from secateur.protocol.codec import decode, encode
+from secateur.protocol.message import Notice
+from secateur.protocol.operation import operation_of
 
 __all__ = ["LocalNetwork", "SentMessage"]
 

@@ -15,7 +15,7 @@ from secateur.dag import DAG, EdgeConfig, JobConfig, Processor, between
 from secateur.engine.processors import map_batches
 from secateur.engine.runtime.services import EngineLimits
 from secateur.errors import LimitExceededError
-from secateur.protocol.jobs import ExchangeRows, StartRun
+from secateur.protocol import ExchangeRows, StartRun
 from secateur.testing import LocalCluster
 from secateur.testing.local_cluster import until
 from small_jobs import Forever, Numbers, Place, pipeline

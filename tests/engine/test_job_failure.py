@@ -23,8 +23,7 @@ from secateur.errors import (
     UnknownTableError,
 )
 from secateur.partitioning.tables import TableDef
-from secateur.protocol import Notice
-from secateur.protocol.jobs import CancelRun, EndRun, ExchangeRows
+from secateur.protocol import CancelRun, EndRun, ExchangeRows, Notice
 from secateur.testing import LocalCluster
 from secateur.testing.local_cluster import until
 from small_jobs import Forever, Numbers, Place, pipeline, read_by_key

@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from secateur.connectors import collect
 from secateur.dag import DAG, EdgeConfig, JobConfig, Processor, between
-from secateur.protocol import decode, encode
-from secateur.protocol.metrics import InputMetrics, OutputMetrics, TaskletMetrics, VertexMetrics
+from secateur.protocol import InputMetrics, OutputMetrics, TaskletMetrics, VertexMetrics, decode, encode
 from secateur.testing import LocalCluster
 from secateur.testing.local_cluster import until
 

@@ -16,8 +16,7 @@ import pytest
 
 from secateur.dag import JobConfig, MetaContext, Processor, ProcessorSupplier
 from secateur.errors import DagError, InterfaceError, ProtocolError
-from secateur.protocol import Failure, Notice
-from secateur.protocol.jobs import CancelRun, EndRun, ExchangeRows, StartRun
+from secateur.protocol import CancelRun, EndRun, ExchangeRows, Failure, Notice, StartRun
 from secateur.testing import LocalCluster
 from secateur.testing.local_cluster import until
 from small_jobs import Forever, Numbers, Place, pipeline

@@ -9,8 +9,7 @@ from typing import Any, Self
 import msgspec
 
 from secateur.cluster import Cluster
-from secateur.protocol import Failure, Operation, OperationBase, Role, decode, encode, pack
-from secateur.protocol.hello import Hello
+from secateur.protocol import Failure, Hello, Operation, OperationBase, Role, decode, encode, pack
 from secateur.wire import Frame, FrameDecoder, FrameKind, Limits, encode_frame
 
 __all__ = ["RawConnection", "header_of", "required_fields"]

@@ -13,7 +13,7 @@ import pytest
 import secateur
 from secateur import errors
 from secateur.cluster import Cluster
-from secateur.protocol.query import Execute, Prepare
+from secateur.protocol import Execute, Prepare
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,7 @@ import secateur
 from secateur.client.execution.statement import ChangeStatement
 from secateur.cluster import Cluster
 from secateur.errors import ParameterError, ProtocolError, TopologyChangedError
-from secateur.protocol import Operation, OperationBase, Role, Server
-from secateur.protocol.catalog import MakeRanges
-from secateur.protocol.changes import ChangeOnePartition, PublishLoad
+from secateur.protocol import ChangeOnePartition, MakeRanges, Operation, OperationBase, PublishLoad, Role, Server
 
 WITH_FIELDS = [operation for operation in Operation if operation.reply is not None and required_fields(operation)]
 

@@ -10,8 +10,16 @@ from raw_frames import RawConnection
 import secateur
 from secateur.cluster import Cluster, ClusterSettings
 from secateur.errors import AuthenticationError
-from secateur.protocol import CONTROLLER_OPERATIONS, MEMBER_OPERATIONS, Operation, OperationBase, Role, Server, encode
-from secateur.protocol.hello import Hello
+from secateur.protocol import (
+    CONTROLLER_OPERATIONS,
+    MEMBER_OPERATIONS,
+    Hello,
+    Operation,
+    OperationBase,
+    Role,
+    Server,
+    encode,
+)
 
 CLIENTS_MAY = {
     "HELLO",

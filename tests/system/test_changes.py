@@ -21,8 +21,7 @@ from secateur.errors import (
     PruningMismatchError,
     UnknownTableError,
 )
-from secateur.protocol import operation_of
-from secateur.protocol.changes import ChangeOnePartition
+from secateur.protocol import ChangeOnePartition, operation_of
 
 PARTITIONS = 13
 KEYS = 200

@@ -16,8 +16,7 @@ from eventually import eventually
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import DataError, LimitExceededError, OperationalError
-from secateur.protocol import Role
-from secateur.protocol.membership import GetMemberStats
+from secateur.protocol import GetMemberStats, Role
 from secateur.wire import Channel
 
 RECURSION = "WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r) SELECT count(*) FROM r"

@@ -15,8 +15,7 @@ from secateur.cluster import Cluster
 from secateur.connectors import batch_source, collect
 from secateur.errors import LimitExceededError, ProtocolError, TopologyChangedError
 from secateur.processors import count_rows
-from secateur.protocol import Message, Operation
-from secateur.protocol.changes import StageRows, WriteRows
+from secateur.protocol import Message, Operation, StageRows, WriteRows
 from secateur.wire import Channel
 
 

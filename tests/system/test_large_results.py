@@ -23,8 +23,7 @@ from secateur.errors import (
     LimitExceededError,
     MemberLostError,
 )
-from secateur.protocol import Role
-from secateur.protocol.membership import GetMemberStats
+from secateur.protocol import GetMemberStats, Role
 from secateur.wire import Channel
 
 ROWS = 400_000

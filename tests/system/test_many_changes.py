@@ -11,7 +11,7 @@ import pytest
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import NullKeyError
-from secateur.protocol.changes import ChangeOnePartition, ChangeSeveralPartitions, ChangeTable
+from secateur.protocol import ChangeOnePartition, ChangeSeveralPartitions, ChangeTable
 
 COLUMNS = "(a INTEGER, b VARCHAR, n INTEGER, v DECIMAL(10,2), PRIMARY KEY (a, b))"
 BUMP = "INSERT INTO {t} VALUES (?, ?, 1, NULL) ON CONFLICT DO UPDATE SET n = n + 1"

@@ -10,8 +10,7 @@ import pytest
 import secateur
 from secateur.client.execution import SelectStatement
 from secateur.cluster import Cluster
-from secateur.protocol import encode
-from secateur.protocol.query import Prepare
+from secateur.protocol import Prepare, encode
 
 RANGES = 3_000
 

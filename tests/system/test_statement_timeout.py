@@ -16,9 +16,7 @@ from eventually import eventually
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import DeadlineError, InterfaceError, JobCancelledError, ProgrammingError
-from secateur.protocol import Role
-from secateur.protocol.membership import GetMemberStats
-from secateur.protocol.query import GetStatements
+from secateur.protocol import GetMemberStats, GetStatements, Role
 from secateur.wire import Channel
 
 ENDLESS = "SELECT count(*) FROM range(1000000000000)"

@@ -37,11 +37,29 @@ from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology, assign
 from secateur.partitioning.types import parse_type
-from secateur.protocol import Acknowledged, Operation, Server
-from secateur.protocol.catalog import GetTables, Tables, TopologyAnswer, TopologyKnown
-from secateur.protocol.changes import AbortLoad, LoadedRows, PublishLoad, RowCount, StageRows, WriteRows
-from secateur.protocol.hello import GivenVersions, Greeting
-from secateur.protocol.query import Execute, Executed, Explained, ExplainRequest, Prepare, PreparedAnswer
+from secateur.protocol import (
+    AbortLoad,
+    Acknowledged,
+    Execute,
+    Executed,
+    Explained,
+    ExplainRequest,
+    GetTables,
+    GivenVersions,
+    Greeting,
+    LoadedRows,
+    Operation,
+    Prepare,
+    PreparedAnswer,
+    PublishLoad,
+    RowCount,
+    Server,
+    StageRows,
+    Tables,
+    TopologyAnswer,
+    TopologyKnown,
+    WriteRows,
+)
 from secateur.wire import FrameServer, Handled, Reply, Request, decode_table, encode_table
 
 __all__ = ["FakeCluster", "Statement"]

@@ -18,7 +18,7 @@ from secateur.errors import (
     UnknownTableError,
     UnreachableError,
 )
-from secateur.protocol.hello import Versions
+from secateur.protocol import Versions
 
 
 def test_connect_and_close(cluster: Any) -> None:

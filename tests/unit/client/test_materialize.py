@@ -28,7 +28,7 @@ from secateur.client.execution import (
 )
 from secateur.errors import DataError, KeysChangedError, MemberLostError, PruningMismatchError, TopologyChangedError
 from secateur.partitioning.pruning import Box, Choice, Comparison, Constraint, Keys, Parameter, ParameterComparison
-from secateur.protocol.query import Since
+from secateur.protocol import Since
 from secateur.wire import ShortTable
 
 

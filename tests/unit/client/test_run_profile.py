@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from secateur.client.execution import combined_profile
-from secateur.protocol import decode, encode
-from secateur.protocol.profile import RunProfile, StageWork
+from secateur.protocol import RunProfile, StageWork, decode, encode
 
 
 def work(stage: str, member: str, rows: int, sent: int = 0) -> StageWork:

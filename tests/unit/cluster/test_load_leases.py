@@ -25,13 +25,15 @@ from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.topology import MemberAddress, Topology, assign
 from secateur.partitioning.types import SqlType, TypeKind
-from secateur.protocol import Message, Operation, Role
-from secateur.protocol.changes import (
+from secateur.protocol import (
     AbortStagedLoad,
     DecideLoad,
     HoldLoad,
+    Message,
+    Operation,
     PrepareLoad,
     PublishPreparedLoad,
+    Role,
     SettleLoad,
     StageCopy,
     StageRows,

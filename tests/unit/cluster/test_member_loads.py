@@ -19,8 +19,7 @@ from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.topology import MemberAddress, Topology, assign
 from secateur.partitioning.types import SqlType, TypeKind
-from secateur.protocol import Role, operation_of
-from secateur.protocol.changes import PrepareLoad, PublishPreparedLoad, StageCopy, StageRows, WriteRows
+from secateur.protocol import PrepareLoad, PublishPreparedLoad, Role, StageCopy, StageRows, WriteRows, operation_of
 from secateur.storage import MemberStore
 from secateur.wire import PeerInfo, Request, encode_table
 

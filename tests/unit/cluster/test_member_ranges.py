@@ -29,9 +29,18 @@ from secateur.partitioning.schemes import (
 )
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
-from secateur.protocol import operation_of, pack, unpack
-from secateur.protocol.catalog import AbortRanges, CommitRanges, PrepareRanges
-from secateur.protocol.changes import DecideLoad, SettleLoad, StandingOfLoad, TwoPhaseKind
+from secateur.protocol import (
+    AbortRanges,
+    CommitRanges,
+    DecideLoad,
+    PrepareRanges,
+    SettleLoad,
+    StandingOfLoad,
+    TwoPhaseKind,
+    operation_of,
+    pack,
+    unpack,
+)
 from secateur.storage import MemberStore
 from secateur.wire import PeerInfo, Request
 

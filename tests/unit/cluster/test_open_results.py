@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from secateur.cluster.member import GRANT_BYTES_MAX, OpenResults, within_bounds
 from secateur.engine.kernels import CompleteResult
 from secateur.errors import LimitExceededError, ProtocolError
-from secateur.protocol import Operation
-from secateur.protocol.query import Executed, NextRows
+from secateur.protocol import Executed, NextRows, Operation
 from secateur.wire import PeerInfo, Reply, Request, decode_table
 
 PEER, OTHER = (PeerInfo(number, "there", "test", False) for number in (1, 2))

@@ -11,9 +11,7 @@ from secateur.cluster import ClusterSettings
 from secateur.cluster.peers import Peers
 from secateur.errors import InterfaceError, MemberLostError
 from secateur.partitioning.topology import MemberAddress, Topology
-from secateur.protocol import MEMBER_OPERATIONS, Operation, Role
-from secateur.protocol.changes import HoldLoad
-from secateur.protocol.hello import Greeting
+from secateur.protocol import MEMBER_OPERATIONS, Greeting, HoldLoad, Operation, Role
 from secateur.wire import FrameServer, Reply, Request
 
 

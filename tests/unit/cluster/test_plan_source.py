@@ -17,9 +17,7 @@ from secateur.engine.kernels import Fragment
 from secateur.engine.sql import QueryStage, SelectPlan, Strategy
 from secateur.errors import ProtocolError, TopologyChangedError, UnreachableError
 from secateur.partitioning.topology import MemberAddress, Topology
-from secateur.protocol import MEMBER_OPERATIONS, Role
-from secateur.protocol.hello import Greeting, Hello
-from secateur.protocol.query import PlanAnswer
+from secateur.protocol import MEMBER_OPERATIONS, Greeting, Hello, PlanAnswer, Role
 from secateur.wire import FrameServer, Handled, Peer, Reply, Request
 
 FRAGMENT = Fragment("SELECT 1 AS k", (), (("k", "INTEGER"),))

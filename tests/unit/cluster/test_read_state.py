@@ -11,7 +11,7 @@ import pytest
 from secateur.cluster.member import check_state, marks_of, read_here
 from secateur.engine.sql import MemberScan
 from secateur.errors import KeysChangedError
-from secateur.protocol.query import Execute, Since
+from secateur.protocol import Execute, Since
 from secateur.storage import DataVersion, ReadVersions
 
 PLACED, COPIED = 1, 2

@@ -8,8 +8,7 @@ from msgspec.structs import asdict, replace
 
 from secateur.cluster.member import StatementLog
 from secateur.errors import DataError
-from secateur.protocol import Operation
-from secateur.protocol.query import Execute, Executed, PartOfRows
+from secateur.protocol import Execute, Executed, Operation, PartOfRows
 from secateur.wire import PeerInfo, Reply, Request
 
 ANSWER = Executed("local", 1, 8, 7, 3, [[1, 2, 3]])

@@ -14,7 +14,7 @@ from secateur.errors import UnreachableError
 from secateur.partitioning.schemes import PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
-from secateur.protocol.catalog import LookAtStatistics, StoredStatistics
+from secateur.protocol import LookAtStatistics, StoredStatistics
 from secateur.storage import ChangeOperation, Partition, TableLayout, summarize
 
 TABLE = TableDef("t", 1, (Column("id", parse_type("BIGINT"), nullable=False),), ("id",), PartitionScheme(), backups=1)

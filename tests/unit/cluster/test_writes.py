@@ -20,8 +20,7 @@ from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.topology import MemberAddress, Topology, assign
 from secateur.partitioning.types import SqlType, TypeKind
-from secateur.protocol import Role, operation_of
-from secateur.protocol.changes import GetCopyTails, TellSettled, WriteCopy, WriteRows
+from secateur.protocol import GetCopyTails, Role, TellSettled, WriteCopy, WriteRows, operation_of
 from secateur.storage import ChangeOperation, MemberStore
 from secateur.wire import Payload, PeerInfo, Request, encode_table
 

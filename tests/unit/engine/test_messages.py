@@ -19,9 +19,21 @@ from secateur.engine.exchange import (
     write_message,
 )
 from secateur.errors import DataError, ProtocolError
-from secateur.protocol import MEMBER_OPERATIONS, Notice, decode, encode, operation_of, pack
-from secateur.protocol.jobs import EndRun, ExchangeRows, StartRun
-from secateur.protocol.metrics import InputMetrics, OutputMetrics, TaskletMetrics, VertexMetrics
+from secateur.protocol import (
+    MEMBER_OPERATIONS,
+    EndRun,
+    ExchangeRows,
+    InputMetrics,
+    Notice,
+    OutputMetrics,
+    StartRun,
+    TaskletMetrics,
+    VertexMetrics,
+    decode,
+    encode,
+    operation_of,
+    pack,
+)
 
 METRICS = VertexMetrics(
     "v",

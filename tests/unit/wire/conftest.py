@@ -12,8 +12,7 @@ import wire_operations
 from wire_operations import Said, WireOperation
 
 from secateur.errors import UnknownTableError
-from secateur.protocol import Server
-from secateur.protocol.hello import Greeting, Hello
+from secateur.protocol import Greeting, Hello, Server
 from secateur.wire import FrameServer, Handled, Handler, Reply, Request
 
 

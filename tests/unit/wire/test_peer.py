@@ -19,8 +19,7 @@ from secateur.errors import (
     UnknownTableError,
     UnreachableError,
 )
-from secateur.protocol import Server
-from secateur.protocol.hello import Greeting, Hello
+from secateur.protocol import Greeting, Hello, Server
 from secateur.wire import FrameKind, FrameServer, Handled, Limits, Peer, Reply, Request, encode_frame
 
 OPERATIONS = WireOperation.at_server(Server.ANY)

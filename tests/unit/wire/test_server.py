@@ -31,8 +31,18 @@ from wire_operations import (
 )
 
 from secateur.errors import OperationalError
-from secateur.protocol import Failure, Notice, Operation, decode, encode, operation_of, pack
-from secateur.protocol.hello import FrameLimits, Greeting, Hello
+from secateur.protocol import (
+    Failure,
+    FrameLimits,
+    Greeting,
+    Hello,
+    Notice,
+    Operation,
+    decode,
+    encode,
+    operation_of,
+    pack,
+)
 from secateur.wire import Channel, Frame, FrameDecoder, FrameKind, FrameServer, Limits, encode_frame
 
 Serve = Callable[..., FrameServer]

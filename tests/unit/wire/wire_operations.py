@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 
-from secateur.protocol import Message, Notice, OperationBase, Server
-from secateur.protocol.operation import ANYBODY, Trait
+from secateur.protocol import ANYBODY, Message, Notice, OperationBase, Server, Trait
 
 __all__ = [
     "BadDetails",

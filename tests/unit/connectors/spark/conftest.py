@@ -18,10 +18,22 @@ from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.topology import MemberAddress, Topology, assign
 from secateur.partitioning.types import parse_type
-from secateur.protocol import CONTROLLER_OPERATIONS, MEMBER_OPERATIONS, Acknowledged
-from secateur.protocol.catalog import GetTables, GetTopology, Tables, TopologyAnswer
-from secateur.protocol.changes import AbortLoad, LoadedRows, PublishLoad, RowCount, StageRows
-from secateur.protocol.hello import Greeting, Hello
+from secateur.protocol import (
+    CONTROLLER_OPERATIONS,
+    MEMBER_OPERATIONS,
+    AbortLoad,
+    Acknowledged,
+    GetTables,
+    GetTopology,
+    Greeting,
+    Hello,
+    LoadedRows,
+    PublishLoad,
+    RowCount,
+    StageRows,
+    Tables,
+    TopologyAnswer,
+)
 from secateur.wire import FrameServer, Handled, Reply, Request, decode_table
 
 
