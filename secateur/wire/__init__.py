@@ -7,7 +7,7 @@ from secateur.wire.call_control import CallControl
 from secateur.wire.channel import Channel
 from secateur.wire.frame_receiver import FrameReceiver
 from secateur.wire.frames import Frame, FrameDecoder, FrameKind, Payload, encode_frame
-from secateur.wire.handshake import ClusterIdentity
+from secateur.wire.handshake import ClusterIdentity, hello
 from secateur.wire.limits import Limits
 from secateur.wire.messages import Answer, Handled, Handler, PeerInfo, Reply, Request
 from secateur.wire.peer import Peer
@@ -38,6 +38,7 @@ __all__ = [
     "decode_tables",
     "encode_frame",
     "encode_table",
+    "hello",
     "is_short",
     "shorten",
     "travels_short",

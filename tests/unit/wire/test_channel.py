@@ -24,8 +24,7 @@ from secateur.errors import (
     UnreachableError,
 )
 from secateur.protocol import Message, Role
-from secateur.wire import CallControl, Channel, ClusterIdentity, FrameKind, FrameServer, Limits, encode_frame
-from secateur.wire.handshake import hello
+from secateur.wire import CallControl, Channel, ClusterIdentity, FrameKind, FrameServer, Limits, encode_frame, hello
 
 Serve = Callable[..., FrameServer]
 
