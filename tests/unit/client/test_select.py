@@ -20,6 +20,7 @@ from secateur.errors import (
     UnknownTableError,
     UnreachableError,
 )
+from secateur.protocol import CONTROLLER_OPERATIONS
 
 
 def owner_of(cluster: Any, customer: str) -> str:
@@ -273,7 +274,7 @@ def test_another_cluster_at_the_same_address_is_noticed(cluster: Any, conn: Conn
         conn.explain("count")
 
     async def again() -> Any:
-        server = type(cluster.controller.server)(cluster.controller, port=port)
+        server = type(cluster.controller.server)(cluster.controller, CONTROLLER_OPERATIONS, port=port)
         await server.start()
         return server
 
