@@ -32,8 +32,8 @@ class Vertex:
             raise DagError(f"a vertex needs a non-empty name, not {self.name!r}")
         if not isinstance(self.meta_supplier, ProcessorMetaSupplier):
             raise DagError(
-                f"vertex {self.name!r}: {self.meta_supplier!r} is no ProcessorMetaSupplier; Vertex.of() and"
-                " DAG.new_vertex() take suppliers and functions too"
+                f"vertex {self.name!r}: {self.meta_supplier!r} is not a ProcessorMetaSupplier; Vertex.of()"
+                " and DAG.new_vertex() take suppliers and functions too"
             )
         if self.local_parallelism is not None and self.local_parallelism < 1:
             raise DagError(

@@ -132,8 +132,8 @@ class KeyColumn:
             return self._to_cell(value)
         except (TypeError, ValueError, ArithmeticError) as error:
             message = (
-                f"{self.table}.{self.name}: {value!r} ({type(value).__name__}) is no value of type {self.type}; coerce"
-                " it to the column type first"
+                f"{self.table}.{self.name}: {value!r} ({type(value).__name__}) is not a value of type"
+                f" {self.type}; coerce it to the column type first"
             )
             raise DataError(message, table=self.table, column=self.name) from error
 

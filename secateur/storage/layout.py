@@ -132,9 +132,9 @@ class TableLayout:
             expected = scheme.partition_of(values)
             if expected != partition:
                 message = (
-                    f"{self.tdef.name}: the row with key {self.order.describe(rows, row)} belongs to partition"
-                    f" {expected}, not {partition}; it was sent by somebody with an outdated partition scheme: fetch"
-                    " the table's description again and retry"
+                    f"{self.tdef.name}: the row with key {self.order.describe(rows, row)} belongs to"
+                    f" partition {expected}, not {partition}; the sender used an outdated partition scheme:"
+                    " fetch the table's description again and retry"
                 )
                 raise TopologyChangedError(message, table=self.tdef.name, partition=partition)
 

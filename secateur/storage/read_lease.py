@@ -55,7 +55,8 @@ class ReadLease:
         """
         if self._clock() >= self.until_s:
             raise TopologyChangedError(
-                "this member has not heard from its cluster for longer than its lease, so other members may own its"
-                " partitions by now: nothing was done. Ask for the owners again, and retry",
+                "this member has received nothing from its cluster for longer than its lease, so other"
+                " members may own its partitions by now: nothing was done. Fetch the owners again, and"
+                " retry",
                 lease_ended=True,
             )

@@ -148,7 +148,7 @@ class _Bench:
             meta.placement()
             suppliers = meta.get([self._member])
             assert set(suppliers) == {self._member}, (
-                f"the meta-supplier was asked for a supplier for {self._member} and returned some for"
+                f"the meta-supplier was called for a supplier for {self._member} and returned some for"
                 f" {sorted(suppliers)}"
             )
             supplier = copy(suppliers[self._member])
@@ -161,7 +161,7 @@ class _Bench:
             )
             processors = supplier.get(count)
             assert len(processors) == len({id(p) for p in processors}) == count, (
-                f"the supplier was asked for {count} new processors and returned {processors!r}"
+                f"the supplier was called for {count} new processors and returned {processors!r}"
             )
             for processor in processors:
                 assert isinstance(processor, Processor), (

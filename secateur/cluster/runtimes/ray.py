@@ -138,8 +138,7 @@ class _Session:
         """Connect in a thread that can be given up: Ray's own time-outs are longer, and end the process."""
         if self._attempt is not None and not self._attempt.has_ended(timeout_s):
             raise OperationalError(
-                "an attempt to connect to Ray that was given up still goes on in this process: start the cluster from"
-                " another one"
+                "an abandoned attempt to connect to Ray still runs in this process: start the cluster from another one"
             )
         self._release()
         attempt = self._attempt = _Connecting(address, self._new_directory() if address is None else None)

@@ -201,8 +201,8 @@ class ExecutionPlanBuilder:
         missing = [member for member in members if not isinstance(suppliers.get(member), ProcessorSupplier)]
         if missing:
             raise DagError(
-                f"the meta-supplier of vertex {vertex.name!r} returned no ProcessorSupplier for member {missing[0]}; it"
-                f" was asked for {', '.join(members)}"
+                f"the meta-supplier of vertex {vertex.name!r} returned no ProcessorSupplier for member"
+                f" {missing[0]}; expected one for each of {', '.join(members)}"
             )
         return {member: suppliers[member] for member in members}
 

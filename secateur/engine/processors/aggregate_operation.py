@@ -128,4 +128,4 @@ def _array(name: str, function: str, values: list[Any], type_: pa.DataType) -> p
     try:
         return pa.array(values, type_)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
-        raise DataError(f"aggregate {name!r}: {function} returned what is no {type_}: {error}") from error
+        raise DataError(f"aggregate {name!r}: {function} returned a value that is not a {type_}: {error}") from error

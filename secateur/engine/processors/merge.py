@@ -39,7 +39,7 @@ def merge(*by: str | SortKey, inputs: int, bytes_max: int = BYTES_MAX) -> MergeS
         LimitExceededError: Running, past ``bytes_max``.
     """
     if inputs < 1:
-        raise DagError(f"merge() was asked for {inputs} inputs; it has at least 1")
+        raise DagError(f"merge() was called with {inputs} inputs; it needs at least 1")
     return MergeSupplier(sort_keys(by, "merge()"), inputs, bytes_max)
 
 

@@ -34,7 +34,7 @@ def top_n(n: int, *by: str | SortKey, bytes_max: int = BYTES_MAX) -> TopNSupplie
         LimitExceededError: Running, past ``bytes_max``.
     """
     if n < 0:
-        raise DagError(f"top_n() was asked for {n} rows; n must be at least 0")
+        raise DagError(f"top_n() was called with n = {n}; n must be at least 0")
     return TopNSupplier(n, sort_keys(by, "top_n()"), bytes_max)
 
 

@@ -133,7 +133,7 @@ def test_types_without_an_order_are_no_keys(text: str) -> None:
     ],
 )
 def test_another_python_type_is_refused(text: str, value: Any) -> None:
-    with pytest.raises(DataError, match=r"^t\.k: .* is no value of type .*; coerce it"):
+    with pytest.raises(DataError, match=r"^t\.k: .* is not a value of type .*; coerce it"):
         KeyColumn.of("t", "k", parse_type(text)).cell(value)
 
 

@@ -162,7 +162,7 @@ def test_an_unknown_column(store: MemberStore) -> None:
 
 
 def test_a_key_value_of_another_type(store: MemberStore) -> None:
-    with pytest.raises(DataError, match=r"orders\.customer: 'C2' \(str\) is no value of type BIGINT"):
+    with pytest.raises(DataError, match=r"orders\.customer: 'C2' \(str\) is not a value of type BIGINT"):
         store.relation(7, [2], None, KeyPrefix(("C2",)))
 
 

@@ -69,7 +69,7 @@ def test_null_equals_nothing(snapshot: PartitionSnapshot, prefix: list[Any], pai
 
 
 def test_lookup_with_wrong_values(snapshot: PartitionSnapshot) -> None:
-    with pytest.raises(DataError, match=r"t\.a: 'x' \(str\) is no value of type BIGINT"):
+    with pytest.raises(DataError, match=r"t\.a: 'x' \(str\) is not a value of type BIGINT"):
         snapshot.lookup(["x"])
     with pytest.raises(ParameterError, match="3 key values given"):
         snapshot.lookup([1, "a", 2])

@@ -323,4 +323,4 @@ def test_a_state_of_another_type_is_named() -> None:
     with pytest.raises(AssertionError) as caught:
         verify_processor(aggregate(["k"], {"m": broken}), [pa.table({"k": [1]})])
     assert isinstance(caught.value.__cause__, DataError)
-    assert "aggregate 'm': accumulate returned what is no int64" in str(caught.value.__cause__)
+    assert "aggregate 'm': accumulate returned a value that is not a int64" in str(caught.value.__cause__)
