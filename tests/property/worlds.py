@@ -155,8 +155,7 @@ class World:
         self.version += 1
 
     def prepare(self, sql: str, params: Sequence[Any], settings: Mapping[str, Any] | None = None) -> SelectStatement:
-        with bounded_depth():  # as the controller does
-            statement = self.planner.prepare(sql, params, self, settings)
+        statement = bounded_depth(lambda: self.planner.prepare(sql, params, self, settings))  # as the controller does
         assert isinstance(statement, SelectStatement)
         return statement
 

@@ -5,14 +5,12 @@ for.
 from __future__ import annotations
 
 import json
-import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, assert_never
+from typing import Any, NamedTuple, TypeVar, assert_never
 
 import pyarrow as pa
 
@@ -25,6 +23,7 @@ from secateur.partitioning.topology.topology import Topology
 from secateur.planner.cost_model import CostModel
 from secateur.planner.explain.explain import explain
 from secateur.planner.planner import Planner
+from secateur.planner.segmented_stack import with_deep_stack
 from secateur.planner.statement import (
     AlterTable,
     ChangeStatement,
@@ -54,8 +53,7 @@ from secateur.wire import Payload, encode_table
 
 __all__ = ["Params", "PlanningView", "StatementReplies", "bounded_depth"]
 
-_FRAMES_MAX: Final = 10_000
-
+T = TypeVar("T")
 Params = Sequence[Any] | Mapping[str, Any]
 
 
@@ -141,14 +139,12 @@ class StatementReplies:
             NotSupportedError: It is right, but not implemented.
         """
         started_s = time.perf_counter()
-        with bounded_depth():
-            statement = self._planner.prepare(sql, params, view, settings)
+        statement = bounded_depth(lambda: self._planner.prepare(sql, params, view, settings))
         return statement, self._reply(statement, sql, params, settings, view, planned_s=time.perf_counter() - started_s)
 
     def explain(self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Explained:
         """How a statement would run."""
-        with bounded_depth():
-            statement = self._planner.prepare(sql, params, view, settings)
+        statement = bounded_depth(lambda: self._planner.prepare(sql, params, view, settings))
         explained = explain(
             statement.target if isinstance(statement, ExplainStatement) else statement, params, view, settings
         )
@@ -276,18 +272,14 @@ class StatementReplies:
         }
 
 
-@contextmanager
-def bounded_depth() -> Iterator[None]:
-    """Room for the parser, which takes some 25 frames for a pair of parentheses, and what it means when that is not
-    enough.
+def bounded_depth(plan: Callable[[], T]) -> T:
+    """Plan a statement however deeply it is nested, up to a bound.
 
-    The interpreter's bound on frames is one for all threads, and code in other threads, such as :mod:`ast`, fails when
-    it changes meanwhile: it is raised once, and stays.
+    Raises:
+        LimitExceededError: It is nested more deeply.
     """
-    if sys.getrecursionlimit() < _FRAMES_MAX:
-        sys.setrecursionlimit(_FRAMES_MAX)
     try:
-        yield
+        return with_deep_stack(plan)
     except RecursionError:
         raise LimitExceededError(
             "the statement is nested too deeply to be read: write it flatter, or pass long lists as parameters",

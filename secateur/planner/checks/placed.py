@@ -48,6 +48,7 @@ from secateur.planner.checks.recomposed import tree_difference
 from secateur.planner.checks.select_node import Node, is_plain_star
 from secateur.planner.fragments.partial_final import PartialFinal
 from secateur.planner.fragments.unstable import CLOCKS
+from secateur.planner.segmented_stack import on_segmented_stack
 from secateur.planner.text.folding import folded
 from secateur.planner.text.parser_cross_check import DuckDBParse, read_statements
 
@@ -620,6 +621,7 @@ class _Placed:
 
     # Expressions
 
+    @on_segmented_stack
     def _same(self, was: Any, now: Any, around: _Around) -> bool:
         pending: list[tuple[Any, Any]] = [(was, now)]
         while pending:

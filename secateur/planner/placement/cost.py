@@ -22,6 +22,7 @@ from secateur.planner.cost_model import CostModel
 from secateur.planner.placement.scan_rows import is_about_scan
 from secateur.planner.predicates.predicate import flat
 from secateur.planner.scans.scan_reading import ScanReading
+from secateur.planner.segmented_stack import on_segmented_stack
 
 __all__ = ["Estimate", "estimate_of", "selectivity_of"]
 
@@ -90,6 +91,7 @@ class _Selectivity:
             share *= self._between(self._columns[name], bounds)
         return share
 
+    @on_segmented_stack
     def _of(self, conjunct: exp.Expr) -> float:
         match conjunct:
             case exp.EQ():
@@ -104,7 +106,7 @@ class _Selectivity:
             case exp.Like() | exp.ILike():
                 return self._model.pattern_share
             case exp.Or():
-                return min(1.0, sum(self.of_all([side.unnest()]) for side in (conjunct.this, conjunct.expression)))
+                return min(1.0, sum(self.of_all([side.unnest()]) for side in flat(conjunct, exp.Or)))
             case exp.And():
                 return self.of_all(side.unnest() for side in flat(conjunct, exp.And))
             case exp.Not():

@@ -25,6 +25,7 @@ from secateur.planner.predicates.constants import operand_of
 from secateur.planner.predicates.membership import list_membership
 from secateur.planner.predicates.truth import Truth
 from secateur.planner.predicates.unused import shown
+from secateur.planner.segmented_stack import on_segmented_stack
 
 __all__ = ["PredicateReader", "flat"]
 
@@ -100,6 +101,7 @@ class PredicateReader:
             return boxes
         return unite((box.restrict(tuple(self.types)),) for box in equalities.applied(boxes))
 
+    @on_segmented_stack
     def read(self, node: exp.Expr, wanted: Truth = Truth.TRUE) -> Boxes:
         """Return boxes outside of which ``node`` has none of the truth values ``wanted``."""
         node = node.unnest()

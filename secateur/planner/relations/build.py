@@ -34,6 +34,7 @@ from secateur.planner.relations.nodes import (
     Values,
     Window,
 )
+from secateur.planner.segmented_stack import on_segmented_stack
 from secateur.planner.text.folding import folded
 from secateur.planner.text.trees import children_of
 
@@ -177,6 +178,7 @@ class RelationBuilder:
             ):
                 raise TooLargeError
 
+    @on_segmented_stack
     def query(self, node: exp.Expr, outer: VisibleNames, ctes: Ctes) -> Output:
         """Any query: SELECT, a set operation, VALUES, one of these in parentheses."""
         ctes = self._with(node, outer, ctes)

@@ -21,6 +21,7 @@ from sqlglot.parsers.duckdb import DuckDBParser
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import DatabaseError, NotSupportedError, SqlSyntaxError
+from secateur.planner.segmented_stack import on_segmented_stack
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.trees import copied
 
@@ -68,6 +69,10 @@ class Secateur(DuckDB):
             for name in ("CAST", "TRY_CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
         }
 
+        # Every nesting passes one of these two.
+        _parse_unary = on_segmented_stack(DuckDBParser._parse_unary)
+        _parse_select = on_segmented_stack(DuckDBParser._parse_select)
+
         def _parse_interval_span(self, this: exp.Expr, parse_function_unit: bool = True) -> exp.Interval:
             """``INTERVAL '3 days'`` stays one string instead of becoming a number and a unit."""
             interval = super()._parse_interval_span(this, parse_function_unit)
@@ -104,6 +109,8 @@ class Secateur(DuckDB):
                 f"{self.sql(node, 'this')} WITHIN GROUP ({self.sql(node, 'expression').strip()})"
             ),
         }
+
+        sql = on_segmented_stack(DuckDBGenerator.sql)
 
         def ignorenulls_sql(self, expression: exp.IgnoreNulls) -> str:
             """Behind the last argument, where it was written."""

@@ -11,7 +11,6 @@ DuckDB tree as the user's text.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,8 @@ from typing import Any, Final
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import NotSupportedError
 from secateur.partitioning.types.column_type import parse_type
+from secateur.planner.segmented_stack import on_segmented_stack
+from secateur.planner.text.deep_json import json_text, read_json, same_json
 from secateur.planner.text.folding import folded
 
 __all__ = ["DuckDBParse", "expressions_in", "expressions_query", "read_statement", "read_statements"]
@@ -110,7 +111,7 @@ _NEGATED_OPERATORS: Final = {
 _NEGATED_FUNCTIONS: Final = {"!~~": "~~", "!~~*": "~~*"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class DuckDBParse:
     """A statement as DuckDB's parser sees it.
 
@@ -124,6 +125,11 @@ class DuckDBParse:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", tuple(_nodes(self.tree)))
+
+    def __eq__(self, other: object) -> bool:
+        return same_json(self.tree, other.tree) if isinstance(other, DuckDBParse) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
 
     def functions(self) -> frozenset[str]:
         """The names of all functions called, operators and window functions included."""
@@ -192,7 +198,7 @@ class DuckDBParse:
             elif node.get("type") == "JOIN":
                 clauses = (node.get("condition"),)
             for clause in filter(None, clauses):
-                found.update(map(_text, _flat_and(clause)))
+                found.update(map(json_text, _flat_and(clause)))
         return frozenset(found)
 
     @property
@@ -234,7 +240,7 @@ def read_statement(sql: str) -> DuckDBParse | None:
 
 def read_statements(statements: Sequence[str]) -> list[DuckDBParse | None]:
     """:func:`read_statement` of several, in one round."""
-    return [_reading(json.loads(text)) for text in default_kernel().trees(statements)]
+    return [_reading(read_json(text)) for text in default_kernel().trees(statements)]
 
 
 def expressions_query(expressions: Sequence[str]) -> str:
@@ -248,7 +254,7 @@ def expressions_in(reading: DuckDBParse | None, count: int) -> list[str | None]:
     All are None when the text does not parse.
     """
     listed = [] if reading is None else reading.tree.get("select_list", [])
-    return [_text(node) for node in listed] if len(listed) == count else [None] * count
+    return [json_text(node) for node in listed] if len(listed) == count else [None] * count
 
 
 def _reading(data: Mapping[str, Any]) -> DuckDBParse | None:
@@ -280,15 +286,20 @@ def _flat_and(node: Any) -> Iterator[Any]:
 
 def _stripped(data: Any) -> Any:
     if isinstance(data, dict):
-        if data.get("class") == "TYPE":
-            # CAST(x AS text) and CAST(x AS VARCHAR) are the same.
-            name = _type_name(data["type_name"])
-            # The length of a VARCHAR has no effect.
-            children = [] if name == "VARCHAR" else _stripped(data.get("children"))
-            return {"class": "TYPE", "children": children, "name": name}
-        plain = {key: _stripped(value) for key, value in data.items() if key not in _IGNORED}
-        return _memberships_plain(_negations_apart(_doubles_alike(_spelled_alike(plain))))
+        return _stripped_node(data)
     return [_stripped(value) for value in data] if isinstance(data, list) else data
+
+
+@on_segmented_stack
+def _stripped_node(data: dict[str, Any]) -> dict[str, Any]:
+    if data.get("class") == "TYPE":
+        # CAST(x AS text) and CAST(x AS VARCHAR) are the same.
+        name = _type_name(data["type_name"])
+        # The length of a VARCHAR has no effect.
+        children = [] if name == "VARCHAR" else _stripped(data.get("children"))
+        return {"class": "TYPE", "children": children, "name": name}
+    plain = {key: _stripped(value) for key, value in data.items() if key not in _IGNORED}
+    return _memberships_plain(_negations_apart(_doubles_alike(_spelled_alike(plain))))
 
 
 def _spelled_alike(node: dict[str, Any]) -> dict[str, Any]:
@@ -388,10 +399,6 @@ def _type_name(name: str) -> str:
         return parse_type("HUGEINT" if name.upper() == "INT128" else name).kind.value
     except NotSupportedError:
         return name.upper()
-
-
-def _text(node: Any) -> str:
-    return json.dumps(node, sort_keys=True)
 
 
 @cache

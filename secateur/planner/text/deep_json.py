@@ -1,0 +1,84 @@
+"""JSON that is nested as deeply as a statement: DuckDB's tree of one."""
+
+from __future__ import annotations
+
+import json
+from json.decoder import JSONArray, JSONObject  # type: ignore[attr-defined]
+from json.scanner import py_make_scanner  # type: ignore[attr-defined]
+from typing import Any
+
+from secateur.planner.segmented_stack import on_segmented_stack
+
+__all__ = ["json_text", "read_json", "same_json"]
+
+
+class _SegmentedDecoder(json.JSONDecoder):
+    """Reads in Python, which can go on in another thread where the reader in C cannot."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parse_object = on_segmented_stack(JSONObject)
+        self.parse_array = on_segmented_stack(JSONArray)
+        self.scan_once = py_make_scanner(self)
+
+
+def read_json(text: str) -> Any:
+    """As :func:`json.loads`; a text that is nested too deeply for it is read in a slower way.
+
+    Raises:
+        RecursionError: It is nested too deeply for that one as well.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        pass
+    return _SegmentedDecoder().decode(text)
+
+
+def json_text(data: Any) -> str:
+    """As ``json.dumps(data, sort_keys=True)``, however deeply it is nested."""
+    try:
+        return json.dumps(data, sort_keys=True)
+    except RecursionError:
+        pass
+    texts: list[str] = []
+    pending: list[tuple[bool, Any]] = [(False, data)]  # whether it is text already, from the last to the first
+    while pending:
+        is_text, item = pending.pop()
+        if is_text:
+            texts.append(item)
+        elif isinstance(item, dict):
+            entries = [
+                part
+                for key in sorted(item)
+                for part in ((True, ", "), (True, f"{json.dumps(key)}: "), (False, item[key]))
+            ]
+            pending.extend(reversed([(True, "{"), *entries[1:], (True, "}")]))
+        elif isinstance(item, list):
+            elements = [part for element in item for part in ((True, ", "), (False, element))]
+            pending.extend(reversed([(True, "["), *elements[1:], (True, "]")]))
+        else:
+            texts.append(json.dumps(item))
+    return "".join(texts)
+
+
+def same_json(one: Any, other: Any) -> bool:
+    """As ``one == other``, however deeply they are nested."""
+    try:
+        return bool(one == other)
+    except RecursionError:
+        pass
+    pending = [(one, other)]
+    while pending:
+        left, right = pending.pop()
+        if isinstance(left, dict) and isinstance(right, dict):
+            if left.keys() != right.keys():
+                return False
+            pending.extend((left[key], right[key]) for key in left)
+        elif isinstance(left, list) and isinstance(right, list):
+            if len(left) != len(right):
+                return False
+            pending.extend(zip(left, right, strict=True))
+        elif left != right:
+            return False
+    return True
