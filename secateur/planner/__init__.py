@@ -8,6 +8,7 @@ _FILES = {
     "cost_model": ["COST_SETTINGS", "CostModel"],
     "plan_settings": ["PlanSettings"],
     "planner": ["Planner"],
+    "segmented_stack": ["FRAMES_MAX", "on_segmented_stack", "with_deep_stack"],
     "select": ["BoundSelect"],
     "statement": [
         "AlterTable",

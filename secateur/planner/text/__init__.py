@@ -5,6 +5,7 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
+    "deep_json": ["json_text", "read_json", "same_json"],
     "dialect": ["parse_query", "to_sql", "tokenize"],
     "folding": ["folded"],
     "hoisted_lists": ["hoist_lists"],

@@ -11,8 +11,8 @@ import pytest
 
 import secateur
 from secateur.errors import LimitExceededError
-from secateur.planner.segmented_stack import FRAMES_MAX, on_segmented_stack, with_deep_stack
-from secateur.planner.text.deep_json import json_text, read_json, same_json
+from secateur.planner import FRAMES_MAX, on_segmented_stack, with_deep_stack
+from secateur.planner.text import json_text, read_json, same_json
 
 NAME = contextvars.ContextVar("NAME", default="")
 
