@@ -13,7 +13,6 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 from msgspec import inspect
-from msgspec.structs import astuple
 
 from secateur.errors import ProtocolError, SerializationError
 from secateur.protocol.values import (
@@ -23,6 +22,7 @@ from secateur.protocol.values import (
     check_size,
     from_ext,
     pack,
+    pack_flat,
     plain_parts,
 )
 
@@ -126,7 +126,7 @@ def _writer_of(kind: Any) -> Callable[[Any], bytes]:
         and kind.__struct_config__.array_like
         and kind.__struct_config__.tag is None
     ):
-        return _write_flat
+        return pack_flat
     return _write_parts
 
 
@@ -135,10 +135,6 @@ def _write_native(message: Any) -> bytes:
         return _encoder.encode(message)
     except PACK_ERRORS as error:
         raise SerializationError(f"cannot send {type(message).__name__}: {error}") from error
-
-
-def _write_flat(message: Any) -> bytes:
-    return pack(astuple(message))
 
 
 def _write_parts(message: Any) -> bytes:

@@ -18,6 +18,7 @@ from uuid import UUID
 import msgpack
 import msgspec
 import numpy as np
+from msgspec.structs import astuple
 
 from secateur.errors import LimitExceededError, ProtocolError, SerializationError
 
@@ -28,6 +29,7 @@ __all__ = [
     "check_size",
     "from_ext",
     "pack",
+    "pack_flat",
     "plain_parts",
     "unpack",
 ]
@@ -83,6 +85,15 @@ def pack(value: Any) -> bytes:
     """
     try:
         packed: bytes = _packers.packer.pack(value)
+    except PACK_ERRORS as error:
+        raise _unsendable(error) from error
+    return packed
+
+
+def pack_flat(message: Any) -> bytes:
+    """Encode a :class:`msgspec.Struct` that is written as a list of its fields; as :func:`pack`, without a further call."""
+    try:
+        packed: bytes = _packers.packer.pack(astuple(message))
     except PACK_ERRORS as error:
         raise _unsendable(error) from error
     return packed
