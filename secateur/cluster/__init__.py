@@ -1,4 +1,4 @@
-"""A running cluster: controller, members, and the runtimes that give them a place to live."""
+"""A running cluster: the controller, the members, and the runtimes that host them."""
 
 from __future__ import annotations
 

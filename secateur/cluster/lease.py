@@ -1,14 +1,14 @@
-"""Leases: what keeps two members from answering for one partition. State machines without I/O.
+"""Leases: prevent two members from answering for one partition. State machines without I/O.
 
-A member answers for its partitions while it holds a lease. It renews the lease by asking, and counts it from *before*
-it asked; whoever grants it counts from *after* it was asked, so the granter's end is never the earlier one, however
-long the message took or the process was stopped in between.
+A member answers for its partitions while it holds a lease. The member counts the lease from *before* it asked, and the
+granter counts it from *after* it was asked, so the granter's end is never the earlier one, however long the message
+took or a process was suspended in between.
 
 The controller is asked first. It grants the lease by promising to publish no topology without the member before the
 lease has ended. When it is silent, the other members are asked: a partition can only get a new primary that holds a
-copy and acts on a newer topology, so the promise of all other members, not to act on a topology without the asker
-before the lease has ended, is as good. A process that is gone (its address refuses connections) acts on nothing any
-more; but what it did *before* is only known while the lease is still valid, so only then does it count as a promise.
+copy and acts on a newer topology, so the promise of all other members not to act on a topology without the asker before
+the lease has ended is as good. A process that is gone (its address refuses connections) acts on nothing any more; but
+its *earlier* actions are only excluded while the lease is still valid, so only then does it count as a promise.
 
 **Invariant**: while the lease of a member is valid, no member acts on a topology from which it is missing.
 `tests/unit/cluster/test_lease.py` runs these machines under random faults on a virtual clock and network.
@@ -35,7 +35,7 @@ class LeaseTimes:
     """The times of leases, all derived from one setting.
 
     Attributes:
-        silence_s: Seconds after which a member that says nothing is given up.
+        silence_s: Seconds after which a silent member is removed.
     """
 
     silence_s: float
@@ -46,16 +46,12 @@ class LeaseTimes:
 
     @property
     def lease_s(self) -> float:
-        """How long a lease lasts for the member that holds it: shorter than the silence after which the member is given
-        up.
-        """
+        """How long a lease lasts for its holder: shorter than the silence after which the member is removed."""
         return 0.6 * self.silence_s
 
     @property
     def promise_s(self) -> float:
-        """How long a lease lasts for whoever granted it: longer by what the clocks of two machines may differ in
-        pace.
-        """
+        """How long a lease lasts for its granter: longer, by the possible difference in pace of two clocks."""
         return 1.01 * self.lease_s
 
     @property
@@ -70,14 +66,14 @@ class LeaseTimes:
 
 
 class LeaseOutcome(Enum):
-    """What became of a request for a lease. The values of the first three are their names on the wire."""
+    """The outcome of a request for a lease. The values of the first three are their names on the wire."""
 
     GRANTED = "granted"
     """Promised."""
     GIVEN_UP = "given up"
     """The member is not in the cluster any more."""
     REFUSED = "refused"
-    """Neither; whoever was asked cannot promise it now."""
+    """Neither; the other side cannot promise it now."""
     SILENT = "silent"
     """No answer; the process may live."""
     GONE = "gone"
@@ -101,7 +97,7 @@ class AskPeers:
 
 @dataclass(frozen=True, slots=True)
 class MemberRemoved:
-    """Effect: the cluster goes on without this member, which has to drop what it has."""
+    """Effect: the cluster continues without this member, which has to drop its data."""
 
 
 Effect: TypeAlias = AskController | AskPeers | MemberRemoved
@@ -141,7 +137,7 @@ class LeaseHolder:
         return [AskController(now_s)]
 
     def controller_answered(self, asked_s: float, answer: LeaseOutcome, now_s: float) -> list[Effect]:
-        """The controller answered what was asked at ``asked_s``, or turned out to be silent or gone.
+        """The controller answered the request of ``asked_s``, or turned out to be silent or gone.
 
         A controller that was alive until now has published nothing without this member, if the lease is still valid;
         one that is gone never will.
@@ -168,8 +164,8 @@ class LeaseHolder:
     def peer_answered(self, asked: AskPeers, peer: str, answer: LeaseOutcome, now_s: float) -> list[Effect]:
         """Another member answered, or turned out to be silent or gone.
 
-        What was gone before the lease ended had not acted on a topology without this member, and never will. What is
-        found to be gone later may have.
+        A member that was gone before the lease ended had not acted on a topology without this member, and never will.
+        One that is found to be gone later may have.
         """
         match answer:
             case LeaseOutcome.GIVEN_UP:
@@ -215,7 +211,7 @@ class Promises:
         """Another member asks for a promise.
 
         Args:
-            member: Who asks.
+            member: The member that asks.
             topology_version: The topology that it acts on.
             now_s: Now.
         """

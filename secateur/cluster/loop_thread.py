@@ -74,9 +74,9 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def stop(self) -> None:
-        """Cancel what still runs, stop the loop, end the thread.
+        """Cancel running tasks, stop the loop, end the thread.
 
-        May be called twice. Something that does not let itself be cancelled is left behind.
+        May be called twice. A task that cannot be cancelled is abandoned.
         """
         if not self._thread.is_alive():
             return

@@ -1,4 +1,4 @@
-"""A lock that many may hold together, or one alone."""
+"""A lock with many shared holders, or one exclusive holder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["SharedLock"]
 class SharedLock:
     """Lives on one event loop.
 
-    Whoever wants it alone waits for a moment without holders; meanwhile others may still come to share it.
+    An exclusive holder waits for a moment without holders; meanwhile others may still share it.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Waiting for threads to end without holding up the event loop, and not for ever."""
+"""Waits for threads to end, with a time limit and without blocking the event loop."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Final
 __all__ = ["STOP_S", "ends", "threads_end"]
 
 STOP_S: Final = 3.0
-"""Seconds that a shutdown waits for what was cancelled to end.
+"""Seconds that a shutdown waits for cancelled work to end.
 
-What cannot be interrupted, such as a user's endless function, is then left to the process.
+Work that cannot be interrupted, such as a user's endless function, is then left to the process.
 """
 
 
 async def threads_end(executor: Executor, timeout_s: float = STOP_S) -> bool:
-    """Take no more work, and wait for what runs.
+    """Accept no more work, and wait for the running work.
 
-    The loop goes on meanwhile: kernel calls are interrupted from it, again and again until they end.
+    The loop continues meanwhile: it interrupts kernel calls repeatedly until they end.
 
     Returns:
         Whether all threads have ended in time.
@@ -30,8 +30,9 @@ async def threads_end(executor: Executor, timeout_s: float = STOP_S) -> bool:
 
 
 async def ends(stop: Callable[[], None], timeout_s: float = STOP_S) -> bool:
-    """Wait for a call that ends something, in a thread of its own: those of the event loop start nothing any more while
-    the interpreter exits.
+    """Wait in a thread of its own for a call that ends something.
+
+    The event loop's own threads start nothing any more while the interpreter exits.
 
     Returns:
         Whether it has returned in time.

@@ -1,4 +1,4 @@
-"""Keeps direct writes of a table apart from the publication of a load into it.
+"""Write latches: keep direct writes of a table apart from the publication of a load into it.
 
 A write reaches the primary at one moment and each backup at another. If a load were published in between, the copies
 would apply the two in different orders. So a member that prepares a load first lets its running writes reach their
@@ -6,7 +6,7 @@ backups and starts no new ones until the load is published or aborted.
 
 **Invariant**: while the latch of a table is closed, none of its writes is on its way from this primary to a backup.
 
-Whoever closes a latch holds it under a lease; see :mod:`secateur.cluster.load_leases`.
+The holder of a latch has a lease on it; see :mod:`secateur.cluster.load_leases`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from secateur.errors import LoadFailedError
 __all__ = ["WriteLatch"]
 
 _WAIT_MAX_S: Final = 20.0
-"""Less than a client waits for an answer, so that it learns for certain that nothing was written."""
+"""Less than a client waits for an answer, so that the client gets the certain answer that nothing was written."""
 
 
 class WriteLatch:
@@ -42,7 +42,7 @@ class WriteLatch:
         return bool(self._holders)
 
     async def wait_open(self) -> None:
-        """Wait until nobody holds the latch.
+        """Wait until the latch is open.
 
         Raises:
             LoadFailedError: It has been held for too long; nothing was written.

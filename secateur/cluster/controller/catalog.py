@@ -1,7 +1,6 @@
-"""The tables and views that exist, by name. Kept by the controller, pushed to the members.
+"""The catalog: all tables and views, by name. The controller keeps it and sends it to the members.
 
-A frozen value: every change gives a new catalog with the next version, so whoever holds one sees a consistent set of
-them.
+A frozen value: every change makes a new catalog with the next version, so each holder of one sees a consistent set.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ class Catalog:
     """A set of tables at one moment.
 
     Attributes:
-        version: Grows with every change; plans and clients remember the version they were made for.
-        last_table_id: The newest id given out, to a table or a view; ids are never used again.
+        version: Grows with every change; plans and clients record the version they were made for.
+        last_table_id: The newest id of a table or a view; ids are never reused.
         by_name: The tables by case-folded name.
         views: The views by case-folded name, none of which is the name of a table.
-        book: Unique for ever; references of large schemes begin with it.
+        book: Never reused; references of large schemes begin with it.
     """
 
     version: int = 1
@@ -95,11 +94,10 @@ class Catalog:
         )
 
     def with_table(self, table: TableDef, *, or_replace: bool = False) -> tuple[Catalog, TableDef]:
-        """The catalog with one more table, or with one in the place of another of its name, and the table under its new
-        id.
+        """Return the catalog with a new table, which may replace one of its name, and the table with its id.
 
         Raises:
-            TableExistsError: The name is taken, by a table or a view.
+            TableExistsError: A table or a view has the name.
             NotSupportedError: The name is not a plain identifier.
         """
         self._check_not_a_view(table.name)

@@ -1,4 +1,4 @@
-"""Which member has which partitions of a table, without the ids of dropped ranges: they have owners, but no rows."""
+"""The members that have copies of a table's partitions, without dropped ranges, which have owners but no rows."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["by_primary", "copies_of", "primaries_of", "served_by"]
 
 
 def copies_of(topology: Topology, table: TableDef, member_id: str) -> list[int]:
-    """The partitions of which a member keeps a copy, primary or backup; the only one of a replicated table."""
+    """Return the partitions of which a member has a copy, primary or backup; for a replicated table its only one."""
     return (
         [0] if table.replicated else _live(table, topology.ownership(table.scheme.affinity_group()).held_by(member_id))
     )
 
 
 def primaries_of(topology: Topology, table: TableDef, member_id: str) -> list[int]:
-    """The partitions of which a member is the primary; of a replicated table, every member is."""
+    """Return the partitions of which a member is the primary; every member is the primary of a replicated table."""
     return (
         [0]
         if table.replicated

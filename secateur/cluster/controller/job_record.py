@@ -1,7 +1,7 @@
-"""The controller's record of one job, without I/O: which attempt runs where, when it begins again, how it ended.
+"""The controller's record of one job, without I/O: which attempt runs where, when it restarts, and how it ended.
 
-Events are method calls; each returns the effects that the caller has to carry out. Every attempt has a number, so that
-messages of an attempt that was given up change nothing, however late they come.
+Events are method calls; each returns the effects that the caller has to carry out. Every attempt has a number, so late
+messages of an abandoned attempt change nothing.
 
 Source: Hazelcast Jet, ``MasterJobContext``, as a machine without I/O.
 """
@@ -25,14 +25,14 @@ from secateur.errors import (
 __all__ = ["RESTARTS_MAX", "AwaitAttemptEnd", "CancelAttempt", "Effect", "FinishRecord", "JobRecord", "StartAttempt"]
 
 RESTARTS_MAX: Final = 10
-"""With the delays between them, several times what the controller needs to notice that a member is dead."""
+"""With the delays between them, restarts take several times as long as the controller needs to notice a dead member."""
 
 _DELAY_S: Final = 0.05
 _DELAY_MAX_S: Final = 1.0
 _RESTARTABLE: Final = (MemberLostError, UnreachableError, TopologyChangedError, DataChangedError, JobCancelledError)
-"""What a job can do nothing about.
+"""Errors that are not the job's fault.
 
-A ``JobCancelledError`` that nobody asked for is of a member that gave up what it had been asked for.
+A ``JobCancelledError`` that was not requested comes from a member that abandoned its work.
 """
 
 
@@ -60,7 +60,7 @@ class AwaitAttemptEnd:
 
 @dataclass(frozen=True, slots=True)
 class FinishRecord:
-    """The job has ended; ``error`` says why, None for success. Comes exactly once, as the last effect."""
+    """The job has ended; ``error`` is the reason, None for success. Comes exactly once, as the last effect."""
 
     error: Error | None
 
@@ -71,17 +71,17 @@ Effect = StartAttempt | CancelAttempt | AwaitAttemptEnd | FinishRecord
 class JobRecord:
     """One job from submission to its end.
 
-    Invariant: at most one attempt counts at any time; ``FinishRecord`` comes exactly once; whoever was chosen and not
-    heard of is told to stop before another is.
+    Invariant: at most one attempt counts at any time; ``FinishRecord`` comes exactly once; a coordinator whose state is
+    unknown is told to stop before another is chosen.
 
     Args:
-        restarts: Whether the job begins again when a member is lost or partitions moved.
+        restarts: Whether the job restarts when a member is lost or partitions moved.
 
     Attributes:
-        status: Where it is.
+        status: Its status.
         attempt: The number of the attempt that counts, from 1.
         coordinator: The member that runs it, None between attempts and after the end.
-        error: Why it ended, or why it began again last.
+        error: Why it ended, or why it restarted last.
     """
 
     def __init__(self, *, restarts: bool) -> None:
@@ -99,18 +99,18 @@ class JobRecord:
         return [StartAttempt(self.attempt, 0.0)]
 
     def waits_for(self, attempt: int) -> bool:
-        """Whether that attempt is still to be started."""
+        """Whether that attempt has still to be started."""
         return attempt == self.attempt and self.coordinator is None and not self.status.is_final
 
     def chosen(self, attempt: int, member: str) -> list[Effect]:
-        """A coordinator was chosen for an attempt and is about to be told; only when :meth:`waits_for` it."""
+        """A coordinator was chosen for an attempt and will now be asked; only when :meth:`waits_for` it."""
         if self.waits_for(attempt):
             self.coordinator = member
             self.status = JobStatus.STARTING
         return []
 
     def started(self, attempt: int) -> list[Effect]:
-        """The coordinator says that the attempt runs. It may have ended already: messages overtake each other."""
+        """The coordinator reports that the attempt runs. It may have ended already: messages overtake each other."""
         if attempt == self.attempt and self.status is JobStatus.STARTING:
             self.status = JobStatus.RUNNING
         return []
@@ -132,7 +132,7 @@ class JobRecord:
         return self._finish(error)
 
     def unsure(self, attempt: int, error: Error) -> list[Effect]:
-        """The coordinator did not answer: it may run the attempt or not, and so is told to stop it."""
+        """The coordinator did not answer: it may run the attempt or not, so it is told to stop it."""
         if attempt != self.attempt or self.coordinator is None:
             return []
         if isinstance(error, MemberLostError):

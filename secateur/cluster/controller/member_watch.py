@@ -1,11 +1,11 @@
-"""When the controller gives a member up: a state machine without I/O.
+"""Decides when the controller removes a silent member: a state machine without I/O.
 
-Each member has its own clock of silence. It runs only while the controller itself does: what passes between two looks
-counts for at most twice the time between them, so that a controller that was stopped or starved does not take its own
-silence for that of everybody else.
+Each member has its own clock of silence. It runs only while the controller itself does: the time between two checks
+counts for at most twice their interval, so a controller that was suspended or starved does not take its own silence for
+that of all members.
 
-A member whose process is known to be gone is given up at once. One that is silent for too long, or is to be given up
-for another reason, gets no lease any more and is given up when the last one has certainly ended
+A member whose process is known to be gone is removed at once. One that is silent for too long, or has to be removed for
+another reason, gets no further lease and is removed when the last one has certainly ended
 (:mod:`~secateur.cluster.lease`).
 """
 
@@ -25,12 +25,12 @@ _SUSPECT_SHARE = 0.4
 
 @dataclass(slots=True)
 class _Watched:
-    """What is known of one member.
+    """The state of one member.
 
     Attributes:
         promised_until_s: Until when it may hold a lease.
-        silent_s: For how long nothing was heard of it.
-        stalled_s: For how long its event loop had not turned when it was heard last.
+        silent_s: How long it has been silent.
+        stalled_s: How long its event loop had not run when it reported last.
         is_condemned: Whether it gets no further lease.
     """
 
@@ -83,12 +83,12 @@ class MemberWatch:
         return LeaseOutcome.GRANTED
 
     def condemn(self, member: str) -> None:
-        """Somebody knows that a member has to go: it gets no further lease."""
+        """The member has to be removed: it gets no further lease."""
         if member in self._watched:
             self._watched[member].is_condemned = True
 
     def is_condemned(self, member: str) -> bool:
-        """Whether a member gets no further lease; also of one that was given up."""
+        """Whether a member gets no further lease, or was removed."""
         watched = self._watched.get(member)
         return watched is None or watched.is_condemned
 
@@ -115,6 +115,6 @@ class MemberWatch:
         }
 
     def silent_s(self, member: str) -> float:
-        """For how long nothing was heard of a member; infinite for one that was given up."""
+        """Return how long a member has been silent; infinite for one that was removed."""
         watched = self._watched.get(member)
         return math.inf if watched is None else watched.silent_s

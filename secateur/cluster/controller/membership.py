@@ -1,13 +1,12 @@
-"""Who is in the cluster and who owns what: a state machine without I/O.
+"""Membership and ownership: who is in the cluster and who owns what, as a state machine without I/O.
 
 Events go in, the next :class:`~secateur.partitioning.topology.topology.Topology` comes out; the controller sends it to
-the members. The simulation and the real cluster run the same code. The controller sees to it that the topology has the
-affinity groups of the tables that there are, and no others.
+the members. The controller keeps the topology's affinity groups equal to those of the existing tables.
 
-When a member is lost, each of its partitions goes to the backup that is first in line: a backup has every acknowledged
-write, so nothing has to move. The lost member stays in the ownership, behind the survivors, until somebody replaces it:
-**a member becomes an owner only of what it has**. A partition whose copies are all lost keeps the member that was lost
-last as primary, so whoever needs it gets an error that names it.
+When a member is lost, each of its partitions goes to its first backup: a backup has every acknowledged write, so
+nothing has to move. The lost member stays in the ownership, after the survivors, until it is replaced: **a member
+becomes an owner only of what it has**. A partition whose copies are all lost keeps the member that was lost last as
+primary, so statements on it get an error that names it.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class MemberLost:
 
 @dataclass(frozen=True, slots=True)
 class CopyLost:
-    """What a living member has of a partition is not what the other copies have: it holds none of it from now on.
+    """A living member's copy of a partition differs from the other copies: it no longer counts as one.
 
     Attributes:
         group: The affinity group.
@@ -144,10 +143,10 @@ def advance(topology: Topology, event: Event) -> Topology:
 def group_after(
     topology: Topology, before: PartitionScheme, after: PartitionScheme, taken: Collection[str], unique: str
 ) -> str:
-    """The affinity group of a table whose ranges change.
+    """Return the affinity group of a table whose ranges change.
 
-    Tables that change alike stay co-located, if their owners agree; a table that comes to the ranges of another by
-    another way has its rows elsewhere, and so gets a group of its own.
+    Tables with equal changes stay co-located, if their owners agree; a table that gets the ranges of another by other
+    changes has its rows elsewhere, so it gets a group of its own.
 
     Args:
         topology: The owners so far.
@@ -203,8 +202,9 @@ def _with_ranges(topology: Topology, before: PartitionScheme, after: PartitionSc
 
 
 def _promote(ownership: Ownership, lost: str, living: Collection[str]) -> Ownership:
-    """Move the lost member behind the survivors in each partition, which keep their order, and before those that were
-    lost earlier: they had less.
+    """Move the lost member after the survivors in each partition, and before those that were lost earlier.
+
+    The survivors keep their order. Members that were lost earlier had less.
     """
     if lost not in ownership.members:
         return ownership
@@ -214,8 +214,9 @@ def _promote(ownership: Ownership, lost: str, living: Collection[str]) -> Owners
 
 
 def _without_copy(topology: Topology, group: str, partition: int, member_id: str) -> Topology:
-    """Put a holder that is no member in the place of one copy, behind the others; the last copy of a living member
-    stays, since nobody has a better one.
+    """Replace one copy's member by a placeholder, after the others.
+
+    The last copy of a living member stays, since no other is better.
     """
     ownership = topology.owners.get(group)
     holders = ownership.holders(partition) if ownership is not None and partition < ownership.partitions else ()

@@ -1,9 +1,9 @@
-"""The threads in which the controller plans statements, and the order in which clients get them.
+"""The threads in which the controller plans statements, and a fair order between clients.
 
 Planning takes a few milliseconds, but some statements take long, and DuckDB cannot always be interrupted while it binds
-one. So plannings wait in one queue for each client, the clients take turns, and a client has one planning under way at
-a time. Two threads suffice as long as plannings end soon; when a planning has waited for a tenth of a second because
-both are held up, another thread helps, up to a bound. A planning that nobody waits for any more is cancelled.
+one. Requests therefore wait in one queue for each client, the clients take turns, and each client has one planning at a
+time. Two threads suffice as long as plannings end soon; when a planning has waited for a tenth of a second because both
+are busy, another thread helps, up to a bound. A planning whose request was cancelled is cancelled.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class PlanningThreads:
         self._waiting_max = waiting_max
         self._lock = threading.Lock()
         self._wake = threading.Condition(self._lock)
-        # Clients that have something waiting and nothing running, in the order of their turns; and those whose next
+        # Clients with waiting and without running plannings, in the order of their turns; and those whose next
         # planning has to wait for their last.
         self._turns: OrderedDict[int, deque[_Planning]] = OrderedDict()
         self._behind: dict[int, deque[_Planning]] = {}
@@ -72,10 +72,10 @@ class PlanningThreads:
         return self._waiting
 
     async def run(self, client: int, work: Callable[[], T]) -> T:
-        """Plan one statement for a client, when it is its turn. If the waiting is cancelled, so is the planning.
+        """Plan one statement for a client, when it is its turn. Cancelling the call cancels the planning.
 
         Args:
-            client: Who asks: the id of its connection.
+            client: The id of the client's connection.
             work: The planning.
 
         Raises:
@@ -107,8 +107,8 @@ class PlanningThreads:
     async def close(self) -> None:
         """Cancel everything.
 
-        Returns when what ran has ended, or after a few seconds: a planning that cannot be interrupted ends by itself,
-        and nobody waits for it.
+        Returns when the running plannings have ended, or after a few seconds: one that cannot be interrupted is
+        abandoned.
         """
         with self._lock:
             self._closed = True
@@ -152,8 +152,9 @@ class PlanningThreads:
                 self._start_thread()
 
     def _help(self, planning: _Planning) -> None:
-        """A planning has waited for too long: unless its own client is at work, or a thread is free, the threads are
-        held up.
+        """A planning has waited for too long: start another thread if all are busy.
+
+        It need not wait for a thread if its own client is being served.
         """
         loop = asyncio.get_running_loop()
         with self._lock:
@@ -235,6 +236,6 @@ class PlanningThreads:
 
 
 def _look_at(future: asyncio.Future[Any]) -> None:
-    """Take note of how a planning has failed, so that asyncio does not report an error that nobody looked at."""
+    """Retrieve a planning's exception, so that asyncio does not report it as unhandled."""
     if not future.cancelled():
         future.exception()

@@ -1,10 +1,9 @@
-"""Changes that a member has made lately, by the id that the client gave each: a change that is asked for again is not
-made again.
+"""The recent changes of a member, by the ids that clients gave them, so that a repeated request is not applied twice.
 
-A client whose connection breaks cannot know whether its ``UPDATE t SET v = v + 1`` was carried out. It asks again under
-the same id, and whoever holds the partition then knows: the primary made the change or did not, and a backup that took
-its place has the id with the copy of the rows. To know a change is not enough to acknowledge it: whoever asks again
-waits, as whoever asked first did, until all copies have it.
+A client whose connection breaks cannot know whether its ``UPDATE t SET v = v + 1`` was carried out. It sends the
+request again under the same id: the primary knows whether it made the change, and a backup that replaced it has the id
+with the copy of the rows. A known change is not acknowledged at once: a repeated request waits, as the first one did,
+until all copies have it.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class RecordedChange(NamedTuple):
 
 
 class ChangeRegistry:
-    """What was made, the oldest forgotten first. Lives on the member's event loop.
+    """The changes made, of which the oldest are dropped first. Lives on the member's event loop.
 
     Args:
         kept_max: Changes kept.
@@ -47,7 +46,7 @@ class ChangeRegistry:
         self._kept_max = kept_max
 
     async def once(self, key: ChangeKey, make: Callable[[], Awaitable[RecordedChange]]) -> RecordedChange:
-        """Make a change, unless it was made before; if it is being made, wait for what becomes of it.
+        """Make a change, unless it was made before; if it is being made, wait for its outcome.
 
         Args:
             key: Which change.

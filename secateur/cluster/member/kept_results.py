@@ -19,8 +19,9 @@ _BYTES_MAX: Final = 256 << 20
 
 
 class KeptResults:
-    """The newest results, bounded by number and bytes; the newest one is kept whatever its size, which
-    ``JobConfig.result_bytes_max`` bounds.
+    """The newest results, bounded by number and bytes.
+
+    The newest one is kept whatever its size, which ``JobConfig.result_bytes_max`` bounds.
     """
 
     def __init__(self, count_max: int = _COUNT_MAX, bytes_max: int = _BYTES_MAX) -> None:

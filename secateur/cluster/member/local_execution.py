@@ -1,4 +1,4 @@
-"""A plan over partitions that are all here: which kernel call answers it."""
+"""Local execution: the kernel call that answers a plan whose partitions are all on this member."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LocalExecution(NamedTuple):
     """One kernel call. A NamedTuple because one is made for every statement.
 
     Attributes:
-        fragment: What to run.
+        fragment: The fragment to run.
         relations: The rows it reads, as they were when the call was made.
         is_quick: Whether it may run on the event loop.
     """
@@ -48,19 +48,19 @@ class LocalExecution(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it reads no row, so that the answer over no rows, if the plan has it, is the answer: the keys that
-        were asked for are not there.
+        """Whether it reads no row, because the requested keys do not exist.
+
+        The plan's answer over no rows, if it has one, is then the answer.
         """
         return not any(relation.num_rows for relation in self.relations.values())
 
 
 def check_versions(store: MemberStore, plan: SelectPlan) -> None:
-    """Refuse a plan whose tables have other ranges here than when it was made, or that was made of views which are no
-    more.
+    """Refuse a plan whose tables have other ranges now, or whose views do not exist any more.
 
     Raises:
-        TopologyChangedError: So it is; nothing was done.
-        UnknownTableError: One is not here.
+        TopologyChangedError: The plan is outdated; nothing was done.
+        UnknownTableError: A table is not here.
     """
     for view_id in plan.views:
         if view_id not in store.views:

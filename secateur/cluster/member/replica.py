@@ -1,18 +1,18 @@
-"""One copy of one partition, and what it knows of the others: a state machine without I/O.
+"""One copy of one partition, and its knowledge of the other copies: a state machine without I/O.
 
 The changes of a partition carry a *sequence number*, given by its primary, and every copy makes them in that order
-without a gap. So what a copy has is said by one number, and of two copies one has everything that the other has. Each
-copy keeps its latest changes until the primary has said that all in-sync copies have them (*settled*).
+without a gap. The state of a copy is therefore one number, and of two copies one has everything that the other has.
+Each copy keeps its latest changes until the primary reports that all in-sync copies have them (*settled*).
 
 When a primary is lost, its successor takes over in a new *term*, the version of the topology that made it the primary.
-It asks every other copy for the changes that it has not got, makes them, and sends on to each what that one has not
-got; only then it takes writes. So a change that only some copies have is completed everywhere, since it may have been
-acknowledged, or will be asked for again, and the copies are equal even if nobody asks. A copy that has heard of a term
-takes nothing from primaries of earlier ones.
+It asks every other copy for the changes that it lacks, makes them, and sends each copy the changes that that one lacks;
+only then it accepts writes. A change that only some copies have is thus completed everywhere, since it may have been
+acknowledged, or will be requested again, and the copies are equal even if it is not. A copy that knows of a term
+accepts nothing from primaries of earlier ones.
 
 **Invariant**: a change is settled only if every copy that the cluster counts on has it. **Invariant**: changes that are
-not settled are kept by every copy that has them. So a copy that is behind can always be caught up; one for which that
-is not so is out of sync, and is taken out of the ownership.
+not settled are kept by every copy that has them. So a copy that is behind can always be caught up; one that cannot is
+out of sync, and is removed from the ownership.
 
 Source: the recovery of Viewstamped Replication (Liskov and Cowling, 2012), with the controller in the place of the view
 change.
@@ -30,11 +30,11 @@ __all__ = ["Replica", "ReplicaPhase", "ReplicatedChange"]
 
 @dataclass(frozen=True, slots=True)
 class ReplicatedChange:
-    """A change as it travels to the other copies.
+    """A change as it is sent to the other copies.
 
     Attributes:
         sequence: Its number, from 1.
-        change_id: By which whoever wants it made knows it.
+        change_id: The id of the request.
         operation: What to do, by its name on the wire.
         rows: The rows, or keys, as bytes.
     """
@@ -46,24 +46,24 @@ class ReplicatedChange:
 
 
 class ReplicaPhase(Enum):
-    """What a copy is."""
+    """The role of a copy."""
 
     BACKUP = "backup"
     TAKING_OVER = "taking over"
-    """It is to be the primary, and does not yet know what all others have."""
+    """It is to be the primary, and does not yet know the state of all other copies."""
     PRIMARY = "primary"
 
 
 class Replica:
-    """The state of one copy. Every method is an event; what has to be done about it is what the method returns.
+    """The state of one copy. Every method is an event, and returns what has to be done.
 
     Attributes:
-        phase: What this copy is.
-        term: The newest term it has heard of.
+        phase: Its role.
+        term: The newest term it knows of.
         last: The sequence number of its last change; 0 before the first.
-        settled: All copies have the changes up to this one, as far as this copy has heard.
-        is_superseded: Another copy has heard of a newer term: this one is no primary any more, though it may not have
-            been told.
+        settled: All copies have the changes up to this one, as far as this copy knows.
+        is_superseded: Another copy knows of a newer term: this one is no longer a primary, though the controller may
+            not have told it yet.
     """
 
     __slots__ = ("_asked", "_have", "_kept", "is_superseded", "last", "phase", "settled", "term")
@@ -80,7 +80,7 @@ class Replica:
 
     @classmethod
     def first_primary(cls, others: Iterable[str]) -> Replica:
-        """The primary of a partition that nobody has had before, and the members of its other copies: all are empty."""
+        """Return the primary of a new partition, and the members of its other copies: all are empty."""
         replica = cls()
         replica.phase = ReplicaPhase.PRIMARY
         replica._have = dict.fromkeys(others, 0)
@@ -88,12 +88,12 @@ class Replica:
 
     @property
     def is_open(self) -> bool:
-        """Whether it is the primary, and has heard what all others have."""
+        """Whether it is the primary, and knows the state of all other copies."""
         return self.phase is ReplicaPhase.PRIMARY
 
     @property
     def takes_writes(self) -> bool:
-        """Whether it takes writes: it is open, and no copy has heard of a newer primary."""
+        """Whether it accepts writes: it is open, and no copy knows of a newer primary."""
         return self.phase is ReplicaPhase.PRIMARY and not self.is_superseded
 
     @property
@@ -107,11 +107,11 @@ class Replica:
         return self.last - self.settled
 
     def has_confirmed(self, member: str, sequence: int) -> bool:
-        """Whether a copy need not be waited for any more: it has the change, or is none of this partition's."""
+        """Whether a copy need not be waited for: it has the change, or is not a copy of this partition."""
         return self._have.get(member, sequence) >= sequence and member not in self._asked
 
     def waits_for(self, member: str) -> bool:
-        """Whether a copy that takes over has still to hear what another one has."""
+        """Whether a copy that takes over still needs the state of another one."""
         return member in self._asked
 
     # -- events at the primary
@@ -127,7 +127,7 @@ class Replica:
         return tuple(sorted(self._asked))
 
     def told(self, member: str, last: int, changes: Sequence[ReplicatedChange]) -> tuple[ReplicatedChange, ...]:
-        """A copy has said what it has; returns the changes to be made here, in order. They count as made.
+        """A copy has sent its state; returns the changes to be made here, in order. They count as made.
 
         Raises:
             LookupError: The copy is ahead, and does not have every change from there to here any more: this copy is out
@@ -152,10 +152,10 @@ class Replica:
         return change
 
     def missing(self, member: str) -> tuple[ReplicatedChange, ...]:
-        """What a copy has to be sent so that it has everything.
+        """Return the changes that a copy lacks.
 
         Raises:
-            LookupError: Not everything that it lacks is kept: it is out of sync.
+            LookupError: Not all of them are kept: it is out of sync.
         """
         have = self._have.get(member, self.last)
         if have < self.last and (not self._kept or self._kept[0].sequence > have + 1):
@@ -165,7 +165,7 @@ class Replica:
         return tuple(change for change in self._kept if change.sequence > have)
 
     def confirmed(self, member: str, last: int, term: int) -> None:
-        """A copy has answered how far it has come, and of which term it has heard."""
+        """A copy has answered with its last change and the newest term that it knows of."""
         if term > self.term:
             self.is_superseded = True
         elif member in self._have and last > self._have[member]:
@@ -188,8 +188,9 @@ class Replica:
     # -- events at a backup
 
     def take(self, term: int, settled: int, changes: Sequence[ReplicatedChange]) -> tuple[ReplicatedChange, ...]:
-        """The primary has sent changes; returns those to be made here, in order: none that are known, none behind a
-        gap, none of a past term.
+        """The primary has sent changes; returns those to be made here, in order.
+
+        Known changes, changes after a gap and changes of a past term are left out.
 
         They count as made. The answer to the primary is :attr:`last` and :attr:`term`.
         """
@@ -214,7 +215,7 @@ class Replica:
         self.last = min(self.last, change.sequence - 1)
 
     def is_settled(self, term: int, settled: int) -> None:
-        """The primary has said how far all copies have come."""
+        """The primary has reported up to which change all copies are."""
         if self._accepts(term):
             self._drop(settled)
 
@@ -229,7 +230,7 @@ class Replica:
         return True
 
     def _next(self, changes: Sequence[ReplicatedChange]) -> tuple[ReplicatedChange, ...]:
-        """Those that continue what is here."""
+        """Return the changes that continue this copy."""
         new: list[ReplicatedChange] = []
         for change in changes:
             if change.sequence == self.last + len(new) + 1:

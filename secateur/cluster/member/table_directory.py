@@ -1,6 +1,4 @@
-"""Where the tables of a member stand: their definitions, the topology, the latches of their writes, and who keeps
-copies of their partitions.
-"""
+"""The table directory of a member: definitions, topology, write latches, and the members with copies."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ __all__ = ["TableDirectory"]
 
 
 class TableDirectory:
-    """What direct writes and loads on a member have to know. Lives on the member's event loop.
+    """The state that direct writes and loads on a member share. Lives on the member's event loop.
 
     Args:
         member_id: This member.
@@ -54,11 +52,11 @@ class TableDirectory:
         return self._latches[table_id]
 
     def member_ids(self) -> tuple[str, ...]:
-        """The members of the cluster, as far as this one has heard."""
+        """The members of the cluster, as far as this one knows."""
         return () if self._topology is None else self._topology.member_ids
 
     def has_member(self, member_id: str) -> bool:
-        """Whether a member is in the cluster, as far as this one has heard."""
+        """Whether a member is in the cluster, as far as this one knows."""
         return self._topology is not None and self._topology.has_member(member_id)
 
     def table(self, table_id: int) -> TableDef:
@@ -95,8 +93,9 @@ class TableDirectory:
         return frozenset(topology.ownership(table.scheme.affinity_group()).partitions_of(self.member_id))
 
     def other_copies(self, table_id: int, partitions: Iterable[int]) -> dict[str, list[int]]:
-        """The partitions by the other members that keep a copy of them: all members for a replicated table, else the
-        backups.
+        """Return the partitions by the other members that have a copy of them.
+
+        For a replicated table these are all members, otherwise the backups.
 
         Raises:
             TopologyChangedError: As :meth:`backups`.

@@ -1,1 +1,1 @@
-"""Where the processes of a cluster live: in this process, or as Ray actors."""
+"""The runtimes, which host the processes of a cluster: in this process, or as Ray actors."""

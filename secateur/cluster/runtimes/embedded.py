@@ -1,7 +1,6 @@
 """The embedded runtime: controller and members in this process, on one event loop thread, behind real sockets.
 
-The same code as in the Ray runtime runs here, only closer together: for tests, notebooks and small services. It starts
-in milliseconds.
+It runs the same code as the Ray runtime, for tests, notebooks and small services, and starts in milliseconds.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class EmbeddedRuntime:
     """Runs a cluster inside this process.
 
     Args:
-        settings: What the cluster is started with.
+        settings: The settings of the cluster.
     """
 
     name = "embedded"

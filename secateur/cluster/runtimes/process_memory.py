@@ -1,4 +1,4 @@
-"""What the process of a member does with memory that was freed."""
+"""Configures how a member's process treats freed memory."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ _FREE_BYTES_MAX: Final = 64 << 20
 
 
 def keep_freed_memory() -> None:
-    """Keep up to 64 MB of what was freed, for the next arrays of up to 32 MB, instead of giving each back to the
-    operating system.
+    """Keep up to 64 MB of freed memory for the next arrays of up to 32 MB, instead of returning it to the system.
 
-    Kernels make arrays of a megabyte for every block of rows, and to be given fresh pages for each takes longer than
-    what is computed in them. For a process that is a member's own; Arrow's buffers and DuckDB's have allocators of
-    their own. Does nothing where the C library is not glibc.
+    Kernels make arrays of a megabyte for every block of rows, and getting fresh pages for each takes longer than the
+    computation in them. For a process that belongs to a member; Arrow's buffers and DuckDB's have allocators of their
+    own. Does nothing where the C library is not glibc.
     """
     if sys.platform != "linux":
         return

@@ -1,4 +1,4 @@
-"""What a runtime has to offer: places where the controller and the members live."""
+"""The interface of a runtime, which hosts the controller and the members."""
 
 from __future__ import annotations
 
