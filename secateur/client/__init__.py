@@ -1,6 +1,4 @@
-"""The thin client: knows the partition function and the owners, not the planner; sends a statement straight to the
-owning member.
-"""
+"""The thin client: knows the partition function and the owners, and sends statements straight to the owning member."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def parse_address(address: str) -> tuple[str, int]:
     """Read ``secateur://host:port``; an IPv6 host stands in brackets.
 
     Raises:
-        InterfaceError: The text is something else; the message says what is wrong with it.
+        InterfaceError: The text has another form; the message explains the problem.
     """
     if not isinstance(address, str):
         raise _wrong(address, f"is a {type(address).__name__}")

@@ -1,6 +1,4 @@
-"""The sockets of one connection to one member: as many as have requests under way at the same time, so that none waits
-for another.
-"""
+"""The sockets of one connection to one member: one for each concurrent request, so that none waits for another."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ class ChannelPool:
         self._is_closed = False
 
     def borrow(self) -> Channel:
-        """A channel that nobody else uses; :meth:`give_back` it.
+        """Return a channel for exclusive use; :meth:`give_back` it.
 
         Raises:
             InterfaceError: The pool is closed.
@@ -57,7 +55,7 @@ class ChannelPool:
             channel.close()
 
     def drop(self, channel: Channel) -> None:
-        """End a loan by hanging up, at once: what the member still does for it, it gives up."""
+        """Close a borrowed channel at once; the member then stops its work for it."""
         channel.close()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""How a client finds its cluster."""
+"""Connects a client to its cluster."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ def connect(address: str | None = None, token: str | None = None, timeout_s: flo
     """Connect to a cluster.
 
     Args:
-        address: ``secateur://host:port``, as ``cluster.address`` gives it; left out, the variable ``SECATEUR_ADDRESS``
-            says it.
-        token: The secret of the cluster, ``cluster.token``. Left out, it is known for a cluster that this process
-            started without naming a secret; else the variable ``SECATEUR_TOKEN`` says it. ``""`` sends none, whatever
-            the variable says.
+        address: ``secateur://host:port``, as ``cluster.address`` gives it; the default is the variable
+            ``SECATEUR_ADDRESS``.
+        token: The secret of the cluster, ``cluster.token``. By default that of a cluster that this process started
+            without naming a secret, or else the variable ``SECATEUR_TOKEN``. ``""`` sends none, whatever the variable
+            is.
         timeout_s: Seconds to wait for each part of an answer, whatever the cluster is doing meanwhile; None, the
-            default, waits as long as whoever works on it shows signs of life. A process that is dead or silent is
+            default, waits as long as the working process shows signs of life. A process that is dead or silent is
             noticed within seconds in any case. ``SET statement_timeout`` bounds whole statements.
 
     Raises:
-        InterfaceError: The address is not of that form, or nothing says it.
-        UnreachableError: Nobody answers there.
+        InterfaceError: The address has another form, or is missing.
+        UnreachableError: The cluster cannot be reached.
         AuthenticationError: The token is missing or wrong.
-        ProtocolError: Something answers that is not a cluster of ours.
+        ProtocolError: The process that answers is not a secateur cluster.
     """
     found = os.environ.get(ADDRESS_VARIABLE) if address is None else address
     if found is None:
@@ -46,9 +46,7 @@ def connect(address: str | None = None, token: str | None = None, timeout_s: flo
 
 
 def token_for(host: str, port: int, given: str | None) -> str | None:
-    """The secret to prove at a cluster: the given one, else that of a cluster of this process, else that of the
-    environment. None when there is none.
-    """
+    """Return the token for a cluster: the given one, that of a cluster of this process, or that of the environment."""
     if given is not None:
         return given or None
     return own_token(host, port) or os.environ.get(TOKEN_VARIABLE) or None

@@ -1,7 +1,7 @@
-"""The clusters that this process has started with a secret made at random.
+"""The clusters that this process has started with a random secret.
 
-Their secrets stay in the process: it may connect to them by address alone, as ``cluster.connect()`` does, and nobody
-else may. A secret that the user chose is the user's to pass on, and so is not kept here.
+Their secrets stay in the process: only it may connect to them by address alone, as ``cluster.connect()`` does. A secret
+that the user chose is not kept here; the user may pass it on.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def copy_from(session: Session, copy: CopyFrom) -> int:
         if nbytes > _HELD_BYTES_MAX:
             stream = pa.RecordBatchReader.from_batches(schema, chain(held, batches))
             return load_rows(session, copy.table, stream, LoadMode.APPEND).rows
-    # What is held can be sent again, should partitions move meanwhile.
+    # Held rows can be sent again, should partitions move meanwhile.
     return load_rows(session, copy.table, pa.Table.from_batches(held, schema=schema), LoadMode.APPEND).rows
 
 

@@ -1,7 +1,7 @@
-"""A DuckDB database of this process that reads and writes the files of one COPY.
+"""A DuckDB database in the client's process that reads and writes the files of one COPY.
 
-It is imported with the first COPY: a client that copies nothing does not load it. Only values of options and a path
-come from the user, as quoted texts.
+It is imported with the first COPY: a client that copies nothing does not load it. The user's part in its SQL is only a
+path and values of options, as quoted texts.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["FileDatabase", "file_database", "options_sql", "quoted", "text_literal"]
 
 _MEMORY: Final = "512MB"
-"""Most that the rows of a file take here; what is more goes to a file of its own for as long as COPY runs."""
+"""The maximum memory of a file's rows; beyond it they spill to a temporary file for the duration of COPY."""
 
 _EXCERPT: Final = re.compile(r"\s*\n\s*LINE \d+:.*", re.DOTALL)
-"""What DuckDB shows of its statement, which is not the user's."""
+"""DuckDB's excerpt of its statement, which is not the user's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def file_database(options: FileOptions, doing: str) -> Iterator[FileDatabase]:
 
 
 def _translated(error: duckdb.Error, options: FileOptions, doing: str) -> Error:
-    """The error of our tree that says the same."""
+    """Return our error for DuckDB's."""
     import duckdb
 
     message, file, form = _EXCERPT.sub("", str(error)), repr(options.path), options.format.value

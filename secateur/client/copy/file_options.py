@@ -1,4 +1,4 @@
-"""What COPY says of a file: its format, and DuckDB's options for reading and writing that format."""
+"""The file options of COPY: the format, and DuckDB's options for reading and writing it."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class Direction(Enum):
 
 
 class OptionKind(Enum):
-    """What stands behind the name of an option."""
+    """The kind of value that an option has."""
 
     FLAG = "a boolean"
-    """Nothing is true."""
+    """No value means true."""
     NUMBER = "a number"
     TEXT = "a text"
     """In quotes, or a word."""
@@ -119,9 +119,9 @@ OPTIONS: Final[Mapping[tuple[CopyFormat, Direction], Mapping[str, OptionKind]]] 
         (CopyFormat.JSON, Direction.WRITE): {**_DATES, **_COMPRESSED, "ARRAY": OptionKind.FLAG},
     }
 )
-"""The options that are passed on to DuckDB.
+"""The options that are passed to DuckDB.
 
-Others would write several files, files beside the one named, or tables of a database that nobody sees.
+Others would write several files, files beside the named one, or tables of a database that no user sees.
 """
 
 SYNONYMS: Final[Mapping[str, str]] = MappingProxyType(

@@ -1,4 +1,4 @@
-"""Rows of files, read by DuckDB as its own COPY reads them: CSV and parquet by position, JSON by name."""
+"""Reads files with DuckDB as its own COPY does: CSV and parquet by position, JSON by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["read_batches"]
 
 _BATCH_ROWS: Final = 65_536
 _DOUBLE_DIGITS: Final = 15
-"""Every number of so many digits is told apart from its neighbours by a DOUBLE."""
+"""Two different numbers of so many digits are different DOUBLEs."""
 _NUMBER: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?')
 
 

@@ -1,4 +1,4 @@
-"""The cursor of PEP 249, with Arrow and pandas beside rows."""
+"""The cursor of PEP 249, with Arrow and pandas results as well as rows."""
 
 from __future__ import annotations
 
@@ -57,20 +57,20 @@ _ROWS_SHOWN_MAX: Final = 20
 
 
 class Cursor:
-    """Executes statements and hands out their results.
+    """Executes statements and returns their results.
 
     Made by :meth:`Connection.cursor`; not to be shared between threads.
 
-    A result up to a few megabytes is here when :meth:`execute` returns. A larger one comes in parts, each when it is
-    read: members make no more than that, so whoever reads slowly slows the statement down, and closing the cursor or
-    executing something else ends it. What goes wrong after the first rows is raised where the next ones are read.
+    A result up to a few megabytes is complete when :meth:`execute` returns. A larger one comes in parts, each when it
+    is read: members make no more than that, so a slow reader slows the statement down, and closing the cursor or
+    executing something else ends it. Errors after the first rows are raised where the next ones are read.
 
     Attributes:
-        connection: Where it came from.
-        arraysize: Rows that :meth:`fetchmany` fetches unless told otherwise.
-        rowcount: Rows of the last result, or rows inserted, updated or deleted; -1 where that means nothing, and for a
-            large result until its last row was read.
-        stats: What the last SELECT, UPDATE or DELETE touched; None after anything else.
+        connection: The connection that made it.
+        arraysize: Rows that :meth:`fetchmany` fetches by default.
+        rowcount: Rows of the last result, or rows inserted, updated or deleted; -1 if there is no such number, and for
+            a large result until its last row was read.
+        stats: The cost of the last SELECT, UPDATE or DELETE; None after anything else.
     """
 
     def __init__(self, connection: CursorConnection, session: Session) -> None:
@@ -85,8 +85,9 @@ class Cursor:
 
     @property
     def description(self) -> list[Description] | None:
-        """Name, type code, display size, internal size, precision, scale and null-ok of each column of the result; None
-        when there is no result.
+        """The columns of the result; None when there is no result.
+
+        Each has name, type code, display size, internal size, precision, scale and null-ok.
 
         The type code is the SQL text of the type; it equals the type object of its kind (``code == secateur.NUMBER``).
         """
@@ -112,8 +113,7 @@ class Cursor:
             This cursor, so that a fetch can follow.
 
         Raises:
-            Error: What is wrong with the statement, its parameters or the data; the connection and the cursor stay
-                usable.
+            Error: The statement, its parameters or the data are invalid; the connection and the cursor stay usable.
         """
         started_s = time.perf_counter()
         self._begin(operation)
@@ -130,8 +130,8 @@ class Cursor:
         """Execute a statement that changes rows once for each set of parameters.
 
         All rows of an ``INSERT ... VALUES`` become visible at once, or none; with ``ON CONFLICT DO UPDATE`` those up to
-        one whose key has come before. Every UPDATE and DELETE is carried out by itself, in order. An error leaves what
-        was before it done.
+        one whose key has come before. Every UPDATE and DELETE is executed separately, in order. An error does not undo
+        earlier executions.
 
         Raises:
             NotSupportedError: The statement is a query, or sets an option.
@@ -184,11 +184,11 @@ class Cursor:
         return self
 
     def cancel(self) -> None:
-        """End the statement that this cursor executes, or whose result it reads; to be called from another thread than
-        the one that waits.
+        """Cancel the statement that this cursor executes or reads; to be called from another thread.
 
-        That one gets a :class:`~secateur.errors.JobCancelledError`, and the work ends on every member. A change may
-        have been made by then. Without a statement under way nothing happens; cursor and connection stay usable.
+        The waiting thread gets a :class:`~secateur.errors.JobCancelledError`, and the work ends on every member. A
+        change may have been made by then. Without a running statement there is no effect; cursor and connection stay
+        usable.
         """
         control = self._control
         if control is not None:
@@ -215,14 +215,13 @@ class Cursor:
         return self._result().take_table()
 
     def fetch_record_batch(self, rows_max: int = _BATCH_ROWS) -> pa.RecordBatchReader:
-        """The rows that are left as Arrow batches that come as the reader asks for them; the way to read a result that
-        is larger than memory.
+        """Return the remaining rows as Arrow batches, made on demand; for results that are larger than memory.
 
         Args:
             rows_max: Rows of a batch, at most.
 
         Returns:
-            A reader, which is done when the cursor is closed or executes something else.
+            A reader, which ends when the cursor is closed or executes something else.
         """
         if rows_max < 1:
             raise InterfaceError(f"fetch_record_batch({rows_max}): a batch has at least one row")
@@ -243,8 +242,9 @@ class Cursor:
         return pa.RecordBatchReader.from_batches(first.schema, batches())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows that are left as an Arrow stream, which polars, pandas, pyarrow, DuckDB and others read:
-        ``polars.DataFrame(cursor)``.
+        """Export the remaining rows as an Arrow stream, which polars, pandas, pyarrow, DuckDB and others read.
+
+        For example ``polars.DataFrame(cursor)``.
 
         Source: the Arrow PyCapsule interface.
         """

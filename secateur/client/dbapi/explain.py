@@ -1,4 +1,4 @@
-"""The answer of ``Connection.explain``."""
+"""The result of ``Connection.explain``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ _MEMBERS_SHOWN_MAX: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Explain(Drawable):
-    """How a statement would run: ``str()`` is the text, :meth:`to_dict` the same as data; a notebook shows its DAG as a
-    picture, below the rest of the text.
+    """How a statement would run: ``str()`` is the text, :meth:`to_dict` the same as data.
+
+    A notebook shows its DAG as a picture, below the rest of the text.
     """
 
     text: str
@@ -31,9 +32,7 @@ class Explain(Drawable):
         return self.text
 
     def diagram(self) -> Diagram:
-        """A box for each vertex with the members it runs on, an arrow for each edge, and above it what EXPLAIN says of
-        partitions and members.
-        """
+        """Draw a box for each vertex with its members, an arrow for each edge, and the partitions and members above."""
         dag = self.data["dag"]
         boxes = []
         for vertex in dag["vertices"]:

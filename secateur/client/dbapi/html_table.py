@@ -1,4 +1,4 @@
-"""Rows as a notebook shows them."""
+"""Formats rows for notebooks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def html_table(columns: Sequence[ResultColumn], rows: Sequence[Sequence[Any]], l
     Args:
         columns: Name and type of each.
         rows: Those to show.
-        left: How many there are to be fetched, those shown among them; None where nobody knows yet.
+        left: How many rows can still be fetched, including those shown; None if that is not known yet.
     """
     head = _row(f"<th>{escape(column.name)}<br><small>{escape(column.type)}</small></th>" for column in columns)
     body = "".join(_row(f"<td>{_cell(value)}</td>" for value in row) for row in rows)

@@ -1,4 +1,4 @@
-"""Statement parameters: from what a user passes to a list of plain values in the order of the statement."""
+"""Statement parameters: from a user's values to a list of plain values in the order of the statement."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ _BASES: Final[tuple[Callable[[Any], Any], ...]] = (int, float, str, bytes, Decim
 
 
 def plain_values(params: Parameters) -> list[Any] | dict[str, Any]:
-    """Check parameters and turn every value into a plain Python one: what travels, and what the partition function sees
-    on both sides.
+    """Check parameters and convert every value to the plain Python value that is sent.
+
+    The partition function sees the same value on both sides.
 
     numpy and pyarrow scalars become the value they hold, enum members their value, tuples lists, and subclasses such as
     pandas' Timestamp their base.
 
     Raises:
-        ParameterError: A value of a type that no column has, named by position or name; or no sequence or mapping at
-            all.
+        ParameterError: A value of a type that no column has, named by position or name; or the parameters are neither
+            a sequence nor a mapping.
     """
     if isinstance(params, (list, tuple)):
         return [
@@ -53,9 +54,7 @@ def plain_values(params: Parameters) -> list[Any] | dict[str, Any]:
 
 
 def parameter_types(params: list[Any] | dict[str, Any]) -> tuple[Any, ...]:
-    """What a plan may depend on besides the text: the Python types of plain parameters, with their names when they have
-    any.
-    """
+    """Return the Python types of plain parameters, with their names if they have any; a plan may depend on them."""
     if isinstance(params, dict):
         return tuple(sorted((name, type(value).__name__) for name, value in params.items()))
     return tuple(map(type, params))
@@ -159,7 +158,7 @@ def _plain(value: Any, where: str) -> Any:
 def _instant(value: np.datetime64 | np.timedelta64, where: str) -> Any:
     if np.isnat(value):
         return None
-    # As DuckDB has it: an instant that is counted in days or more is a DATE.
+    # As in DuckDB, an instant that is counted in days or more is a DATE.
     unit = "D" if isinstance(value, np.datetime64) and np.datetime_data(value.dtype)[0] in _DATE_UNITS else "us"
     plain: Any = value.astype(f"{value.dtype.kind}8[{unit}]").item()
     if isinstance(plain, int):

@@ -21,7 +21,7 @@ Description: TypeAlias = tuple[str, str, None, None, int | None, int | None, boo
 _BATCH_ROWS: Final = 2048  # converted at a time: fetchone over a large result must not hold it twice
 _DAYS_PER_MONTH: Final = 30
 _FINER: Final = {"TIMESTAMP_NS": pa.timestamp("us"), "TIME_NS": pa.time64("us")}
-"""Types finer than Python's, and as what their values are handed out."""
+"""Types finer than Python's, and the types as which their values are returned."""
 
 
 class ResultColumn(NamedTuple):
@@ -100,7 +100,7 @@ class Rows:
         yield self.take_table()
 
     def close(self) -> None:
-        """Nothing is to be given up: all rows are here."""
+        """Do nothing: all rows are here."""
 
     def _tuples(self, start: int, stop: int) -> list[tuple[Any, ...]]:
         result = self._result
@@ -140,9 +140,7 @@ def _no_python_value(column: ResultColumn, error: Exception) -> DataError:
 
 
 def _nested(value: Any, kind: pa.DataType) -> Any:
-    """A value with tuples in place of structs whose fields are only numbered, and dicts in place of pairs, wherever
-    they are in it.
-    """
+    """Replace structs with numbered fields by tuples, and lists of pairs by dicts, at any depth of a value."""
     if value is None:
         return None
     if pa.types.is_struct(kind):
@@ -155,7 +153,7 @@ def _nested(value: Any, kind: pa.DataType) -> Any:
         )
     if pa.types.is_map(kind):
         pairs = [(_nested(key, kind.key_type), _nested(item, kind.item_type)) for key, item in value]
-        # Keys that may be none of a dict are listed, as DuckDB has it.
+        # Keys that cannot be keys of a dict are listed, as in DuckDB.
         return (
             {"key": [key for key, _ in pairs], "value": [item for _, item in pairs]}
             if pa.types.is_nested(kind.key_type)
@@ -178,7 +176,7 @@ def _converter(type_text: str) -> _Convert | None:
 
 
 def _convert_of(sql_type: SqlType) -> _Convert | None:
-    """How to make the plain value of what pyarrow gives; None where that is the plain value."""
+    """Return the conversion of pyarrow's value to the plain value; None where they are the same."""
     match sql_type.kind:
         case TypeKind.HUGEINT:
             return int

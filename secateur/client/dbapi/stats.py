@@ -1,4 +1,4 @@
-"""What one execution of a statement cost."""
+"""The cost of one execution of a statement."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["QueryStats"]
 
 @dataclass(frozen=True, slots=True)
 class QueryStats:
-    """What one execution of a SELECT, UPDATE or DELETE touched.
+    """The cost of one execution of a SELECT, UPDATE or DELETE.
 
     Attributes:
-        members_touched: Members that received any frame for it, once its plan is cached. The backups of what an UPDATE
-            or DELETE concerns count.
+        members_touched: Members that received any frame for it, once its plan is cached. The backups of the rows that
+            an UPDATE or DELETE changes count.
         members_total: Members of the cluster.
         partitions_read: Partitions read, over all scans.
         partitions_total: Partitions of all scanned tables; a table that is scanned twice counts twice.
@@ -28,7 +28,7 @@ class QueryStats:
         topology_version: The topology that its members answered from.
         plan_cached: Whether the client knew the plan already.
         elapsed_ms: From the call to the complete answer, as seen by the client.
-        steps: Of a query in steps, what each found; empty for one that runs at once.
+        steps: Of a query in steps, the result of each; empty for one without steps.
     """
 
     members_touched: int

@@ -1,4 +1,4 @@
-"""A result whose rows come as they are read: the row side of a cursor for answers of many parts."""
+"""A result whose rows arrive as they are read: the row side of a cursor for answers of many parts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class StreamedRows:
 
     @property
     def num_rows(self) -> int:
-        """How many rows there are; -1 while nobody knows."""
+        """The number of rows; -1 while it is not known."""
         return self._before + self._part.num_rows if self._rest.is_done else -1
 
     @property
@@ -61,7 +61,7 @@ class StreamedRows:
                 return
 
     def take_table(self) -> pa.Table:
-        """The rest as one Arrow table, all of which is held then."""
+        """Return the rest as one Arrow table, which is held as a whole."""
         return pa.concat_tables(list(self.tables()))
 
     def tables(self) -> Iterator[pa.Table]:

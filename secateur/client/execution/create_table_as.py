@@ -1,8 +1,7 @@
-"""``CREATE TABLE ... AS``: this process reads the rows of the query, has the controller make the table, and brings
-them.
+"""``CREATE TABLE ... AS``: the client reads the query's rows, has the controller make the table, and loads them.
 
-The rows are read before there is a table: the query may so read the table that it replaces, and a query that fails
-leaves everything as it is. If the rows do not arrive, the new table goes again.
+The rows are read before the table exists, so the query may read the table that it replaces, and a query that fails
+changes nothing. If the load fails, the new table is dropped.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The loop that executes every kind of statement, and every load: try, and when the cluster has changed, learn and try
-again.
+"""The loop that executes every kind of statement and every load, and retries while the cluster changes.
 
-A kind of statement is a :class:`Retryable`: it makes the request, reads the reply, and says which errors another try
-may mend. What has to be the same in every try, such as the id under which a change is made once, it keeps.
+A kind of statement is a :class:`Retryable`: it sends the request, reads the reply, and decides which errors a retry may
+solve. It keeps what must be the same in every attempt, such as the id under which a change is made only once.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ R = TypeVar("R")
 
 
 class Retryable(ABC, Generic[R]):
-    """What the loop has to know of a kind of statement, or of a load.
+    """The loop's interface to a kind of statement, or to a load.
 
     Attributes:
-        session: Where.
-        work: What it is in messages: ``"statement"`` or ``"write"``.
+        session: The session in which it runs.
+        work: Its name in messages: ``"statement"`` or ``"write"``.
     """
 
     session: Session
@@ -47,18 +46,19 @@ class Retryable(ABC, Generic[R]):
 
     @abstractmethod
     def may_repeat(self, error: Error) -> bool:
-        """Whether an attempt that failed so may be repeated: it has done nothing, or what it did is done once however
-        often it is asked for.
+        """Whether an attempt that failed with this error may be repeated.
+
+        It may if it had no effect, or if repeating it has no further effect.
         """
 
     @abstractmethod
     def prepare_again(self, because: Error) -> None:
-        """Learn anew what was known of the statement before, since it may be stale.
+        """Prepare the statement again, since its plan may be stale.
 
-        Without a controller it stays as it is: then it is all there is, and may be as good as it was.
+        Without a controller the old plan stays: no other can be had, and it may still be valid.
 
         Raises:
-            Error: What there is to say of the statement by now.
+            Error: The statement is not valid any more.
         """
 
     def given_up(self, error: Error) -> Error:
@@ -70,8 +70,8 @@ def execute(execution: Retryable[R]) -> R:
     """Attempt until it succeeds, or the policy gives up.
 
     Raises:
-        Error: Of an attempt that may not be repeated; of the last one, as :meth:`Retryable.given_up` has it; or what
-            came up between two attempts.
+        Error: The error of an attempt that may not be repeated; of the last one, through :meth:`Retryable.given_up`;
+            or an error between two attempts.
     """
     policy: RetryPolicy | None = None
     while True:
@@ -96,7 +96,7 @@ def execute(execution: Retryable[R]) -> R:
 
 
 def _decide(session: Session, policy: RetryPolicy, error: Error) -> TryAgain | GiveUp:
-    """Find out what the policy wants to know, until it has decided."""
+    """Gather the information that the policy asks for, until it has decided."""
     member = session.member_named_by(error) if isinstance(error, (MemberLostError, UnreachableError)) else None
     action: Action = policy.failed(error, member, time.monotonic())
     while True:
@@ -133,10 +133,10 @@ class StatementExecution(Retryable[R], Generic[S, R]):
 
     @abstractmethod
     def of_this_kind(self, prepared: Prepared, because: Error) -> S:
-        """The statement in what was prepared anew.
+        """Return the newly prepared statement, if it still is of this kind.
 
         Raises:
-            InterfaceError: The text is another kind of statement by now.
+            InterfaceError: The text is another kind of statement now.
         """
 
     def prepare_again(self, because: Error) -> None:

@@ -1,8 +1,8 @@
-"""Which statements had keys found for nothing lately, so that they are run undivided for a while.
+"""Back-off for dynamic filters that did not pay: such statements run without them for a while.
 
-Keys are for nothing when there are more than were expected, or when their rows change so often that they have changed
-before they are used. Trying again costs a round trip, so it is done half as often each time, and as before once it has
-been of use.
+A dynamic filter does not pay when it finds more keys than expected, or when the rows change so often that they have
+changed before the keys are used. Trying again costs a round trip, so it is done half as often each time, and as before
+once it has paid.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ _LEFT_OUT_MAX: Final = 63
 
 
 class FilterBackoff:
-    """What is remembered of the statements of one connection. Thread-safe."""
+    """The back-off of each statement of one connection. Thread-safe."""
 
     def __init__(self) -> None:
-        # By id of the plan: how often it was for nothing, and how many executions are still to be left out.
+        # By id of the plan: how often it did not pay, and how many executions are still to be skipped.
         self._unlucky: OrderedDict[str, tuple[int, int]] = OrderedDict()
         self._lock = threading.Lock()
 
     def is_due(self, plan_id: str) -> bool:
-        """Whether keys are to be found for this execution of a statement."""
+        """Whether keys are to be found first for this execution of a statement."""
         if not self._unlucky:
             return True
         with self._lock:

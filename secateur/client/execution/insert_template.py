@@ -1,7 +1,6 @@
-"""``INSERT ... VALUES`` whose values are parameters and literals: the client makes the rows by itself, without asking
-anybody.
+"""``INSERT ... VALUES`` with only parameters and literals: the client makes the rows without any request.
 
-Only where that is certainly what the dialect does: a value that is of its column's type as it stands needs no cast. For
+It does so only where the result is certainly that of the dialect: a value of its column's exact type needs no cast. For
 any other value the controller evaluates the statement, as it does for every expression.
 """
 
@@ -45,13 +44,13 @@ Cell: TypeAlias = int | Literal
 
 @dataclass(frozen=True, slots=True)
 class InsertTemplate:
-    """The rows of an INSERT, open in the parameters.
+    """The rows of an INSERT, with parameters that are not bound yet.
 
     Attributes:
         table: The table.
         columns: Those that get values, in order; the others become NULL.
         rows: The values, one row of cells for each row of the statement.
-        mode: What happens to keys that are there already.
+        mode: What happens to keys that exist already.
         parameter_count: How many parameters the statement has.
         parameter_names: Their names in order, when they are named, else empty.
         catalog_version: The catalog it was read for.
@@ -66,14 +65,13 @@ class InsertTemplate:
     catalog_version: int
 
     def fill(self, values: Sequence[Sequence[Any]]) -> pa.Table | None:
-        """The rows for some sets of parameters, one after the other; None when a value is not of its column's type as
-        it stands.
+        """Return the rows for some sets of parameters; None when a value is not exactly of its column's type.
 
         Args:
             values: Plain parameters in the order of the statement, at least one set.
 
         Returns:
-            The columns named, in the types of the table. NULL in a column that is NOT NULL is not looked for here.
+            The columns named, in the types of the table. NOT NULL is not checked here.
 
         Cost: some 10 microseconds, and a microsecond for each value.
         """
@@ -103,6 +101,6 @@ def as_they_stand(values: list[Any], column_type: SqlType) -> pa.Array | None:
     try:
         return pa.array(values, column_type.arrow)
     except (pa.ArrowException, OverflowError, UnicodeError, ValueError):
-        # out of range, too many digits, not UTF-8: the controller says what is wrong, or converts it as the dialect
+        # out of range, too many digits, not UTF-8: the controller reports the error, or converts it as the dialect
         # does
         return None

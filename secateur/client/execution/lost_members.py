@@ -1,9 +1,9 @@
-"""The members that one statement has cost.
+"""Counts the members that one statement has cost.
 
-A statement whose work ends the member that does it (it takes all memory, or meets a bug of a kernel) would end one
-member after the other if it were repeated for as long as there are any. A member that dies for another reason while a
-statement runs looks the same from outside, so the first loss proves nothing, and the statement is tried once more.
-After the second it is not.
+A statement whose work ends its member (it takes all memory, or triggers a bug of a kernel) would end one member after
+the other if it were repeated as long as there are any. A member that dies for another reason while a statement runs
+looks the same from outside, so the first loss proves nothing, and the statement is retried once. After the second it is
+not.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LOST_MEMBERS_MAX: Final = 2
 
 
 def cost_too_many(what: str, members: list[str]) -> MemberLostError:
-    """The error of what has cost so many members that it is not tried again."""
+    """Return the error of work that has cost so many members that it is not retried."""
     named = " and ".join(members)
     return MemberLostError(
         f"members {named} ended while they ran this {what}, so no other member tries it: it may use too"

@@ -1,7 +1,7 @@
-"""When a statement or a load is tried again while the cluster changes, and what the client finds out before.
+"""The retry policy: when a statement or load is retried while the cluster changes, and what to refresh before.
 
-The policy decides and does nothing itself: a failure and what the client sees of the cluster go in, and what is to be
-done next comes out. :mod:`~secateur.client.execution.execute` does it.
+The policy only decides: a failure and the client's view of the cluster go in, and the next action comes out.
+:mod:`~secateur.client.execution.execute` performs it.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class ProbeMember:
 
 @dataclass(frozen=True, slots=True)
 class RefreshOwners:
-    """Learn the owners of partitions anew, and call :meth:`RetryPolicy.refreshed`.
+    """Refresh the owners of partitions, and call :meth:`RetryPolicy.refreshed`.
 
     Attributes:
-        unless_silent: A member that did not answer. While it stays silent, ask for the owners again: to ask that member
-            once more would take as long as the first time, and meanwhile the cluster replaces it. None for none.
+        unless_silent: A member that did not answer. While it stays silent, refresh the owners again: another request to
+            that member would take as long as the first, and meanwhile the cluster replaces it. None for none.
     """
 
     unless_silent: str | None
@@ -63,11 +63,11 @@ Action: TypeAlias = ProbeMember | RefreshOwners | TryAgain | GiveUp
 
 
 class RetryPolicy:
-    """The tries of one statement or load, from its first failure for a limited time.
+    """The attempts of one statement or load, from its first failure for a limited time.
 
     Args:
-        work: What is tried, ``"statement"`` or ``"write"``, for messages.
-        deadline_s: Until when to try, on the clock of the ``now_s`` that the events have.
+        work: The kind of work, ``"statement"`` or ``"write"``, for messages.
+        deadline_s: Until when to retry, on the clock of the events' ``now_s``.
     """
 
     def __init__(self, work: str, deadline_s: float) -> None:
@@ -95,9 +95,9 @@ class RetryPolicy:
         return self._go_on(error, now_s)
 
     def probed(self, *, has_ended: bool, now_s: float) -> Action:
-        """The client has looked at the member that did not answer.
+        """The client has probed the member that did not answer.
 
-        A statement that has cost too many members is given up; see :mod:`~secateur.client.execution.lost_members`.
+        A statement that has cost too many members is not retried; see :mod:`~secateur.client.execution.lost_members`.
         """
         assert self._error is not None
         assert self._member is not None
@@ -120,7 +120,7 @@ class RetryPolicy:
                 return GiveUp(self._error)  # no backup has taken over in the newest topology either
             self._lost_in_version = topology_version
             return TryAgain(prepare=False, pause_s=0.0)
-        # A member whose lease has ended hears from its cluster again, or others take its place. The plan is still good.
+        # A member whose lease has ended gets another one, or others replace it. The plan is still valid.
         is_stale = not self._error.details.get("lease_ended")
         return TryAgain(prepare=is_stale, pause_s=0.0 if topology_version != known else self._next_pause_s())
 
@@ -136,7 +136,5 @@ class RetryPolicy:
 
 
 def is_final(error: Error) -> bool:
-    """Whether an error says that somebody is gone without whom the statement cannot go on: the controller, which nobody
-    starts again.
-    """
+    """Whether an error means that the statement cannot continue: the controller is gone, and is never restarted."""
     return isinstance(error, UnreachableError) and not error.retry_safe

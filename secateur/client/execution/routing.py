@@ -1,5 +1,4 @@
-"""Which member a statement goes to: the three execution modes, decided by the client from the partition trees and the
-owners it knows.
+"""Routes a statement to a member in one of the execution modes, from its partition trees and the known owners.
 
 Source: Apache Ignite IEP-24, "Thin Clients": the client evaluates the partition tree and goes straight to the owning
 node.
@@ -23,7 +22,7 @@ class ExecutionMode(StrEnum):
     """How much of the cluster a statement needs."""
 
     NONE = "none"
-    """No partition can match: nobody is asked."""
+    """No partition can match: no member is asked."""
     LOCAL = "local"
     """One member has everything."""
     DISTRIBUTED = "distributed"
@@ -34,7 +33,7 @@ class ExecutionMode(StrEnum):
 
 
 class StatementRoute(NamedTuple):
-    """Where a statement goes.
+    """The route of a statement.
 
     Attributes:
         execution_mode: How much of the cluster it needs, as far as this client knows.
@@ -75,7 +74,7 @@ def choose_route(
             if not scan.replicated:
                 owners |= _primaries(topology.ownership(scan.group), ids)
     if empty:
-        # Without a stored answer, any member can say what the statement gives over no rows.
+        # Without a stored answer, any member can compute the answer over no rows.
         return (
             _NOWHERE
             if statement.empty is not None

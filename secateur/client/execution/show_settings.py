@@ -1,4 +1,4 @@
-"""``SHOW name`` and ``SHOW ALL``: the settings of the session, which nobody else knows."""
+"""``SHOW name`` and ``SHOW ALL``: the settings of the session, which only the client knows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ __all__ = ["shown_settings"]
 
 
 def shown_settings(session: Session, statement: ShowSettings) -> tuple[pa.Table, tuple[ResultColumn, ...]]:
-    """What SHOW answers, all VARCHAR: one row with the value under the name of its setting, or a row of (name, value,
-    default, description) for each.
+    """Return the result of SHOW, all VARCHAR.
+
+    It is one row with the value under the setting's name, or a row of (name, value, default, description) for each.
     """
     values = {**session.settings(), "statement_timeout": session.statement_timeout.text}
     rows = [

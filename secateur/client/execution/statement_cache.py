@@ -1,4 +1,4 @@
-"""The plans that one connection knows, bounded."""
+"""The statement cache: a bounded number of plans of one connection."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from secateur.client.execution.statement import ChangeStatement, SelectStatement
 __all__ = ["Cached", "StatementCache", "StatementKey"]
 
 Cached: TypeAlias = SelectStatement | ChangeStatement | WholeChange | InsertTemplate
-"""What need not be prepared again."""
+"""Statements that need not be prepared again."""
 
 StatementKey: TypeAlias = tuple[str, Pruning, str, tuple[Any, ...]]
 """SQL text, pruning setting, other settings that plans depend on, and the types of the parameters: a plan may depend on

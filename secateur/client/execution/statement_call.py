@@ -1,4 +1,4 @@
-"""One call of a user: a statement, its parameters, and what is to be said of it afterwards."""
+"""One call of a user: a statement, its parameters, and the statistics of its execution."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class StatementCall(NamedTuple, Generic[S]):
         members_total: int,
         steps: tuple[StepResult, ...] = (),
     ) -> QueryStats:
-        """What the call has cost until now."""
+        """Return the cost of the call until now."""
         return QueryStats(
             members_touched=members_touched,
             members_total=members_total,

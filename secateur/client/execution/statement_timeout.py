@@ -25,7 +25,7 @@ class StatementTimeout:
     milliseconds: int
 
     def control(self) -> CallControl:
-        """What ends the calls of a statement that begins now. For a setting that is not 0."""
+        """Return the control that ends the calls of a statement that begins now. For a setting that is not 0."""
         late = DeadlineError(
             f"the statement took longer than statement_timeout = '{self.text}' and was cancelled; its work"
             " ends on every member. Raise it with SET statement_timeout = '...', or lift it with SET"

@@ -1,4 +1,4 @@
-"""Whether two results are the same rows, for ``SET pruning = verify``."""
+"""Compares the rows of two results, for ``SET pruning = verify``."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Many changes of one statement: an ``INSERT ... ON CONFLICT DO UPDATE`` for many rows is one statement of a query,
-whose parameters are lists.
+"""Batched changes: an ``INSERT ... ON CONFLICT DO UPDATE`` of many rows as one statement with list parameters.
 
-The rows that are taken together have keys of their own, so that it makes no difference that they meet the table at
-once; the next row of a key that has come before begins the next statement. Values that are not of their columns' types
-as they stand are left to the statement as the user wrote it, row by row.
+The rows of one batch have distinct keys, so the order in which they meet the table does not matter; the next row of a
+key that has come before begins the next batch. Values that are not exactly of their columns' types are left to the
+user's own statement, row by row.
 """
 
 from __future__ import annotations

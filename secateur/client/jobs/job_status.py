@@ -1,4 +1,4 @@
-"""Where a job is."""
+"""The status of a job."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ __all__ = ["JobStatus"]
 
 
 class JobStatus(StrEnum):
-    """Where a job is; the last three are final.
+    """The status of a job; the last three are final.
 
     A light job is only ever ``running`` or in a final status.
     """
 
     NOT_RUNNING = "not_running"
-    """Accepted; no member has been told to run it yet."""
+    """Accepted; no member has been asked to run it yet."""
     STARTING = "starting"
     """The coordinator is building its plan."""
     RUNNING = "running"
     RESTARTING = "restarting"
     """A member was lost or partitions moved; it is about to begin again, from the beginning."""
     COMPLETING = "completing"
-    """It was told to stop and has not said yet that it has."""
+    """It was told to stop and has not reported yet that it has."""
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELLED = "cancelled"
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing will change any more."""
+        """Whether the status will not change any more."""
         return self in (JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED)

@@ -1,4 +1,4 @@
-"""Whatever holds a table, as Arrow."""
+"""Converts table-like objects to Arrow."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ _CHUNK_ROWS: Final = 1 << 20  # rows may grow when they are converted: a diction
 
 
 def as_table(data: Any) -> pa.Table | pa.RecordBatchReader:
-    """Take a table from pyarrow, pandas, polars, anything else with ``__arrow_c_stream__``, a mapping of column names
+    """Convert an object to an Arrow table.
+
+    It may come from pyarrow, pandas, polars, anything else with ``__arrow_c_stream__``, or be a mapping of column names
     to values, or a list of rows.
 
-    Arrow data are not copied. A RecordBatchReader stays one: it is read once, batch by batch. Rows are mappings of
-    column names to values; a column that a row does not name is NULL in it, and an empty list is no rows.
+    Arrow data are not copied. A RecordBatchReader is returned as it is: it is read once, batch by batch. Rows are
+    mappings of column names to values; a column that a row does not name is NULL in it, and an empty list is no rows.
 
     Raises:
         DataError: It is none of these, or its values do not convert.
@@ -55,7 +57,7 @@ def as_table(data: Any) -> pa.Table | pa.RecordBatchReader:
 
 
 def _way_of(data: Any) -> str:
-    """What makes a table of something that is nearly one."""
+    """Suggest how to make a table of an object that is nearly one."""
     if hasattr(data, "collect"):
         return "; of a lazy frame, its collect()"
     if hasattr(data, "scanner"):
@@ -70,9 +72,7 @@ def _sql_text(value: str) -> str:
 
 
 def as_chunks(data: pa.Table | pa.RecordBatchReader, chunk_bytes: int = _CHUNK_BYTES) -> Iterator[pa.Table]:
-    """Cut data into tables of about ``chunk_bytes`` and at most a million rows, none of them empty; slices, not
-    copies.
-    """
+    """Cut data into non-empty tables of about ``chunk_bytes`` and at most a million rows; slices, not copies."""
     if isinstance(data, pa.Table):
         yield from _slices(data, chunk_bytes)
         return

@@ -156,7 +156,7 @@ class JobRecord:
         return [*running, *self._finish(error)]
 
     def cancel(self, error: Error) -> list[Effect]:
-        """Stop the job for a reason: a request, a deadline. Nothing happens when it has ended or was told already."""
+        """Stop the job for a reason: a request or a deadline. Has no effect after its end or an earlier call."""
         if self.status.is_final or self._cause is not None:
             return []
         self._cause = error

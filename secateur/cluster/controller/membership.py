@@ -164,8 +164,9 @@ def group_after(
 
 
 def group_of_new(topology: Topology, scheme: PartitionScheme, unique: str) -> str:
-    """The affinity group of a new table: that of the tables of its structure, if all partitions of it have an owner
-    that lives.
+    """Return the affinity group of a new table: that of tables with its structure, if all partitions have owners.
+
+    Owners that were lost do not count.
 
     Where some are lost, rows of the new table could not be taken there, so it gets a group of its own; and so do the
     next ones, the same.

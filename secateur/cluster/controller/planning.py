@@ -154,7 +154,7 @@ class PlanningThreads:
     def _help(self, planning: _Planning) -> None:
         """A planning has waited for too long: start another thread if all are busy.
 
-        It need not wait for a thread if its own client is being served.
+        It does not wait for a thread while its own client is being served.
         """
         loop = asyncio.get_running_loop()
         with self._lock:

@@ -1,6 +1,4 @@
-"""The rows of jobs that have ended, kept at the member that coordinated them until somebody fetches them or there are
-too many.
-"""
+"""The results of ended jobs, kept by the member that coordinated them until they are fetched or displaced."""
 
 from __future__ import annotations
 

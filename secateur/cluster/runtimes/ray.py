@@ -157,9 +157,7 @@ class _Session:
             self._attempt.release()
 
     def _new_directory(self) -> str:
-        """A directory of its own for the files of a private Ray: several on one machine would meet in the common
-        one.
-        """
+        """Make a separate directory for the files of a private Ray, so that several on one machine do not collide."""
         wanted = os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()
         # The paths of Ray's sockets have to fit into the 107 bytes that the operating system has for them.
         base = wanted if len(wanted) <= _DIRECTORY_CHARS_MAX else "/tmp"
