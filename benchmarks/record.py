@@ -1,6 +1,4 @@
-"""What the suites leave behind: a JSON file of what was measured and on what, and bars, which are ratios that were
-promised.
-"""
+"""The records of the suites: JSON files of measurements and their conditions, and bars, which are promised ratios."""
 
 from __future__ import annotations
 

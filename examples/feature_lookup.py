@@ -1,5 +1,4 @@
-"""Features of one customer, scored by a Python model at the data: the job runs on the one member that has them, and no
-other hears of it.
+"""Scores the features of one customer with a Python model, in a job on the one member that has them.
 
 Run it with ``python -m examples.feature_lookup``.
 """

@@ -1,5 +1,4 @@
-"""A DAG built by hand, vertex by vertex: orders stay where they are, a small table of customers is sent to all of them
-and joined, totals meet by segment.
+"""A hand-built DAG: orders stay, a small table of customers is sent to them and joined, totals meet by segment.
 
 Run it with ``python -m examples.hash_join``.
 """

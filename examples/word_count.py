@@ -1,5 +1,4 @@
-"""Word count over files: a pipeline that reads text on every member, counts where the text is, and adds up where the
-words meet.
+"""Word count over files: a pipeline that reads and counts text on every member, and adds up where the words meet.
 
 Run it with ``python -m examples.word_count``.
 """

@@ -29,7 +29,7 @@ The names required by PEP 249 are the trunk; ours are the branches::
         │   ├── PartitionLostError      all copies of a partition are gone
         │   ├── TopologyChangedError    a partition moved; the statement ran against old owners
         │   ├── DataChangedError        a load was published in the middle of a distributed read
-        │   ├── KeysChangedError        rows changed that keys of a join were found in; the client runs the statement undivided
+        │   ├── KeysChangedError        rows of found join keys changed; the client runs the statement undivided
         │   ├── LimitExceededError      a bound on size, memory or queue was passed
         │   ├── DeadlineError           it took longer than allowed
         │   ├── JobCancelledError       somebody asked the job to stop
@@ -213,8 +213,9 @@ class AuthenticationError(OperationalError):
 
 
 class MemberLostError(OperationalError):
-    """A member left, or fell silent, while it worked on the call. ``retry_safe`` for reads, which change nothing.
-    ``details`` has ``member``.
+    """A member left, or fell silent, while it worked on the call.
+
+    ``retry_safe`` for reads, which change nothing. ``details`` has ``member``.
     """
 
 
@@ -229,8 +230,9 @@ class TopologyChangedError(OperationalError):
 
 
 class DataChangedError(OperationalError):
-    """A load was published while a distributed read was under way, so that its members would have answered from
-    different states. Nothing was returned.
+    """A load was published during a distributed read, so its members would have answered from different states.
+
+    Nothing was returned.
     """
 
     retry_safe = True
@@ -258,8 +260,9 @@ class JobCancelledError(OperationalError):
 
 
 class JobFailedError(OperationalError):
-    """User code in a job raised. ``details`` has ``vertex``, ``member`` and ``traceback``; the traceback is a note of
-    the error, so that Python shows it.
+    """User code in a job raised. ``details`` has ``vertex``, ``member`` and ``traceback``.
+
+    The traceback is a note of the error, so that Python shows it.
     """
 
     def __init__(self, message: str, **details: Any) -> None:

@@ -17,7 +17,8 @@ __all__ = ["exports"]
 def exports(room: str, files: Mapping[str, Sequence[str]]) -> tuple[list[str], Callable[[str], Any]]:
     """The ``__all__`` and the ``__getattr__`` of a room.
 
-    The code of secateur itself imports from the files, which mypy can follow; the names of a room are for its tests and for readers.
+    The code of secateur itself imports from the files, which mypy can follow; the names of a room are for its tests and
+    for readers.
 
     Args:
         room: The dotted name of the package.

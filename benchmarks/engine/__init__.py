@@ -1,5 +1,4 @@
-"""The engine: what it costs to start a job, how fast rows flow, how many small jobs run at once, and what looking at
-them costs.
+"""The engine: the cost of starting a job, the throughput of rows, many small jobs at once, and the cost of metrics.
 
 Questions
     Does a job on one of N members cost the same for N = 2 and N = 16, in frames and in time, in both runtimes? (bar:

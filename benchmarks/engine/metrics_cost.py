@@ -115,9 +115,7 @@ def _run(connection: Connection) -> float:
 
 @contextmanager
 def _without_counters() -> Iterator[None]:
-    """The engine as it would be without metrics: nothing is added up, and no batch is measured but for the bounds of
-    queues.
-    """
+    """Run the engine without metrics: nothing is added up, and batches are measured only for the bounds of queues."""
 
     def write(self: EdgeWriter, batch: pa.RecordBatch) -> None:
         self.batches += 1  # tells the tasklet that its processor has come further

@@ -1,6 +1,4 @@
-"""Whether large batches would travel faster through shared memory than through sockets, between two processes of one
-host.
-"""
+"""Whether large batches travel faster through shared memory than through sockets, between processes of one host."""
 
 from __future__ import annotations
 

@@ -96,8 +96,9 @@ class Tables:
 
 
 def median_us(run: Callable[[int], object], calls: int = 1) -> float:
-    """Microseconds of process time of one call; ``run`` is given the number of the call, so that it can do something
-    new each time.
+    """Return the median process time of one call in microseconds.
+
+    ``run`` gets the number of the call, so that it can do something new each time.
     """
     measured = []
     number = 0

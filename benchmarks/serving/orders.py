@@ -16,7 +16,8 @@ _STATUSES: Final = ("delivered", "open", "returned", "shipped")
 
 DDL: Final = """
 CREATE TABLE orders (
-    customer_id BIGINT, order_id BIGINT, status VARCHAR NOT NULL, day DATE NOT NULL, quantity INTEGER NOT NULL, price DOUBLE NOT NULL,
+    customer_id BIGINT, order_id BIGINT, status VARCHAR NOT NULL, day DATE NOT NULL, quantity INTEGER NOT NULL,
+    price DOUBLE NOT NULL,
     PRIMARY KEY (customer_id, order_id)
 ) PARTITION BY HASH (customer_id) PARTITIONS 271
 """

@@ -1,8 +1,9 @@
-"""Memory at rest, in a process of its own: what the process took beside the raw table, after one load and after the
-table was replaced again and again.
+"""Memory of stored rows, in a process of its own: after one load, and after the table was replaced several times.
+
+It is the process's memory without the raw table.
 
 ``python -m benchmarks.storage.memory FILE`` loads the frames of a file, as they come from a socket, and prints one line
-of JSON. They were made up elsewhere, so that what that took is not counted.
+of JSON. They are made in another process, so that making them is not measured.
 """
 
 from __future__ import annotations

@@ -1,3 +1,1 @@
-"""What the suites over TPC-H and TPC-DS share: where their data come from, and how tables get into a cluster and into
-DuckDB.
-"""
+"""The common parts of the TPC-H and TPC-DS suites: the data, and loading them into a cluster and into DuckDB."""

@@ -43,9 +43,7 @@ def difference(sql: str, names: Sequence[str], got: Sequence[Row], expected: Seq
 
 
 def sort_columns(sql: str, names: Sequence[str]) -> list[int]:
-    """The positions in the answer of what the statement sorts by, up to the first item that is not a column of the
-    answer.
-    """
+    """Return the result positions of the ORDER BY items, up to the first item that is not a result column."""
     order = sqlglot.parse_one(sql, dialect="duckdb").args.get("order")
     if order is None:
         return []

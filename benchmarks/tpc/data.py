@@ -1,5 +1,6 @@
-"""The data and the queries of TPC-H and TPC-DS, generated once and kept under ``build/``:
-``python -m benchmarks.tpc.data tpch --scale 1``.
+"""The data and the queries of TPC-H and TPC-DS, generated once and kept under ``build/``.
+
+Run it with ``python -m benchmarks.tpc.data tpch --scale 1``.
 
 The generators are extensions of DuckDB 1.5.5 that packages carry, while secateur runs on a later DuckDB: they get an
 environment of their own, ``build/tpc/environment``, with what pip is configured to use. Larger TPC-H data can come from
@@ -52,8 +53,9 @@ def tables_of(benchmark: str, scale: str) -> dict[str, Path]:
 
 
 def queries_of(benchmark: str) -> dict[int, str]:
-    """The texts of a benchmark's queries by number, those of DuckDB's generator: with the standard's validation
-    parameters for TPC-H.
+    """Return the texts of a benchmark's queries by number, as DuckDB's generator has them.
+
+    Those of TPC-H have the standard's validation parameters.
 
     Raises:
         subprocess.CalledProcessError: As :func:`tables_of`.

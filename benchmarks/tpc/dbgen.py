@@ -1,5 +1,6 @@
-"""Write the tables of a TPC benchmark as Parquet files, ``python dbgen.py tables tpch 1 FOLDER``, or its queries,
-``python dbgen.py queries tpch FILE``.
+"""Writes the tables of a TPC benchmark as Parquet files, or its queries.
+
+``python dbgen.py tables tpch 1 FOLDER`` or ``python dbgen.py queries tpch FILE``.
 
 Runs in the generators' own environment (:mod:`benchmarks.tpc.data`), which has DuckDB 1.5.5 with its generators and
 nothing of secateur.

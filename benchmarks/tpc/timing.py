@@ -72,8 +72,7 @@ def measure_queries(
     runs: int,
     say: Callable[[str], None],
 ) -> list[QueryTimes]:
-    """Time every query on the cluster and in DuckDB, one run after the other in turn, after their answers were
-    compared.
+    """Time every query on the cluster and in DuckDB, alternately, after their answers were compared.
 
     Args:
         connection: To a cluster that has the tables.
@@ -142,8 +141,9 @@ def _measure_query(
 def measure_spark(
     queries: Mapping[int, str], *, benchmark: str, scale: str, threads: int, say: Callable[[str], None]
 ) -> dict[int, float]:
-    """Median milliseconds of each query in Spark over cached tables, to an Arrow table at the driver; queries that
-    Spark does not take are left out.
+    """Return the median milliseconds of each query in Spark over cached tables, to an Arrow table at the driver.
+
+    Queries that Spark does not support are left out.
 
     Args:
         queries: Texts by number.

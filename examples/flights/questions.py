@@ -37,7 +37,8 @@ FROM flights WHERE tailnum = ? ORDER BY sched_dep, carrier, flight""",
     Question(
         title="One aircraft in figures",
         sql="""
-SELECT count(*) AS flights, sum(distance_miles) AS miles, avg(arr_delay_min) AS mean_arrival_delay, max(wind_mph) AS strongest_wind
+SELECT count(*) AS flights, sum(distance_miles) AS miles, avg(arr_delay_min) AS mean_arrival_delay,
+  max(wind_mph) AS strongest_wind
 FROM flights WHERE tailnum = ? AND NOT cancelled""",
         parameters=("N725MQ",),
         aircraft=("N725MQ",),
@@ -62,7 +63,8 @@ FROM flights WHERE tailnum IN (?, ?, ?) GROUP BY tailnum ORDER BY tailnum""",
     Question(
         title="The whole year, by airline",
         sql="""
-SELECT carrier, count(*) AS flights, count(*) FILTER (WHERE cancelled) AS cancelled, avg(dep_delay_min) AS mean_departure_delay
+SELECT carrier, count(*) AS flights, count(*) FILTER (WHERE cancelled) AS cancelled,
+  avg(dep_delay_min) AS mean_departure_delay
 FROM flights GROUP BY carrier ORDER BY flights DESC, carrier""",
         parameters=(),
         aircraft=None,

@@ -42,9 +42,7 @@ class Screen:
 
     @contextmanager
     def step(self, text: str) -> Iterator[list[str]]:
-        """Show what is being done, then how long it took; strings that the body adds to the list are shown behind the
-        time.
-        """
+        """Show the current step, then its duration; strings that the body adds to the list are shown after it."""
         notes: list[str] = []
         started = time.perf_counter()
         if not self._console.is_terminal:

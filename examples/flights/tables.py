@@ -25,7 +25,8 @@ DDL: Final = {
     "planes": (
         """
         CREATE TABLE planes (
-            tailnum VARCHAR, built INTEGER, manufacturer VARCHAR NOT NULL, model VARCHAR NOT NULL, engines INTEGER NOT NULL, seats INTEGER NOT NULL,
+            tailnum VARCHAR, built INTEGER, manufacturer VARCHAR NOT NULL, model VARCHAR NOT NULL,
+            engines INTEGER NOT NULL, seats INTEGER NOT NULL,
             PRIMARY KEY (tailnum)
         ) PARTITION BY HASH (tailnum) PARTITIONS 271
     """

@@ -1,4 +1,4 @@
-"""The object that a user starts and stops: a running cluster, seen from the process that started it."""
+"""The cluster object that a user starts and stops, in the process that started it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The controller's side of the leases of latches: it says again and again that it still works on what has closed
-them.
-"""
+"""The controller's side of latch leases: renews them as long as it works on the changes that closed the latches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections from one process of the cluster to the members: opened when needed, kept, closed together."""
+"""Connections from one process of the cluster to the members: opened on demand, kept, closed together."""
 
 from __future__ import annotations
 

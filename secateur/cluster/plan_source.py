@@ -1,9 +1,8 @@
-"""Where a member gets the plans that it does not have: from the controller, and from the other members while the
-controller does not answer.
+"""Fetches the plans that a member lacks: from the controller, or from other members while that does not answer.
 
-A client keeps the plans of its statements, and sends their ids to whichever member owns the rows. A member that has not
-run a statement yet asks the controller for its plan. Without a controller, members that have run it still keep it: the
-id of a plan is a digest of it, so it does not matter who sends the plan.
+A client keeps the plans of its statements, and sends their ids to the member that owns the rows. A member that has not
+run a statement yet asks the controller for its plan. Without a controller, members that have run it still have it: the
+id of a plan is a digest of it, so any sender can be trusted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a cluster is started with."""
+"""The settings of a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two ends of a connection inside of a cluster, made from its settings: who listens, and who asks."""
+"""Servers and callers of connections inside a cluster, made from its settings."""
 
 from __future__ import annotations
 

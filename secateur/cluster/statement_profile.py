@@ -1,5 +1,6 @@
-"""What a member that answers a query says of the run: the figures of EXPLAIN ANALYZE, in the form of
-:mod:`secateur.client.execution.run_profile`.
+"""The profile that a member returns for a query: the figures of EXPLAIN ANALYZE.
+
+Its form is that of :mod:`secateur.client.execution.run_profile`.
 """
 
 from __future__ import annotations

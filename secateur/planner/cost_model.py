@@ -78,7 +78,8 @@ class CostModel:
     selection_share_max: float = tunable(
         0.5,
         "share",
-        "moved rows that are at most this share of their table's rows are marked as a selection for DuckDB's join order",
+        "moved rows that are at most this share of their table's rows are marked as a selection for DuckDB's join"
+        " order",
         "not measured: chosen so that a filter which leaves most rows is not taken for a selective one",
         most=1,
     )

@@ -1,13 +1,14 @@
-"""Whether a statement of many parts is gathered or runs in stages: a cost model of the two forms.
+"""A cost model that decides whether a statement of many parts is gathered or runs in stages.
 
-What differs between them is the time beyond what DuckDB takes over its own tables. A statement that is gathered pays
-for each byte that moves, once, and for each reference to a table in the one kernel call that joins them. A statement in
-stages pays for each reference at every member, in kernels that know how many rows an input has but nothing of their
-values, and for what its stages send each other, which filters and co-location may leave little of.
+The two forms differ in the time that they take beyond DuckDB's time over its own tables. A gathered statement pays for
+each byte that moves, once, and for each table reference in the one kernel call that joins them. A statement in stages
+pays for each reference at every member, in kernels that know the number of an input's rows but not their values, and
+for the bytes that its stages send each other, which filters and co-location may make few.
 
-The defaults of the numbers are of three members on two cores: statements of TPC-DS at scale factor 0.1 and of TPC-H at scale factor 1
-ran in both forms by turns, in one process and, q02 and q11 of TPC-H, as Ray actors; what they took beyond DuckDB was
-fitted to what the planner knows of them. More members raise the cost of a statement in stages, more cores lower it.
+The defaults were measured with three members on two cores: statements of TPC-DS at scale factor 0.1 and of TPC-H at
+scale factor 1 ran alternately in both forms, in one process and, for q02 and q11 of TPC-H, as Ray actors; their time
+beyond DuckDB's was fitted to properties that the planner knows. More members raise the cost of a statement in stages,
+more cores lower it.
 
 Source: plans weighed by their work and by what they send, as in System R* (Mackert and Lohman, 1986).
 """

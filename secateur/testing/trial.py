@@ -95,9 +95,15 @@ class Trial:
     """
 
     def __init__(
-        self, processor: Processor, context: ProcessorContext, offloads: TrialOffloads, scenario: Scenario,
-        inputs: Sequence[Sequence[pa.RecordBatch]], priorities: Sequence[int], edges: int,
-    ) -> None:  # fmt: skip
+        self,
+        processor: Processor,
+        context: ProcessorContext,
+        offloads: TrialOffloads,
+        scenario: Scenario,
+        inputs: Sequence[Sequence[pa.RecordBatch]],
+        priorities: Sequence[int],
+        edges: int,
+    ) -> None:
         rng = random.Random(scenario.seed)
         # a processor with a thread of its own is never refused: its offers wait, or raise when the job has ended
         refusal = scenario.refusal if processor.cooperative else Refusal.NEVER

@@ -1,4 +1,4 @@
-"""A result as a file, written by DuckDB. It appears under its name when it is complete."""
+"""Writes a result to a file with DuckDB; the file appears under its name when it is complete."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["write_file"]
 
 _KEPT_AS_TEXT: Final = re.compile(r"\b(?:UNION|VARIANT|GEOMETRY)\b")
-"""Types whose values arrive as text, and of which a text is not a way to write one."""
+"""Types whose values arrive as text that cannot be cast back to the type."""
 
 
 def write_file(options: FileOptions, tables: Iterable[pa.Table], columns: Sequence[ResultColumn]) -> int:
-    """Write tables, one after another, as they come. A file that is there is replaced, unless something goes wrong.
+    """Write tables, one after another, as they come. An existing file is replaced, unless an error occurs.
 
     Args:
         options: The file.
@@ -36,15 +36,15 @@ def write_file(options: FileOptions, tables: Iterable[pa.Table], columns: Sequen
         Their rows.
 
     Raises:
-        ProgrammingError: It cannot be written, or an option cannot have its value.
+        ProgrammingError: It cannot be written, or an option has an invalid value.
         NotSupportedError: A column of a type that the format has no form for.
-        Error: What ``tables`` raises.
+        Error: An error of ``tables``.
     """
     rows = _Rows(iter(tables))
     path = Path(options.path)
     if not path.name:
         raise ProgrammingError(f"{options.path!r} is not the path of a file: COPY TO needs one")
-    # A pipe or a device is written to as it is. The suffix stays the last one: it says how the file is compressed.
+    # A pipe or a device is written to directly. The suffix stays the last one: it determines the compression.
     is_replaced = path.is_file() or not path.exists()
     written = path.with_name(f".partial-{os.getpid()}-{path.name}") if is_replaced else path
     try:
@@ -53,7 +53,7 @@ def write_file(options: FileOptions, tables: Iterable[pa.Table], columns: Sequen
             query = _query(database.connection.table("rows"), columns)
             said = options_sql(options, OPTIONS[options.format, Direction.WRITE])
             try:
-                # DuckDB's own way of writing beside the file would do for files that are there, not for those that are
+                # DuckDB's own temporary file would suffice for files that exist, but not for those that do
                 # not.
                 count = database.connection.execute(
                     f"COPY ({query}) TO {text_literal(str(written))} {said}"
@@ -87,7 +87,7 @@ class _Rows:
         return pa.RecordBatchReader.from_batches(schema, self._batches(schema))
 
     def check(self) -> None:
-        """Raise what the tables have raised."""
+        """Raise the error of the tables, if there was one."""
         if self._failure is not None:
             raise self._failure
 

@@ -1,4 +1,4 @@
-"""The connection of PEP 249, with tables and plans beside cursors."""
+"""The connection of PEP 249, with tables and plans as well as cursors."""
 
 from __future__ import annotations
 
@@ -64,8 +64,9 @@ class Connection:
         return self.cursor().execute(sql, params)
 
     def executemany(self, sql: str, seq_of_params: Sequence[Parameters]) -> Cursor:
-        """Execute one INSERT, UPDATE or DELETE for many sets of parameters on a new cursor; see
-        :meth:`Cursor.executemany`.
+        """Execute a statement that changes rows on a new cursor, for many sets of parameters.
+
+        See :meth:`Cursor.executemany`.
         """
         return self.cursor().executemany(sql, seq_of_params)
 
@@ -125,11 +126,10 @@ class Connection:
         )
 
     def plan(self, dag: Submittable, config: SubmittableConfig | None = None, params: Params = ()) -> ResolvedPlan:
-        """Where a job would run now: who takes part and who does not, processors and partitions on each member, and
-        what goes over which edge.
+        """Return where a job would run now: participants, processors and partitions on each member, and edges.
 
-        What :meth:`explain` is for statements: nothing is started. ``str()`` of it is the text; a notebook shows the
-        picture.
+        It is to jobs what :meth:`explain` is to statements: nothing is started. ``str()`` of it is the text; a notebook
+        shows the picture.
 
         Args:
             dag: As for :meth:`submit`.
@@ -144,8 +144,9 @@ class Connection:
     def new_job_if_absent(
         self, name: str, dag: Submittable, config: SubmittableConfig | None = None, params: Params = ()
     ) -> Job:
-        """The job of that name that has not ended; if there is none, a new one: of several clients that ask at once,
-        one starts it.
+        """Return the job of that name that has not ended, or start a new one.
+
+        If several clients ask at once, only one of them starts it.
 
         Args:
             name: The name, in place of that in ``config``.
@@ -195,7 +196,8 @@ class Connection:
         raise NotSupportedError("rollback(): every statement commits by itself; there is nothing to roll back")
 
     def interrupt(self) -> None:
-        """End every statement of this connection that is under way or whose result is being read; from another thread.
+        """Cancel every statement of this connection that runs or is being read; from another thread.
+
         See :meth:`Cursor.cancel`.
         """
         self._session.interrupt()
@@ -213,9 +215,7 @@ class Connection:
         self.close()
 
     def _repr_html_(self) -> str:
-        """Its address and the tables of the cluster, as a notebook shows them; the address alone where the cluster does
-        not answer.
-        """
+        """Show its address and the cluster's tables in a notebook; only the address if the cluster does not answer."""
         head = f"<pre>{escape(repr(self))}</pre>"
         if self.closed:
             return head

@@ -1,4 +1,4 @@
-"""Statements from the client: which member is asked, retries, and what a run cost."""
+"""The execution of statements by the client: routing, retries, and the cost of a run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""``EXPLAIN ANALYZE``: the plan, and beside it what a run of the statement really did.
+"""``EXPLAIN ANALYZE``: the plan of a statement, with the figures of a run.
 
-A statement that changes rows changes them.
+A statement that changes rows does change them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""UPDATE and DELETE from the client: to the owner of the one partition that is concerned, or through the controller,
-which publishes the changes of several.
+"""UPDATE and DELETE from the client: through the owner of one partition, or through the controller for several.
 
-A change is made once, however often it is asked for: every execution has an id that stays the same when it is tried
-again, and members remember the ids of what they have done.
+A change is made only once, even if it is requested repeatedly: every execution has an id that stays the same when it is
+retried, and members remember the ids of their changes.
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ C = TypeVar("C", bound=ChangeStatement | WholeChange)
 
 
 class ChangeExecution(StatementExecution[C, ChangeOutcome]):
-    """A change: one that a single primary makes has an id which stays the same in every try, so that it is made once."""
+    """A change; one that a single primary makes has the same id in every attempt, so that it is made once."""
 
     def __init__(self, call: StatementCall[C], *, profiled: bool) -> None:
         super().__init__(call)

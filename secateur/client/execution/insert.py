@@ -1,6 +1,4 @@
-"""INSERT from the client: rows from the controller, or from a template where there is nothing to compute, are taken to
-their owners.
-"""
+"""INSERT from the client: rows from the controller or from a template are sent to their owners."""
 
 from __future__ import annotations
 

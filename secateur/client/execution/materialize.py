@@ -1,8 +1,8 @@
-"""A query in steps: subqueries run first, and what they give decides which partitions and members the rest needs.
+"""Queries in steps: subqueries run first, and their values decide which partitions and members the rest needs.
 
-Every step is a statement of its own, with its own execution mode. Values that stand in the place of a subquery are
-those of the moment at which it ran. Keys of a join are only good for the rows that they were found in: those are read
-again by the rest, and where they have changed the query runs undivided.
+Every step is a statement of its own, with its own execution mode. Values that replace a subquery are those of the
+moment at which it ran. Keys of a join are valid only for the rows that they were found in: the rest reads those again,
+and if they have changed the query runs undivided.
 
 Source: Apache Ignite IEP-24, "Materialization".
 """
@@ -131,8 +131,9 @@ def _undivided(found: Sequence[RunOutcome], run_whole: Callable[[], RunOutcome])
 
 
 def _values(step: Step, result: Any) -> list[Any] | None:
-    """The parameters that a step gives, or None when it has too many values, too large ones, or some beyond what Python
-    can hold.
+    """Return the parameters that a step yields.
+
+    None when it has too many values, too large ones, or some that Python cannot represent.
     """
     if result.num_rows > step.values_max or (isinstance(result, pa.Table) and result.nbytes > _LIST_BYTES_MAX):
         return None

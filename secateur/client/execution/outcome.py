@@ -1,4 +1,4 @@
-"""What a run of one planned query gave, and what it cost."""
+"""The result of one run of a planned query, and its cost."""
 
 from __future__ import annotations
 
@@ -90,8 +90,9 @@ class RunOutcome:
 
 
 def combined_outcome(outcomes: Sequence[RunOutcome]) -> RunOutcome:
-    """The result of the last of several runs, and the cost of all: local when one member did everything, none when
-    nobody was asked.
+    """Combine several runs: the result of the last, and the cost of all.
+
+    The mode is local when one member did everything, none when no member was asked.
     """
     last = outcomes[-1]
     members = {member for outcome in outcomes for member in outcome.members}

@@ -1,4 +1,4 @@
-"""Whether a client still knows the ranges of a table, when by what it knows there is nobody to ask."""
+"""Checks that a client still knows the ranges of a table, when its routing leaves no member to ask."""
 
 from __future__ import annotations
 

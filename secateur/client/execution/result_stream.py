@@ -1,4 +1,4 @@
-"""The rest of a result that a member makes as it is read."""
+"""The rest of a result, which a member makes as it is read."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ much.
 
 
 class ResultStream:
-    """Asks the member for one part after another, each when it is wanted: until then the member makes no more than a
-    bounded number of bytes.
+    """Fetches one part after another from a member, each on demand.
+
+    In between the member makes no more than a bounded number of bytes.
 
     It has a channel to itself, since the result belongs to that. Dropped without :meth:`close` it hangs up, with the
     same effect. For one thread at a time.

@@ -1,6 +1,4 @@
-"""Running a SELECT from the client: choose the execution mode, ask the member, and follow partitions that have
-moved.
-"""
+"""SELECT from the client: chooses the execution mode, asks a member, and follows partitions that have moved."""
 
 from __future__ import annotations
 
@@ -223,9 +221,7 @@ def _run(
 
 
 def _is_due(session: Session, statement: SelectStatement) -> bool:
-    """Whether steps are to be run: keys are only a help, and those that never are of use are not looked for every
-    time.
-    """
+    """Whether steps are to be run: those that did not pay are skipped for a while."""
     return (
         statement.materialized is None
         or statement.materialized.watched is None

@@ -1,4 +1,4 @@
-"""What the controller's ``prepare`` answers: a statement that is done, or what the client has still to do."""
+"""The answer of the controller's ``prepare``: a finished statement, or what the client has still to do."""
 
 from __future__ import annotations
 
@@ -309,9 +309,7 @@ class SetPruning:
 
 @dataclass(frozen=True, slots=True)
 class SetPlanOption:
-    """A setting of this session that plans depend on, such as ``SET disabled_rules = ...``; an empty value is the
-    default.
-    """
+    """A setting of this session that plans depend on, such as ``SET disabled_rules = ...``; empty is the default."""
 
     name: str
     value: str

@@ -1,9 +1,7 @@
-"""MERGE, UPDATE ...
+"""MERGE, UPDATE ... FROM and similar changes from the client: one member computes them, the controller publishes.
 
-FROM and their kin from the client: the controller has one member work the change out and publishes it.
-
-Where the keys that the statement names are all in one partition, its primary does it alone, with one frame: so an
-``INSERT ... ON CONFLICT DO UPDATE`` of one row costs what an UPDATE of one row costs.
+Where the keys that the statement names are all in one partition, its primary makes the change alone, with one frame: an
+``INSERT ... ON CONFLICT DO UPDATE`` of one row costs as much as an UPDATE of one row.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is known of where a job runs: its vertices, edges and members, as plain values."""
+"""The placement of a job: its vertices, edges and members, as plain values."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class PlacedVertex:
         member: Id of the member.
         processors: How many it has there.
         partition_count: How many partitions they read together; None for a vertex that reads none.
-        partitions: The ids of these, sorted; of many, the first 64. None like their number.
-        rows_in: Rows that they have taken; None in a plan that was not measured.
+        partitions: The ids of these, sorted, at most the first 64; None if ``partition_count`` is None.
+        rows_in: Rows that they have taken; None in a plan without measurements.
         rows_out: Rows that they have offered.
-        busy_s: Seconds spent in their calls, without what they offloaded.
+        busy_s: Seconds spent in their calls, without offloaded ones.
     """
 
     member: str
@@ -103,7 +103,7 @@ class ResolvedEdge:
 
 @dataclass(frozen=True, slots=True)
 class JobPlacement:
-    """Where the vertices and edges of a job are.
+    """The placement of a job's vertices and edges.
 
     Attributes:
         coordinator: Id of the member that coordinates; where several may, another one may do so next time.
@@ -129,7 +129,8 @@ class JobPlacement:
 
     @property
     def start_messages(self) -> int:
-        """The messages that start the job: one from the coordinator to each other participant, which answers once, at
-        its end.
+        """The messages that start the job: one from the coordinator to each other participant.
+
+        Each answers once, at its end.
         """
         return sum(member != self.coordinator for member in self.participants)

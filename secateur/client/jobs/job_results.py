@@ -1,4 +1,4 @@
-"""The rows that a job gives back, by the names of the vertices that collected them."""
+"""The result rows of a job, by the names of the vertices that collected them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A resolved plan as boxes and arrows."""
+"""Draws a resolved plan as boxes and arrows."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _PARTITIONS_SHOWN_MAX: Final = 3
 
 
 def plan_diagram(plan: JobPlacement) -> Diagram:
-    """A box for each vertex with a line for each of its members, faint if it is left out; what does not fit is in the
-    tooltips.
+    """Draw a box for each vertex with a line for each of its members, faint if it is left out.
+
+    Texts that do not fit are in the tooltips.
     """
     return Diagram(tuple(map(_box, plan.vertices)), tuple(map(_arrow, plan.edges)), tuple(head(plan)))
 

@@ -1,4 +1,4 @@
-"""Where a job would run, without running it."""
+"""Resolves where a job would run, without running it."""
 
 from __future__ import annotations
 

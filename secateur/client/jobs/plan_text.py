@@ -15,7 +15,7 @@ _SHOWN_MAX: Final = 16
 
 
 def plan_text(plan: JobPlacement) -> str:
-    """Who takes part, then member by member what it runs and reads, then where rows go."""
+    """List the participants, then for each member what it runs and reads, then where rows are sent."""
     lines = list(head(plan))
     for member in plan.participants:
         lines.append(f"{member}:")
@@ -38,7 +38,7 @@ def plan_text(plan: JobPlacement) -> str:
 
 
 def head(plan: JobPlacement) -> Iterator[str]:
-    """Who takes part, and what that costs in messages."""
+    """Yield the participants, and the number of messages."""
     skipped = f", skipped{_listed(plan.skipped)}" if plan.skipped else ""
     yield f"runs on {len(plan.participants)} of {len(plan.members)} members{_listed(plan.participants)}{skipped}"
     yield (
@@ -68,7 +68,7 @@ def route(edge: ResolvedEdge) -> Iterator[str]:
 
 
 def edge_flow(edge: ResolvedEdge) -> Iterator[str]:
-    """What went over an edge; nothing in a plan that was not measured."""
+    """Yield the rows sent over an edge; nothing in a plan without measurements."""
     if edge.rows is not None and edge.bytes is not None:
         yield f"{count_text(edge.rows, 'row')}, {byte_text(edge.bytes)}"
     if edge.fill is not None and edge.fill >= 1:
@@ -76,7 +76,7 @@ def edge_flow(edge: ResolvedEdge) -> Iterator[str]:
 
 
 def work(placed: PlacedVertex) -> Iterator[str]:
-    """What a vertex did on a member; nothing in a plan that was not measured."""
+    """Yield the work of a vertex on a member; nothing in a plan without measurements."""
     if placed.rows_in is not None and placed.rows_out is not None and placed.busy_s is not None:
         yield f"rows {placed.rows_in:,} in and {placed.rows_out:,} out"
         yield f"busy {duration_text(placed.busy_s)}"

@@ -1,4 +1,4 @@
-"""Where a job runs: who takes part and who is left out, what each member runs and reads, and which rows go where.
+"""The resolved plan of a job: who takes part, what each member runs and reads, and which rows are sent where.
 
 Source: Hazelcast Jet's management center, which draws a job's DAG with what flows over its edges.
 """
@@ -38,7 +38,7 @@ class ResolvedPlan(JobPlacement, Drawable):
         raise KeyError(name)
 
     def measured(self, metrics: Sequence[Mapping[str, Any]]) -> ResolvedPlan:
-        """The plan with what its vertices and edges have done.
+        """Return the plan with the work of its vertices and edges.
 
         Args:
             metrics: From :meth:`Job.metrics`.
@@ -58,7 +58,7 @@ class ResolvedPlan(JobPlacement, Drawable):
         return replace(self, vertices=vertices, edges=tuple(_with_flow(edge, offered, taken) for edge in self.edges))
 
     def to_text(self) -> str:
-        """Who takes part, what each member runs and reads, and where rows go."""
+        """List the participants, what each member runs and reads, and where rows are sent."""
         return plan_text(self)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What can be submitted, as far as a client has to know it, and how it travels."""
+"""What a client has to know of a job in order to submit it, and how the job is sent."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Bulk loads: rows go straight to the owners of their partitions, staged under a load id, and become visible at once or
-not at all.
+"""Loads: rows are staged at the owners of their partitions under one id, and become visible at once or not at all.
 
-A load that has a single partition, and does not replace the table, is one direct write to the primary instead: it is
-atomic by itself.
+A load of a single partition that does not replace the table is one direct write to the primary instead, which is atomic
+in itself.
 """
 
 from __future__ import annotations
@@ -306,9 +305,7 @@ def _sent(table: TableDef, member: str, partitions: int, rows: pa.Table, started
 
 
 def _in_one_partition(data: pa.Table, table: TableDef) -> tuple[int, pa.Table] | None:
-    """The one partition that all rows belong to, and the rows in the table's schema; None when they belong to
-    several.
-    """
+    """Return the partition of all rows, and the rows in the table's schema; None when they belong to several."""
     if data.num_rows == 1:
         row = conform(data, table)
         with suppress(

@@ -1,4 +1,4 @@
-"""Writers of a table with ``RANGE (...) EVERY ...`` ask for the ranges that their rows need, before they send them."""
+"""Interval partitioning: a writer has the ranges made that its rows need, before it sends them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table as seen from Python: its schema, its partitions, and loads into it."""
+"""A table as a Python object: its schema, its partitions, and loads into it."""
 
 from __future__ import annotations
 
@@ -87,11 +87,12 @@ class TableHandle:
             return self.definition.scheme.partition_of(key)
 
     def statistics(self) -> TableStatistics:
-        """How many rows there are, and about how many values the columns have, looked at now; the planner knows it from
-        then on.
+        """Collect the number of rows and the estimated number of distinct values of each column now.
 
-        The planner keeps statistics by itself, and looks again when more than a fifth of the rows have changed: this is
-        for whoever wants to see them, or not to wait. Costs the members some 15 ms a column for large tables.
+        The planner uses the result from then on.
+
+        The planner collects statistics on its own, and again when more than a fifth of the rows have changed. Call this
+        to read them, or not to wait. Costs the members some 15 ms a column for large tables.
 
         Raises:
             UnknownTableError: The table has been dropped.

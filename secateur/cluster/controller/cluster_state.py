@@ -1,8 +1,8 @@
-"""What the controller knows: the tables, the members, and who owns what; and how the members hear of it.
+"""The controller's state: tables, members and owners; and how members are informed of changes.
 
-Everything else at the controller reads it from here at the moment it needs it. Whoever changes the catalog does so
-under :attr:`ClusterState.changing`. That a member is lost waits for nobody: whoever is in the middle of a change finds
-out by the error of its call to that member, and asks the others anew.
+Everything else at the controller reads it from here when it needs it. The catalog changes only under
+:attr:`ClusterState.changing`. The loss of a member is applied without waiting: a change in progress finds out by the
+error of its call to that member, and asks the others again.
 """
 
 from __future__ import annotations
@@ -173,9 +173,7 @@ class ClusterState:
             self.doubt(member_id)
 
     def doubt(self, member_id: str) -> None:
-        """Look whether the process of a member still exists, in the background: its connection broke, or it is
-        silent.
-        """
+        """Check in the background whether the process of a member still exists, after an error or silence."""
         if member_id in self._topology.member_ids and member_id not in self._probing:
             self._probing[member_id] = task = asyncio.get_running_loop().create_task(
                 self._probe(member_id), name=f"probe {member_id}"
@@ -183,9 +181,7 @@ class ClusterState:
             task.add_done_callback(lambda _: self._probing.pop(member_id, None))
 
     async def still_there(self, member_id: str) -> bool:
-        """Whether a member that was out of reach is in the cluster all the same: waits until it is heard of again, or
-        given up.
-        """
+        """Wait until a silent member is heard of again, or removed; returns whether it is still in the cluster."""
         beats = self._beats[member_id]
         await self._probe(member_id)
         while member_id in self._topology.member_ids and self._beats[member_id] == beats:
@@ -198,8 +194,9 @@ class ClusterState:
             await self._probe(member_id)
 
     async def give_up(self, member_id: str) -> None:
-        """Have a member leave that somebody knows to be lost; returns when it has: at once if its process is gone, else
-        when its lease has ended.
+        """Remove a member that is known to be lost; returns when it is removed.
+
+        That is at once if its process is gone, else when its lease has ended.
         """
         self._watch.condemn(member_id)
         while True:

@@ -1,4 +1,4 @@
-"""The controller: the requests that it answers, and who carries them out.
+"""The controller: the requests that it answers, and the parts that execute them.
 
 It has no rows, and no query passes through it.
 """

@@ -1,6 +1,4 @@
-"""What the controller knows of all jobs on record: those that have not ended, and a bounded history of those that
-have.
-"""
+"""The controller's registry of jobs on record: the running ones, and a bounded history of those that have ended."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The controller's half of jobs on record: takes them, has a member coordinate each, begins again elsewhere, and tells
-whoever asks.
+"""Jobs on record at the controller: accepts them, assigns coordinators, restarts them, and reports on them.
 
-No rows and no user code come here: a DAG is bytes that a member unpacks, a result stays at the member that coordinated
-the job.
+No rows and no user code reach the controller: a DAG is bytes that a member unpacks, and a result stays at the member
+that coordinated the job.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How a member joins a cluster that has tables already.
+"""Adds a member to a cluster that has tables already.
 
-It hears of every table, and gets the rows of those that are replicated, before it counts as a member: statements may
-run on it from the first moment. Of partitioned tables it has nothing; partitions of tables that are created later may
-be its own. While it catches up no load is published and no table changed.
+The member gets the definitions of all tables, and the rows of replicated ones, before it counts as a member: statements
+may run on it from the first moment. It has no partitions of existing partitioned tables, but may own some of tables
+that are created later. While it catches up no load is published and no table changed.
 """
 
 from __future__ import annotations

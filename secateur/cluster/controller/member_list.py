@@ -1,4 +1,4 @@
-"""``Cluster.members()``: the members, what each has, and those that were lost."""
+"""``Cluster.members()``: the members with their partitions, and the lost ones."""
 
 from __future__ import annotations
 

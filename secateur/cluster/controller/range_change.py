@@ -1,4 +1,4 @@
-"""ALTER TABLE on the cluster: other ranges everywhere, or nowhere.
+"""ALTER TABLE on the cluster: changes the ranges on all members, or on none.
 
 The controller runs two phases, as it does for a load. Every member *prepares*: all that can fail fails here, such as a
 range that is to be added over rows in the catch-all. Then every member *commits*: it takes the new scheme over, makes

@@ -1,9 +1,8 @@
-"""The statistics of all tables, kept by the controller, so that the planner has them at hand.
+"""The statistics cache: the controller keeps the statistics of all tables for the planner.
 
-Members look at their rows in the background: after loads, and when the rows written since the last look are more than a
+Members collect statistics in the background: after loads, and when the rows written since the last time are more than a
 fifth of the table. A member is asked about one table at a time, and about the same table again only after ten times as
-long as the last answer took, so that statistics cost a member at most a tenth of its time, however often its tables
-change.
+long as the last answer took, so statistics cost a member at most a tenth of its time, however often its tables change.
 """
 
 from __future__ import annotations
@@ -77,9 +76,7 @@ class StatisticsCache:
         self._work_soon()
 
     def counted(self, member_id: str, written: Mapping[int, int]) -> None:
-        """A member tells how many rows were written to it, of each table, one by one and not by a load, since it is
-        there.
-        """
+        """A member reports the rows written to each of its tables since it started, other than by loads."""
         for table_id, rows in written.items():
             served = self._served(table_id)
             before = self._counted.get((member_id, table_id), 0)

@@ -1,8 +1,8 @@
-"""The rows of the system tables (:mod:`secateur.planner.system.tables`), made by the controller for a statement that is
-about to run.
+"""Makes the rows of the system tables (:mod:`secateur.planner.system.tables`) for a statement that is about to run.
 
-Each is a snapshot; two of them in one statement are two moments close together. What members alone know they are
-asked for. A member that does not answer soon is left out, and the controller's watch will find out whether it is lost.
+Each is a snapshot; two of them in one statement are two moments close together. The controller asks members for data
+that only they have. A member that does not answer soon is left out, and the controller's watch will determine whether
+it is lost.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """CREATE, DROP and ALTER TABLE at the controller: owners first, then every member, and only then the catalog.
 
-A table, or a range, counts only once every member has it: nothing is left of a command that fails, and nobody can write
-to what some member does not know. A member that turns out to be lost on the way is left out, and the survivors are
-asked anew.
+A table, or a range, exists only once every member has it: a command that fails leaves nothing behind, and no client can
+write to something that a member does not know. A member that turns out to be lost on the way is left out, and the
+survivors are asked again.
 """
 
 from __future__ import annotations
@@ -61,8 +61,7 @@ class TableCommands:
         self._ranges = RangeChanger(state)
 
     async def create(self, table: TableDef, *, if_not_exists: bool, or_replace: bool = False) -> None:
-        """Give a table its id and owners, and tell the members; a table in whose place it comes goes when the new one
-        is there.
+        """Give a table its id and owners, and inform the members; a replaced table is dropped once the new one exists.
 
         Raises:
             TableExistsError: The name is taken.

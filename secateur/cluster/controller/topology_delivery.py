@@ -1,4 +1,4 @@
-"""Taking each topology to every member: to each by itself, so that nobody waits for one that is silent."""
+"""Delivers each topology to every member separately, so that a silent one delays no other."""
 
 from __future__ import annotations
 
@@ -50,9 +50,7 @@ class TopologyDelivery:
         self._stir()
 
     async def reached(self, members: Iterable[str] | None = None) -> None:
-        """Wait until members act on the topology of this moment, or on a later one, or have left; all members, unless
-        some are named.
-        """
+        """Wait until all members, or the named ones, act on the current topology or a later one, or have left."""
         version = self._topology.version
         wanted = set(self._topology.member_ids if members is None else members)
         while any(self._reached.get(member, 0) < version for member in wanted.intersection(self._topology.member_ids)):

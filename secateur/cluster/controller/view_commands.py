@@ -1,4 +1,4 @@
-"""CREATE and DROP VIEW at the controller: the members first, then the catalog."""
+"""CREATE and DROP VIEW at the controller: first at the members, then in the catalog."""
 
 from __future__ import annotations
 

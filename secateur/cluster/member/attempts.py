@@ -1,6 +1,4 @@
-"""A member's half of the jobs that the controller has on record: it coordinates an attempt, tells the controller how it
-ended, and keeps the rows.
-"""
+"""Attempts of jobs on record, at their coordinator: runs them, reports their outcome, and keeps their rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables on a member that joins a cluster which has them already, and on the member that it gets them from."""
+"""Copies of existing tables for a member that joins, and their transfer from another member."""
 
 from __future__ import annotations
 

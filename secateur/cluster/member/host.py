@@ -1,8 +1,8 @@
-"""The place where a member lives: a process of the Ray runtime, or a part of this one.
+"""The host of a member: a process of the Ray runtime, or a part of this one.
 
-A member that was given up but lives finds out from the first answer it hears. What it has may be out of date, so it
-ends, and a new one comes in its place: with an id of its own, without partitions, able to own those of tables that are
-created from then on.
+A member that was removed but is alive finds out from the first answer it gets. Its data may be outdated, so it ends,
+and a new one replaces it: with an id of its own, without partitions, able to own those of tables that are created from
+then on.
 """
 
 from __future__ import annotations
@@ -70,9 +70,7 @@ class MemberHost:
             )
 
     async def _come_back(self) -> None:
-        """End the member that was given up, and bring a new one into the cluster, as soon as the controller takes
-        it.
-        """
+        """End a member that was removed, and add a new one to the cluster as soon as the controller accepts it."""
         given_up = self.member_id
         await self.member.stop()
         while not self._is_ending:

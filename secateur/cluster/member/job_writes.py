@@ -1,4 +1,4 @@
-"""Writes that the processors of a job make, from their threads, to any partition of the cluster."""
+"""Writes of a job's processors, from their threads, to any partition of the cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs that clients submit to a member: it coordinates them and answers with their results."""
+"""Light jobs on a member: coordinates the jobs that clients submit and answers with their results."""
 
 from __future__ import annotations
 

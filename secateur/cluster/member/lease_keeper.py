@@ -1,5 +1,6 @@
-"""Renewing the lease of a member, in a thread of its own: long work on the member's event loop, or a function that
-holds it, does not silence the member.
+"""Renews a member's lease in a thread of its own.
+
+Long work on the member's event loop, or a function that blocks it, does not make the member silent.
 """
 
 from __future__ import annotations

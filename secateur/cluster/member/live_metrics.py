@@ -1,4 +1,4 @@
-"""The metrics of a job while it runs: its coordinator asks those that take part, and nobody else."""
+"""The metrics of a running job, which its coordinator collects from the participants."""
 
 from __future__ import annotations
 

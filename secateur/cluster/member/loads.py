@@ -1,5 +1,6 @@
-"""Loads on a member: rows are staged, here and on the backups, then prepared and published in two phases that the
-controller runs on all members.
+"""Loads on a member: rows are staged here and on backups, then prepared and published in two phases.
+
+The controller runs the phases on all members.
 """
 
 from __future__ import annotations
@@ -137,8 +138,9 @@ class MemberLoads:
 
     @asynccontextmanager
     async def closed_unless_failed(self, load_id: str, table_id: int, peer: PeerInfo) -> AsyncIterator[None]:
-        """Around the staging of what was read from this member's partitions: other writes wait until the load is
-        published or aborted, or this fails.
+        """Close the table's latch while rows of this member's partitions are read and staged.
+
+        Other writes wait until the load is published or aborted, or this fails.
         """
         self._places.place(table_id)
         try:

@@ -1,4 +1,4 @@
-"""A member: the socket, the partitions behind it, and who answers which request."""
+"""A member: its socket, its partitions, and the parts that answer each request."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""Results that clients are still reading: each belongs to the connection over which its statement came, and ends with
-it.
+"""Results that clients are still reading; each belongs to the connection of its statement, and ends with it.
 
-A client that wants rows in parts grants a number of bytes with its statement. What fits is the answer, as ever; of more
-it gets about as much, and asks for the next part with another grant when it has taken the first. In between the member
-makes no rows beyond what the engine's queues hold, so a client that reads slowly slows the statement down, and one that
-goes away ends it.
+A client that wants rows in parts grants a number of bytes with its statement. A result that fits is the answer; of a
+larger one it gets about as much, and fetches the next part with another grant when it has taken the first. In between
+the member makes no rows beyond the capacity of the engine's queues, so a slow reader slows the statement down, and a
+reader that disconnects ends it.
 
 **Invariant**: a connection has at most one open result; the next one, an error, the end of the rows and the end of the
 connection close it.

@@ -1,4 +1,4 @@
-"""ALTER TABLE on one member: the two phases that :mod:`secateur.cluster.controller.range_change` runs.
+"""ALTER TABLE on one member: the two phases of :mod:`secateur.cluster.controller.range_change`.
 
 Where ranges are cut out of the catch-all, rows of them may be in it, and may be on their way into it. So the writes of
 the table wait from the check until the member has taken the new ranges over; other changes stop nobody. The latch is

@@ -1,5 +1,4 @@
-"""Statements whose keys of joins were found by a step before them: what the step remembers, and what has to be as it
-was.
+"""Read versions in requests: join keys found by a step are used only if their rows have not changed since.
 
 ``mark`` in a request names a read of which the state is remembered: by every member that reads partitioned tables for
 it, and for replicated ones, which change by publications alone, as the number of the last one in the answer. ``since``

@@ -1,4 +1,4 @@
-"""Rows that clients and members send: checked on the event loop while there are few of them, in a thread otherwise."""
+"""Rows that clients and members send, checked on the event loop if they are few, and in a thread otherwise."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""The statements that a member was asked to execute: those that run, and the newest of those that have ended.
-``secateur.statements`` shows them.
+"""The statement log of a member: the running statements and the newest ended ones, for ``secateur.statements``.
 
-A statement whose rows come in parts runs until the last of them was asked for, or its reader wants no more; its rows
-are those that were sent.
+A statement whose rows come in parts runs until the last of them was fetched, or its reader stops; its rows are those
+that were sent.
 
-It must cost next to nothing beside a statement of 100 microseconds: an entry is a tuple, and what it says in words is
-worked out when somebody asks.
+It must cost next to nothing beside a statement of 100 microseconds: an entry is a tuple, and its text form is made on
+demand.
 """
 
 from __future__ import annotations

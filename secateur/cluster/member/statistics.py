@@ -1,4 +1,4 @@
-"""A member's half of the statistics: what it knows of the rows that it serves."""
+"""The statistics that a member collects of its own rows."""
 
 from __future__ import annotations
 

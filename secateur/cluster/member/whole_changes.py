@@ -1,10 +1,8 @@
-"""Changes that one member works out for all partitions: MERGE, UPDATE ...
-
-FROM, and whatever else has to look beyond the partition of its row.
+"""Changes that one member computes for all partitions: MERGE, UPDATE ... FROM and similar ones.
 
 The controller has every owner close its latch, so that no other write comes in between. Then one member, the
-coordinator of the change, runs the query for its effects over the cluster like any other query, and stages what is to
-be written at the owners, as a load that the controller publishes: all of it becomes visible at once, or nothing.
+coordinator of the change, runs the query for its row changes over the cluster like any other query, and stages the
+changed rows at their owners, as a load that the controller publishes: all of it becomes visible at once, or nothing.
 """
 
 from __future__ import annotations
@@ -184,9 +182,7 @@ def _duplicate_match(text: str) -> DuplicateMatchPolicy:
 
 
 def _returned(plan: SelectPlan, effects: RowChanges, params: Sequence[Any], names_action: bool) -> pa.Table:
-    """What RETURNING wants, one line for each row concerned; with ``names_action`` grouped by the action, which is a
-    parameter then.
-    """
+    """Return the rows of RETURNING, one for each changed row; with ``names_action`` grouped by the action."""
     (scan,) = plan.scans
     rows = effects.rows.select(list(scan.columns))
     if not names_action:

@@ -71,8 +71,9 @@ class MemberWrites:
     async def write_once(
         self, table_id: int, partition: int, change_id: str, make: Callable[[], Awaitable[RecordedChange]]
     ) -> int:
-        """Make a change to this primary while no load is being published, unless it was made before; returns the rows
-        it concerned, once all copies have it.
+        """Make a change at this primary while no load is being published, unless it was made before.
+
+        Returns the number of rows changed, once all copies have them.
 
         Raises:
             TopologyChangedError: This member is not the primary, or has not yet taken over from the one before; nothing
@@ -106,8 +107,7 @@ class MemberWrites:
         change_id: str,
         payload: bytes | memoryview | None = None,
     ) -> tuple[RecordedChange, int]:
-        """Change a partition of which this member is the primary, inside :meth:`write_once`, and have the backups do
-        the same.
+        """Change a partition of which this member is the primary, inside :meth:`write_once`, and its backups.
 
         Args:
             table_id: The table.

@@ -1,7 +1,7 @@
 """The Ray runtime: the controller and each member are Ray actors.
 
-Ray places the processes (spread over the nodes), names them, and ends them with the driver. It carries no query: each
-actor opens a socket, which an event loop in a thread of its own serves, and everything else goes over that socket.
+Ray places the processes (spread over the nodes), names them, and ends them with the driver; it carries no query: each
+actor opens a socket of its own, served by an event loop in a thread of its own, and everything else goes over that.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ class _MemberActor:
 class _Session:
     """The connection of this process to Ray, which all of its clusters share: there can be one at a time.
 
-    A Ray that the process had connected to before is its own business. Any other is started here, private to this
-    process, or connected to by the address that the user gave; it is left, or ended, with the last cluster that needs
-    it. What an environment variable or the files of an earlier Ray say of other Rays on this machine is not followed:
-    nobody asked to join those.
+    A Ray that the process had connected to before is left alone. Any other is started here, private to this process, or
+    connected to by the address that the user gave; it is left, or ended, with the last cluster that needs it.
+    Environment variables and files of an earlier Ray that name other Rays on this machine are ignored: the user did not
+    ask to join those.
     """
 
     def __init__(self) -> None:
@@ -171,8 +171,9 @@ class _Session:
 
 
 class _Connecting:
-    """One attempt to connect, in a thread of its own, which lives for as long as Ray is needed: the processes of a Ray
-    end with the thread that started them.
+    """One attempt to connect, in a thread of its own, which lives for as long as Ray is needed.
+
+    The processes of a Ray end with the thread that started them.
 
     Args:
         address: Of a Ray that runs; None to start one.
@@ -228,14 +229,13 @@ _session = _Session()
 
 
 class RayRuntime:
-    """Runs a cluster on Ray: on the one that this process is connected to, on that of ``ray_address``, else on a
-    private one.
+    """Runs a cluster on Ray: the one that this process is connected to, that of ``ray_address``, or a private one.
 
     Args:
-        settings: What the cluster is started with.
+        settings: The settings of the cluster.
 
     Raises:
-        OperationalError: There is no Ray to be had within ``start_timeout_s``.
+        OperationalError: Ray could not be reached or started within ``start_timeout_s``.
     """
 
     name = "ray"

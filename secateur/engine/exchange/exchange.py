@@ -67,10 +67,21 @@ class ExchangeSender:
     """The sending end: collects batches for the consumers on one other member and sends them as the window allows."""
 
     def __init__(
-        self, *, job: str, member: str, edge: int, destination: str, config: EdgeConfig, producer_count: int, frame_bytes_max: int, post: Post, scheduler:
-            Scheduler,
-        fail: Callable[[Error], None], ended: Callable[[], None], encode: Callable[[Sequence[pa.RecordBatch]], memoryview] = encode_batches,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        job: str,
+        member: str,
+        edge: int,
+        destination: str,
+        config: EdgeConfig,
+        producer_count: int,
+        frame_bytes_max: int,
+        post: Post,
+        scheduler: Scheduler,
+        fail: Callable[[Error], None],
+        ended: Callable[[], None],
+        encode: Callable[[Sequence[pa.RecordBatch]], memoryview] = encode_batches,
+    ) -> None:
         self._job = job
         self._member = member
         self._edge = edge

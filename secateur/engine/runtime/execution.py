@@ -1,4 +1,4 @@
-"""One job on one member: starts its processors, lets them run, and ends them all, whatever happens."""
+"""The execution of one job on one member: starts its processors, lets them run, and always ends them all."""
 
 from __future__ import annotations
 
@@ -92,9 +92,7 @@ class Execution:
         return self._state is _State.ENDED
 
     def start(self) -> None:
-        """Initialise suppliers and processors, here if all of them promise to be quick, otherwise in a thread; then
-        run.
-        """
+        """Initialise suppliers and processors, in a thread unless all of them promise to be quick; then run."""
         if all(vertex.supplier.init_is_cooperative for vertex in self.plan.vertices):
             try:
                 self._prepare()
@@ -156,7 +154,7 @@ class Execution:
         self._on_ended(error)
 
     def metrics(self) -> list[VertexMetrics]:
-        """What each vertex has done here so far."""
+        """Return the work of each vertex here so far."""
         by_vertex: dict[str, list[Tasklet]] = {vertex.name: [] for vertex in self.plan.vertices}
         for tasklet in self._tasklets:
             by_vertex[tasklet.vertex].append(tasklet)
@@ -225,7 +223,7 @@ class Execution:
             self._close_all(self._closed_after_success)
 
     def _closed_after_success(self, error: Error | None) -> None:
-        """What closing raised is a failure like any other: a sink may have written its last rows there."""
+        """Treat an exception of closing as a failure: a sink may have written its last rows there."""
         if self._state is _State.CLOSING:
             self._error = error
             self._enter_ended()
@@ -233,7 +231,7 @@ class Execution:
         self._on_closed()
 
     def _closed_after_failure(self, error: Error | None) -> None:
-        """What closing raised is dropped: the first cause is what counts."""
+        """Drop an exception of closing: the first cause counts."""
         self._on_closed()
 
     def _enter_ended(self) -> None:

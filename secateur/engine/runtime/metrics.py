@@ -1,6 +1,6 @@
-"""What a job costs: counters of processors and edges, read while it runs and when it has ended.
+"""The cost of a job: counters of processors and edges, read while it runs and when it has ended.
 
-Counting happens once a batch, at places that handle the batch anyway; nothing is summed up before somebody asks.
+Counting happens once a batch, at places that handle the batch anyway; sums are computed on demand.
 """
 
 from __future__ import annotations

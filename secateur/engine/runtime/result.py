@@ -1,4 +1,4 @@
-"""What a job gives back: the rows of its result sinks, and what it cost."""
+"""The result of a job: the rows of its result sinks, and its cost."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""A job as the member that coordinates it sees it: the state machine of :mod:`secateur.engine.runtime.job_state` with
-its timers, and the future of the result.
+"""A running job at its coordinator.
+
+It has the state machine of :mod:`secateur.engine.runtime.job_state`, its timers, and the future of the result.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class RunningJob:
 
     @property
     def done(self) -> bool:
-        """Whether :meth:`result` would not wait."""
+        """Whether :meth:`result` would return without waiting."""
         return self._done.done()
 
     @property
@@ -100,9 +101,9 @@ class RunningJob:
         self.apply(self._machine.cancel(error))
 
     def enough(self) -> None:
-        """No further row is wanted: end the job everywhere, and well.
+        """No further row is wanted: end the job everywhere, successfully.
 
-        Who is at his last rows anyway is left the time for it: stopping a kernel costs more.
+        A participant that is about to end gets the time for it: stopping a kernel costs more.
         """
         if not self.has_enough and self._machine.error is None:
             self.has_enough = True
@@ -112,7 +113,7 @@ class RunningJob:
                 call()
 
     def begin(self) -> None:
-        """The participants were told to start."""
+        """The start messages were sent."""
         timeout_s = self.plan.job.timeout_s
         if timeout_s is not None:
             self._timers.append(self._runtime.loop.call_later(timeout_s, self._deadline_passed, timeout_s))
@@ -128,7 +129,7 @@ class RunningJob:
         self.apply(self._machine.member_lost(member, lost_member(member, cause)))
 
     def apply(self, effects: list[Effect]) -> None:
-        """Carry out what the state machine asks for."""
+        """Perform the effects that the state machine asks for."""
         for effect in effects:
             match effect:
                 case CancelMember(member, error):

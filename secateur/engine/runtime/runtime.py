@@ -1,4 +1,4 @@
-"""The engine of one member: coordinates jobs that are started here, takes part in jobs that are started elsewhere."""
+"""The engine of one member: coordinates the jobs that are started here, and takes part in others."""
 
 from __future__ import annotations
 
@@ -226,14 +226,12 @@ class JobRuntime:
         self._jobs.pop(job.job_id, None)
 
     def metrics(self, job_id: str) -> list[VertexMetrics]:
-        """What a job has done on this member so far; nothing when it does not run here."""
+        """Return the work of a job on this member so far; nothing when it does not run here."""
         execution = self._executions.get(job_id)
         return [] if execution is None else execution.metrics()
 
     async def close(self) -> None:
-        """End every job that this member coordinates or takes part in, wait a bounded time for what is still running in
-        threads, and send no more.
-        """
+        """End every job of this member, wait a bounded time for calls in threads, and send no more."""
         self._is_closed = True
         error = MemberLostError(f"member {self.member_id} is shutting down", member=self.member_id)
         for job in list(self._jobs.values()):
@@ -365,17 +363,13 @@ class JobRuntime:
             )
 
     def _interrupt(self, job_id: str, cancellation: Cancellation, delay_s: float) -> None:
-        """Stop the kernels of a job that has failed; again and again, since DuckDB forgets an interrupt that comes at a
-        bad moment.
-        """
+        """Interrupt the kernels of a failed job repeatedly, since DuckDB loses an interrupt at a bad moment."""
         cancellation.cancel()
         if job_id in self._unclosed:
             self.loop.call_later(delay_s, self._interrupt, job_id, cancellation, 2 * delay_s)
 
     def _send_failed(self, member: str, message: Message, error: Exception) -> None:
-        """A message that cannot be sent for what it is fails its job; one that cannot be sent for where it goes fails
-        every job with that member.
-        """
+        """Fail the job of a message that cannot be encoded, or every job of a member that cannot be reached."""
         if isinstance(error, (LimitExceededError, ProgrammingError)):
             self._fail_job(message.job, error)
         elif isinstance(error, Error) and not isinstance(error, InternalError):

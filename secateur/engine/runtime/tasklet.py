@@ -106,11 +106,22 @@ class Tasklet:
     """
 
     def __init__(
-        self, *, vertex: str, member: str, processor: Processor, inputs: Sequence[TaskletInput], outbox: DirectOutbox | WaitingOutbox, thread: ProcessorThread | None,
+        self,
+        *,
+        vertex: str,
+        member: str,
+        processor: Processor,
+        inputs: Sequence[TaskletInput],
+        outbox: DirectOutbox | WaitingOutbox,
+        thread: ProcessorThread | None,
         writers: Sequence[EdgeWriter],
-        scheduler: Scheduler, executor: Executor, quick: Executor, loop: asyncio.AbstractEventLoop,
-        on_failed: Callable[[Error], None], on_ended: Callable[[], None],
-    ) -> None:  # fmt: skip
+        scheduler: Scheduler,
+        executor: Executor,
+        quick: Executor,
+        loop: asyncio.AbstractEventLoop,
+        on_failed: Callable[[Error], None],
+        on_ended: Callable[[], None],
+    ) -> None:
         self.vertex = vertex
         self._member = member
         self._processor = processor

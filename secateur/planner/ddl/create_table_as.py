@@ -2,8 +2,8 @@
 
 ::
 
-    CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t PRIMARY KEY (a, b) [PARTITION BY ...] [BACKUPS n] | [REPLICATED] AS
-    query [WITH [NO] DATA]
+    CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t PRIMARY KEY (a, b)
+        [PARTITION BY ...] [BACKUPS n] | [REPLICATED] AS query [WITH [NO] DATA]
 
 The query determines the columns. The key has to be given, because it cannot be inferred: the rows of a partition are
 ordered by it.

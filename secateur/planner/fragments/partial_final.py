@@ -281,7 +281,8 @@ class AggregateSplitter:
         )
         final_group = self._final_group(keys)
         final_order = f" ORDER BY {', '.join(order)}" if order else ""
-        behind = f"{final_group}{final_having}{final_qualify}{final_order}{_clause('LIMIT', limit)}{_clause('OFFSET', offset)}"
+        final_limit = f"{_clause('LIMIT', limit)}{_clause('OFFSET', offset)}"
+        behind = f"{final_group}{final_having}{final_qualify}{final_order}{final_limit}"
         return PartialFinal(
             f"SELECT {', '.join(columns)} FROM {self._source}{partial_group}",
             f"SELECT {self._distinct}{', '.join(outputs)} FROM {self._relation}{behind}",

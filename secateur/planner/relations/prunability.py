@@ -85,16 +85,16 @@ def _pass(relation: Relation, bound_predicates: BoundPredicates, facts: ImpliedP
                 bound_predicates,
                 input,
                 keys,
-                "the filter {predicate} cannot be pushed below GROUP BY, which does not name {name}: group by {name}, or"
-                " filter inside the subquery",
+                "the filter {predicate} cannot be pushed below GROUP BY, which does not name {name}: group by {name},"
+                " or filter inside the subquery",
             )
             # HAVING may call aggregates, which have no meaning below.
             yield input, [replace(bound_predicate, carried=True) for bound_predicate in passed]
         case Distinct(input, keys):
             # Equal rows have equal values. With ON a row competes with those of equal keys.
             reason = (
-                "the filter {predicate} cannot be pushed below DISTINCT ON, which does not name {name}: add {name} to it,"
-                " or filter inside the subquery"
+                "the filter {predicate} cannot be pushed below DISTINCT ON, which does not name {name}: add {name} to"
+                " it, or filter inside the subquery"
             )
             yield input, bound_predicates if keys is None else _only(bound_predicates, input, keys, reason)
         case Window(input, partition):
@@ -105,8 +105,8 @@ def _pass(relation: Relation, bound_predicates: BoundPredicates, facts: ImpliedP
                     bound_predicates,
                     input,
                     partition,
-                    "the filter {predicate} cannot be pushed below a window that is not partitioned by {name}: partition"
-                    " it by {name}, or filter inside the subquery",
+                    "the filter {predicate} cannot be pushed below a window that is not partitioned by {name}:"
+                    " partition it by {name}, or filter inside the subquery",
                 ),
             )
         case AsOfRight(input, keys):

@@ -204,6 +204,7 @@ def _reason(
         )
     if not texts:
         texts.append(
-            f"no predicate on the partition key {listed}: compare {'it' if len(key) == 1 else 'its columns'} with values"
+            f"no predicate on the partition key {listed}:"
+            f" compare {'it' if len(key) == 1 else 'its columns'} with values"
         )
     return "; ".join(texts)
