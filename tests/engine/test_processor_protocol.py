@@ -84,9 +84,15 @@ def test_order_of_calls(run: RunTest, cooperative: bool) -> None:
 
     assert run(main()) == [1, 2, 3]
     assert log == [
-        "init work 0/1", "process 1 [1, 2]" if "process 1 [1, 2]" in log else "process 1 [1]", *([] if "process 1 [1, 2]" in log else ["process 1 [2]"]),
-        "complete_edge 1", "process 0 [3]", "complete_edge 0", "complete", "close",
-    ]  # fmt: skip
+        "init work 0/1",
+        "process 1 [1, 2]" if "process 1 [1, 2]" in log else "process 1 [1]",
+        *([] if "process 1 [1, 2]" in log else ["process 1 [2]"]),
+        "complete_edge 1",
+        "process 0 [3]",
+        "complete_edge 0",
+        "complete",
+        "close",
+    ]
 
 
 class CountingSource(Processor):

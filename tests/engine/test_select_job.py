@@ -30,9 +30,13 @@ PATIENT = EngineLimits(slice_s=5.0)
 """No turn of the loop is cut short, so that the number of messages does not depend on the speed of the machine."""
 
 COUNTRIES = TableDef(
-    "countries", 2, (Column("code", parse_type("BIGINT"), False), Column("name", parse_type("VARCHAR"))), ("code",),
-    build_scheme(types={}, primary_key=("code",), table="countries"), replicated=True,
-)  # fmt: skip
+    "countries",
+    2,
+    (Column("code", parse_type("BIGINT"), False), Column("name", parse_type("VARCHAR"))),
+    ("code",),
+    build_scheme(types={}, primary_key=("code",), table="countries"),
+    replicated=True,
+)
 COUNTRY_ROWS = pa.table({"code": pa.array(range(5), pa.int64()), "name": ["a", "b", "c", "d", "e"]})
 
 NOTHING_KNOWN = KeySearch()
@@ -73,9 +77,10 @@ def totals(orders: TableDef, keys: KeySearch = NOTHING_KNOWN, where: str = "") -
         (("number", "BIGINT"), ("s", "DOUBLE"), ("c", "BIGINT")),
     )
     final = Fragment(
-        "SELECT number, sum(s) AS total, sum(c)::BIGINT AS orders FROM x0 GROUP BY number ORDER BY number", ("x0",),
+        "SELECT number, sum(s) AS total, sum(c)::BIGINT AS orders FROM x0 GROUP BY number ORDER BY number",
+        ("x0",),
         (("number", "BIGINT"), ("total", "DOUBLE"), ("orders", "BIGINT")),
-    )  # fmt: skip
+    )
     return select([scan(orders, "s0", ["customer", "number", "amount"], keys=keys)], [partial], final)
 
 
@@ -188,17 +193,27 @@ def test_no_partition_at_all_still_has_an_answer_with_the_right_schema(
 
 def joined(orders: TableDef) -> SelectPlan:
     return select(
-        [scan(orders, "s0", ["customer", "number"], "o"), scan(orders, "s1", ["customer", "amount"], "o"), scan(COUNTRIES, "s2", ["code", "name"], "c")],
+        [
+            scan(orders, "s0", ["customer", "number"], "o"),
+            scan(orders, "s1", ["customer", "amount"], "o"),
+            scan(COUNTRIES, "s2", ["code", "name"], "c"),
+        ],
         [
             Fragment("SELECT customer, number FROM s0", ("s0",), (("customer", "VARCHAR"), ("number", "BIGINT"))),
-            Fragment("SELECT customer, amount FROM s1 WHERE amount < 30", ("s1",), (("customer", "VARCHAR"), ("amount", "DOUBLE"))),
+            Fragment(
+                "SELECT customer, amount FROM s1 WHERE amount < 30",
+                ("s1",),
+                (("customer", "VARCHAR"), ("amount", "DOUBLE")),
+            ),
             Fragment("SELECT code, name FROM s2", ("s2",), (("code", "BIGINT"), ("name", "VARCHAR"))),
         ],
         Fragment(
-            "SELECT name, count(*) AS n, sum(amount) AS a FROM x0 JOIN x1 USING (customer) JOIN x2 ON number = code GROUP BY name ORDER BY name",
-            ("x0", "x1", "x2"), (("name", "VARCHAR"), ("n", "BIGINT"), ("a", "DOUBLE")),
+            "SELECT name, count(*) AS n, sum(amount) AS a FROM x0 JOIN x1 USING (customer) JOIN x2 ON number = code"
+            " GROUP BY name ORDER BY name",
+            ("x0", "x1", "x2"),
+            (("name", "VARCHAR"), ("n", "BIGINT"), ("a", "DOUBLE")),
         ),
-    )  # fmt: skip
+    )
 
 
 def test_a_gathered_join_of_three_scans_one_of_them_replicated(

@@ -30,21 +30,43 @@ RunTest = Callable[[Any], Any]
 BIGINT, VARCHAR = parse_type("BIGINT"), parse_type("VARCHAR")
 
 CUSTOMERS = TableDef(
-    "customers", 2, (Column("name", VARCHAR, False), Column("country", BIGINT)), ("name",),
-    build_scheme(hashes=[HashComponent(("name",), 16)], types={"name": VARCHAR}, primary_key=("name",), table="customers"), backups=0,
-)  # fmt: skip
+    "customers",
+    2,
+    (Column("name", VARCHAR, False), Column("country", BIGINT)),
+    ("name",),
+    build_scheme(
+        hashes=[HashComponent(("name",), 16)], types={"name": VARCHAR}, primary_key=("name",), table="customers"
+    ),
+    backups=0,
+)
 ITEMS = TableDef(
-    "items", 3, (Column("id", BIGINT, False), Column("customer", VARCHAR), Column("price", BIGINT)), ("id",),
-    build_scheme(hashes=[HashComponent(("id",), 8)], types={"id": BIGINT}, primary_key=("id",), table="items"), backups=0,
-)  # fmt: skip
+    "items",
+    3,
+    (Column("id", BIGINT, False), Column("customer", VARCHAR), Column("price", BIGINT)),
+    ("id",),
+    build_scheme(hashes=[HashComponent(("id",), 8)], types={"id": BIGINT}, primary_key=("id",), table="items"),
+    backups=0,
+)
 COUNTRIES = TableDef(
-    "countries", 4, (Column("code", BIGINT, False), Column("label", VARCHAR)), ("code",),
-    build_scheme(types={}, primary_key=("code",), table="countries"), replicated=True,
-)  # fmt: skip
+    "countries",
+    4,
+    (Column("code", BIGINT, False), Column("label", VARCHAR)),
+    ("code",),
+    build_scheme(types={}, primary_key=("code",), table="countries"),
+    replicated=True,
+)
 BANDS = TableDef(
-    "bands", 5, (Column("low", BIGINT, False), Column("band", VARCHAR)), ("low",),
-    PartitionScheme((), RangeComponent(("low",), (RangePartition(0, (0,), (20,)), RangePartition(1, (30,), (60,)))), (("low", BIGINT),)), backups=0,
-)  # fmt: skip
+    "bands",
+    5,
+    (Column("low", BIGINT, False), Column("band", VARCHAR)),
+    ("low",),
+    PartitionScheme(
+        (),
+        RangeComponent(("low",), (RangePartition(0, (0,), (20,)), RangePartition(1, (30,), (60,)))),
+        (("low", BIGINT),),
+    ),
+    backups=0,
+)
 
 TABLES = {
     "customers": (
@@ -184,24 +206,41 @@ BROADCAST_JOIN = Case(
 ROUTED_JOIN = Case(
     ["customers", "items"],
     [
-        stage("items", "SELECT customer, id, price FROM s1", "customer VARCHAR, id BIGINT, price BIGINT", scans=(1,), exchange=ExchangeKind.ROUTE,
-              columns=("customer",), route=0),
+        stage(
+            "items",
+            "SELECT customer, id, price FROM s1",
+            "customer VARCHAR, id BIGINT, price BIGINT",
+            scans=(1,),
+            exchange=ExchangeKind.ROUTE,
+            columns=("customer",),
+            route=0,
+        ),
         stage("join", "SELECT name, id, price FROM s0 JOIN x0 ON customer = name", JOINED, scans=(0,), inputs=(0,)),
         final("SELECT * FROM x1", JOINED, 1),
     ],
     "SELECT name, id, price FROM {s0} JOIN {s1} ON customer = name",
-)  # fmt: skip
+)
 
 ROUTED_OUTER_JOIN = Case(
     ["customers", "items"],
     [
-        stage("items", "SELECT customer, id, price FROM s1", "customer VARCHAR, id BIGINT, price BIGINT", scans=(1,), exchange=ExchangeKind.ROUTE,
-              columns=("customer",), route=0, keeps_unmatched=True),
-        stage("join", "SELECT name, id, price FROM x0 LEFT JOIN s0 ON customer = name", JOINED, scans=(0,), inputs=(0,)),
+        stage(
+            "items",
+            "SELECT customer, id, price FROM s1",
+            "customer VARCHAR, id BIGINT, price BIGINT",
+            scans=(1,),
+            exchange=ExchangeKind.ROUTE,
+            columns=("customer",),
+            route=0,
+            keeps_unmatched=True,
+        ),
+        stage(
+            "join", "SELECT name, id, price FROM x0 LEFT JOIN s0 ON customer = name", JOINED, scans=(0,), inputs=(0,)
+        ),
         final("SELECT * FROM x1", JOINED, 1),
     ],
     "SELECT name, id, price FROM {s1} LEFT JOIN {s0} ON customer = name",
-)  # fmt: skip
+)
 
 ROUTED_BY_RANGE = Case(
     ["bands", "items"],
@@ -226,13 +265,27 @@ ROUTED_BY_RANGE = Case(
 ROUTED_BY_RANGE_OUTER = Case(
     ["bands", "items"],
     [
-        stage("items", "SELECT price, id FROM s1", "price BIGINT, id BIGINT", scans=(1,), exchange=ExchangeKind.ROUTE, columns=("price",), route=0,
-              keeps_unmatched=True),
-        stage("join", "SELECT band, id FROM x0 LEFT JOIN s0 ON price = low", "band VARCHAR, id BIGINT", scans=(0,), inputs=(0,)),
+        stage(
+            "items",
+            "SELECT price, id FROM s1",
+            "price BIGINT, id BIGINT",
+            scans=(1,),
+            exchange=ExchangeKind.ROUTE,
+            columns=("price",),
+            route=0,
+            keeps_unmatched=True,
+        ),
+        stage(
+            "join",
+            "SELECT band, id FROM x0 LEFT JOIN s0 ON price = low",
+            "band VARCHAR, id BIGINT",
+            scans=(0,),
+            inputs=(0,),
+        ),
         final("SELECT * FROM x1", "band VARCHAR, id BIGINT", 1),
     ],
     "SELECT band, id FROM {s1} LEFT JOIN {s0} ON price = low",
-)  # fmt: skip
+)
 
 SHUFFLED_FULL_JOIN = Case(
     ["customers", "items"],
@@ -267,13 +320,24 @@ SHUFFLED_FULL_JOIN = Case(
 SHUFFLED_DISTINCT_COUNT = Case(
     ["items"],
     [
-        stage("items", "SELECT DISTINCT customer, price FROM s0", "customer VARCHAR, price BIGINT", scans=(0,), exchange=ExchangeKind.SHUFFLE,
-              columns=("customer",)),
-        stage("group", "SELECT customer, count(DISTINCT price) AS n FROM x0 GROUP BY customer", "customer VARCHAR, n BIGINT", inputs=(0,)),
+        stage(
+            "items",
+            "SELECT DISTINCT customer, price FROM s0",
+            "customer VARCHAR, price BIGINT",
+            scans=(0,),
+            exchange=ExchangeKind.SHUFFLE,
+            columns=("customer",),
+        ),
+        stage(
+            "group",
+            "SELECT customer, count(DISTINCT price) AS n FROM x0 GROUP BY customer",
+            "customer VARCHAR, n BIGINT",
+            inputs=(0,),
+        ),
         final("SELECT * FROM x1", "customer VARCHAR, n BIGINT", 1),
     ],
     "SELECT customer, count(DISTINCT price) FROM {s0} GROUP BY customer",
-)  # fmt: skip
+)
 
 REPLICATED = Case(
     ["customers", "countries"],
@@ -461,8 +525,12 @@ def test_who_has_nothing_to_read_or_nobody_to_hear_it_does_not_run(run: RunTest)
         "result": ["m2"],
     }
     assert placed(SHUFFLED_FULL_JOIN, items_gone, run)[0] == {
-        "customers": everywhere, "items": nowhere, "join": everywhere, "final": ["m2"], "result": ["m2"],
-    }  # fmt: skip
+        "customers": everywhere,
+        "items": nowhere,
+        "join": everywhere,
+        "final": ["m2"],
+        "result": ["m2"],
+    }
 
 
 def test_rows_that_the_consumer_cannot_match_do_not_travel(run: RunTest) -> None:

@@ -13,19 +13,22 @@ import pytest
 from worlds import World, check
 
 TABLES = {
-    "CREATE TABLE t (a INTEGER, b VARCHAR, c DATE, v BIGINT, PRIMARY KEY (a, b, c)) PARTITION BY HASH (a) PARTITIONS 7": (
+    "CREATE TABLE t (a INTEGER, b VARCHAR, c DATE, v BIGINT, PRIMARY KEY (a, b, c)) PARTITION BY HASH (a)"
+    " PARTITIONS 7": (
         """
     SELECT x, y, DATE '2024-01-01' + CAST(x + 3 AS INTEGER) % 3, CASE WHEN x = 2 THEN NULL ELSE (x + 5) % 6 END
     FROM range(-2, 6) r(x), (VALUES ('a'), ('A'), ('1'), (''), ('b')) q(y)
     """
     ),
-    "CREATE TABLE u (a INTEGER, b VARCHAR, c DATE, v BIGINT, PRIMARY KEY (a, b, c)) PARTITION BY HASH (b) PARTITIONS 3, RANGE (a) SPLIT AT (0, 2, 4)": (
+    "CREATE TABLE u (a INTEGER, b VARCHAR, c DATE, v BIGINT, PRIMARY KEY (a, b, c)) PARTITION BY HASH (b)"
+    " PARTITIONS 3, RANGE (a) SPLIT AT (0, 2, 4)": (
         """
     SELECT x, y, DATE '2024-01-01' + CAST(x + 3 AS INTEGER) % 4, CASE WHEN x % 3 = 0 THEN NULL ELSE x END
     FROM range(0, 8) r(x), (VALUES ('a'), ('A'), ('1')) q(y)
     """
     ),
-    "CREATE TABLE n (k BIGINT, s TINYINT, PRIMARY KEY (k, s)) PARTITION BY HASH (k) PARTITIONS 5, HASH (s) PARTITIONS 3": (
+    "CREATE TABLE n (k BIGINT, s TINYINT, PRIMARY KEY (k, s)) PARTITION BY HASH (k) PARTITIONS 5, HASH (s)"
+    " PARTITIONS 3": (
         """
     SELECT x, x % 3 FROM range(-3, 9) r(x)
     """
@@ -76,7 +79,8 @@ NAMES = {
         'SELECT * FROM (SELECT a AS "É", v AS "é", b FROM t) q WHERE q."é" = 4',
         'SELECT * FROM t AS "ß", u AS ss WHERE ss.a = 1',
         """
-        SELECT * FROM (SELECT row_number() OVER "é" AS r, a FROM t WINDOW "é" AS (PARTITION BY b ORDER BY a, c), "É" AS (PARTITION BY a ORDER BY b, c))
+        SELECT * FROM (SELECT row_number() OVER "é" AS r, a FROM t WINDOW "é" AS (PARTITION BY b ORDER BY a, c),
+          "É" AS (PARTITION BY a ORDER BY b, c))
         WHERE a = 1
         """,
         'SELECT * FROM (SELECT v AS "É", b, a FROM t) x NATURAL JOIN (SELECT a AS "é", v, b FROM u) y WHERE "é" = 1',

@@ -260,9 +260,8 @@ class Relational:
         having = ""
         if rng.random() < 0.5:
             alias = [Column(name, kind) for name, kind in columns] if rng.random() < 0.3 else []
-            having = (
-                " HAVING"
-                f" {rng.choice([self._predicate([*keys, *alias], outer, 0), 'count(*) > 1', self._predicate(keys, outer, depth)])}"
+            having = " HAVING " + rng.choice(
+                [self._predicate([*keys, *alias], outer, 0), "count(*) > 1", self._predicate(keys, outer, depth)]
             )
         return Made(f"SELECT {items} FROM {item.sql}{where} GROUP BY {by}{having}", columns)
 

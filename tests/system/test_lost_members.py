@@ -181,7 +181,8 @@ def test_what_is_missing_is_shown_and_what_is_lost_can_be_made_again(mortal: Clu
         ):
             with pytest.raises(
                 PartitionLostError,
-                match=r"last copies .* were on m3, which left the cluster .* DROP the table, CREATE it again and load it",
+                match=r"last copies .* were on m3, which left the cluster .* DROP the table, CREATE it again and"
+                r" load it",
             ):
                 use()
         for name in ("t", "beside_it"):

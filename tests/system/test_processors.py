@@ -90,18 +90,31 @@ def spread(one: dict[str, int] | None, other: dict[str, int]) -> dict[str, int]:
     ("stages", "sql"),
     [
         pytest.param([(processors.aggregate(["user"], STATES), "user")], BY_USER, id="aggregate"),
-        pytest.param([(processors.accumulate(["user"], STATES), "local"), (processors.combine(["user"], STATES), "user")], BY_USER, id="two stages"),
+        pytest.param(
+            [(processors.accumulate(["user"], STATES), "local"), (processors.combine(["user"], STATES), "user")],
+            BY_USER,
+            id="two stages",
+        ),
         pytest.param(
             [(processors.accumulate([], STATES), "local"), (processors.combine([], STATES), "one")],
-            "SELECT count(*), CAST(sum(value) AS BIGINT), avg(value), count(DISTINCT value) FROM visits", id="two stages without keys",
+            "SELECT count(*), CAST(sum(value) AS BIGINT), avg(value), count(DISTINCT value) FROM visits",
+            id="two stages without keys",
         ),
         pytest.param(
-            [(processors.filter_rows(lambda rows: pc.less(rows["id"], 0)), "local"), (processors.aggregate([], COUNTED), "one")],
-            "SELECT 0", id="count of nothing",
+            [
+                (processors.filter_rows(lambda rows: pc.less(rows["id"], 0)), "local"),
+                (processors.aggregate([], COUNTED), "one"),
+            ],
+            "SELECT 0",
+            id="count of nothing",
         ),
         pytest.param(
-            [(processors.accumulate(["user"], {"s": SPREAD}), "local"), (processors.combine(["user"], {"s": SPREAD}), "user")],
-            "SELECT user, max(value) - min(value) FROM visits GROUP BY user", id="operation of one's own",
+            [
+                (processors.accumulate(["user"], {"s": SPREAD}), "local"),
+                (processors.combine(["user"], {"s": SPREAD}), "user"),
+            ],
+            "SELECT user, max(value) - min(value) FROM visits GROUP BY user",
+            id="operation of one's own",
         ),
         pytest.param(
             [
@@ -109,23 +122,34 @@ def spread(one: dict[str, int] | None, other: dict[str, int]) -> dict[str, int]:
                 (processors.distinct("user", "value"), "user"),
                 (processors.aggregate(["user"], COUNTED), "local"),
             ],
-            "SELECT user, count(DISTINCT value) FROM visits GROUP BY user", id="distinct",
-        ),
-        pytest.param(
-            [(processors.key_by({"key": lambda rows: pc.bit_wise_and(rows["value"], 7)}), "local"), (processors.aggregate(["key"], COUNTED), "key")],
-            "SELECT value & 7, count(*) FROM visits GROUP BY ALL", id="key_by",
+            "SELECT user, count(DISTINCT value) FROM visits GROUP BY user",
+            id="distinct",
         ),
         pytest.param(
             [
-                (processors.flat_map_dicts(lambda row: [{"x": row["value"]}] * (row["id"] % 3), pa.schema({"x": pa.int64()})), "local"),
+                (processors.key_by({"key": lambda rows: pc.bit_wise_and(rows["value"], 7)}), "local"),
+                (processors.aggregate(["key"], COUNTED), "key"),
+            ],
+            "SELECT value & 7, count(*) FROM visits GROUP BY ALL",
+            id="key_by",
+        ),
+        pytest.param(
+            [
+                (
+                    processors.flat_map_dicts(
+                        lambda row: [{"x": row["value"]}] * (row["id"] % 3), pa.schema({"x": pa.int64()})
+                    ),
+                    "local",
+                ),
                 (processors.filter_dicts(lambda row: row["x"] > 50), "local"),
                 (processors.map_dicts(lambda row: {"x": row["x"] % 10}, pa.schema({"x": pa.int64()})), "local"),
                 (processors.aggregate(["x"], COUNTED), "x"),
             ],
-            "SELECT value % 10, CAST(sum(id % 3) AS BIGINT) FROM visits WHERE value > 50 AND id % 3 > 0 GROUP BY ALL", id="functions over rows",
+            "SELECT value % 10, CAST(sum(id % 3) AS BIGINT) FROM visits WHERE value > 50 AND id % 3 > 0 GROUP BY ALL",
+            id="functions over rows",
         ),
     ],
-)  # fmt: skip
+)
 def test_in_a_job(conn: secateur.Connection, visits: str, stages: list[tuple[Any, str]], sql: str) -> None:
     assert sorted(rows_of(conn, job(*stages))) == sorted(conn.execute(sql).fetchall())
 
@@ -133,13 +157,18 @@ def test_in_a_job(conn: secateur.Connection, visits: str, stages: list[tuple[Any
 @pytest.mark.parametrize(
     ("stages", "sql"),
     [
-        pytest.param([(processors.sort(processors.desc("value"), "id"), "one")], "SELECT * FROM visits ORDER BY value DESC, id", id="sort"),
+        pytest.param(
+            [(processors.sort(processors.desc("value"), "id"), "one")],
+            "SELECT * FROM visits ORDER BY value DESC, id",
+            id="sort",
+        ),
         pytest.param(
             [(processors.top_n(7, "value", "id"), "local"), (processors.top_n(7, "value", "id"), "one")],
-            "SELECT * FROM visits ORDER BY value, id LIMIT 7", id="top-n",
+            "SELECT * FROM visits ORDER BY value, id LIMIT 7",
+            id="top-n",
         ),
     ],
-)  # fmt: skip
+)
 def test_in_order(conn: secateur.Connection, visits: str, stages: list[tuple[Any, str]], sql: str) -> None:
     assert rows_of(conn, job(*stages)) == conn.execute(sql).fetchall()
 

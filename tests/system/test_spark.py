@@ -18,7 +18,8 @@ from secateur.cluster import Cluster
 pytestmark = pytest.mark.spark
 
 ORDERS = """
-CREATE TABLE {} (customer VARCHAR, id BIGINT, day DATE NOT NULL, price DECIMAL(10, 2), made TIMESTAMP, PRIMARY KEY (customer, id))
+CREATE TABLE {} (customer VARCHAR, id BIGINT, day DATE NOT NULL, price DECIMAL(10, 2), made TIMESTAMP,
+  PRIMARY KEY (customer, id))
 PARTITION BY HASH (customer) PARTITIONS 32 BACKUPS 1
 """
 QUESTION = "SELECT customer, id, day, price, made FROM {} ORDER BY customer, id"

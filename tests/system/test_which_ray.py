@@ -24,7 +24,8 @@ import sys, secateur, ray
 with secateur.start(members=2, runtime="ray", start_timeout_s=150) as cluster, cluster.connect() as conn:
     print(conn.execute("SELECT count(*) FROM secateur.members").fetchall(), flush=True)
     sys.stdin.readline()
-    print(conn.execute("SELECT count(*) FROM secateur.members").fetchall(), ray.get_runtime_context().gcs_address, flush=True)
+    print(conn.execute("SELECT count(*) FROM secateur.members").fetchall(), ray.get_runtime_context().gcs_address,
+      flush=True)
 print(ray.is_initialized(), flush=True)
 """
 

@@ -399,7 +399,7 @@ TEST_SOURCES = {
 
 
 def module_of(module: str, name: str) -> str:
-    """The module that ``from module import name`` reaches into: a file of the room where ``name`` is one and not exported."""
+    """Return the module that ``from module import name`` reads: a file of the room unless the room exports ``name``."""
     is_file = (ROOT / module.replace(".", "/") / f"{name}.py").exists()
     return f"{module}.{name}" if is_file and name not in ROOMS.get(module, ()) else module
 
@@ -454,7 +454,10 @@ def test_the_code_itself_imports_from_files() -> None:
 
 
 def test_unit_tests_know_few_modules() -> None:
-    """A name that a unit test needs is exported by its room, or the test goes: as a case of tests/plans, or through the room's interface."""
+    """A room exports the names that unit tests need.
+
+    A test of another name becomes a case of tests/plans, or goes through the room's interface.
+    """
     units = [source for path, source in TEST_SOURCES.items() if path.startswith("unit/")]
     modules = {module_of(module, name) for source in units for _, module, name in names_imported(source)}
     assert len(modules) <= MODULES_MAX, f"add the names that a test needs to _FILES of their room: {sorted(modules)}"

@@ -142,6 +142,7 @@ def test_no_test_sets_a_private_name() -> None:
     more = {path: count for path, count in found.items() if count > STILL_PATCHED.get(path, 0)}
     fewer = {path: found[path] for path, count in STILL_PATCHED.items() if found[path] < count}
     assert more == {}, (
-        "what a test needs to be smaller is a documented setting: CostModel for the planner, EngineLimits for the engine"
+        "what a test needs to be smaller is a documented setting: CostModel for the planner, EngineLimits for the"
+        " engine"
     )
     assert fewer == {}, "fewer than STILL_PATCHED says: write the smaller number there"

@@ -144,7 +144,8 @@ class Selects(Windows):
                 items.append(
                     (
                         (
-                            f"{rng.choice(['grouping', 'grouping_id'])}({', '.join(rng.sample(texts, rng.choice([1, len(texts)])))})"
+                            f"{rng.choice(['grouping', 'grouping_id'])}"
+                            f"({', '.join(rng.sample(texts, rng.choice([1, len(texts)])))})"
                         ),
                         kind,
                     )

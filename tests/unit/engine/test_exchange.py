@@ -51,9 +51,18 @@ class Ends:
         self.ended = 0
         self.inboxes = [Inbox(config, 1) for _ in range(consumers)]
         self.sender = ExchangeSender(
-            job="j", member="m1", edge=3, destination="m2", config=config, producer_count=producers, frame_bytes_max=frame_bytes_max, post=post or self._posted,
-            scheduler=Scheduler(asyncio.get_running_loop(), 1.0), fail=self.failures.append, ended=self._sender_ended,
-        )  # fmt: skip
+            job="j",
+            member="m1",
+            edge=3,
+            destination="m2",
+            config=config,
+            producer_count=producers,
+            frame_bytes_max=frame_bytes_max,
+            post=post or self._posted,
+            scheduler=Scheduler(asyncio.get_running_loop(), 1.0),
+            fail=self.failures.append,
+            ended=self._sender_ended,
+        )
         self.receiver = ExchangeReceiver(
             job="j", member="m2", edge=3, origin="m1", config=config, inboxes=self.inboxes, post=self._posted
         )

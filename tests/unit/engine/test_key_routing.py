@@ -168,10 +168,23 @@ def test_what_cannot_be_a_key_is_named(column: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("BIGINT", True), ("UTINYINT", True), ("HUGEINT", True), ("DECIMAL(12,2)", True), ("DOUBLE", True), ("VARCHAR", True), ("BOOLEAN", True),
-        ("BLOB", True), ("DATE", True), ("TIME", True), ("TIMESTAMP", True), ("TIMESTAMP WITH TIME ZONE", True), ("UUID", True),
-        ("BIGINT[]", False), ("STRUCT(a BIGINT)", False), ("INTERVAL", False),
+        ("BIGINT", True),
+        ("UTINYINT", True),
+        ("HUGEINT", True),
+        ("DECIMAL(12,2)", True),
+        ("DOUBLE", True),
+        ("VARCHAR", True),
+        ("BOOLEAN", True),
+        ("BLOB", True),
+        ("DATE", True),
+        ("TIME", True),
+        ("TIMESTAMP", True),
+        ("TIMESTAMP WITH TIME ZONE", True),
+        ("UUID", True),
+        ("BIGINT[]", False),
+        ("STRUCT(a BIGINT)", False),
+        ("INTERVAL", False),
     ],
-)  # fmt: skip
+)
 def test_which_types_can_be_keys(text: str, expected: bool) -> None:
     assert can_route(arrow_type(text)) is expected

@@ -119,7 +119,10 @@ def test_converts(type_: str, given: pa.Array, expected: list[Any]) -> None:
         (
             "VARCHAR",
             pa.array([5]),
-            "column c: the data are int64, which is not converted to VARCHAR automatically; cast the column to string first",
+            (
+                "column c: the data are int64, which is not converted to VARCHAR automatically; cast the column to"
+                " string first"
+            ),
         ),
         ("INTEGER", pa.array(["5"]), "the data are string, which is not converted to INTEGER"),
         ("INTEGER", pa.array(["5"]).dictionary_encode(), "which is not converted to INTEGER"),

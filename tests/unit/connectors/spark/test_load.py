@@ -263,9 +263,12 @@ def test_every_type_arrives(
     cluster = loads_only(define("everything", columns, "k"))
     text = "6f1b4b1e-0e5f-4c7e-9a2b-1f2e3d4c5b6a"
     df = spark.sql(f"""
-        SELECT 1L AS K, true AS b, -128Y AS i1, 7L AS i2, 2147483647L AS i4, CAST('18446744073709551615' AS DECIMAL(20,0)) AS u8, 5 AS h,
-            0.5F AS f, 0.25D AS d, CAST(1.5 AS DECIMAL(10,1)) AS small, CAST(-1.50 AS DECIMAL(30,2)) AS large, 'ünï' AS s, X'00FF' AS x,
-            DATE '1969-12-31' AS day, TIME '12:34:56.789' AS t, TIMESTAMP_NTZ '2024-03-10 02:30:00' AS ts, TIMESTAMP '2024-03-10 03:30:00' AS tz,
+        SELECT 1L AS K, true AS b, -128Y AS i1, 7L AS i2, 2147483647L AS i4,
+          CAST('18446744073709551615' AS DECIMAL(20,0)) AS u8, 5 AS h,
+            0.5F AS f, 0.25D AS d, CAST(1.5 AS DECIMAL(10,1)) AS small, CAST(-1.50 AS DECIMAL(30,2)) AS large,
+              'ünï' AS s, X'00FF' AS x,
+            DATE '1969-12-31' AS day, TIME '12:34:56.789' AS t, TIMESTAMP_NTZ '2024-03-10 02:30:00' AS ts,
+              TIMESTAMP '2024-03-10 03:30:00' AS tz,
             '{text.upper()}' AS u, ARRAY(1, 2) AS l
         UNION ALL SELECT 2L{", null" * 18}
         """)

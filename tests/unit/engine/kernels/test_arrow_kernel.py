@@ -357,7 +357,7 @@ def test_limit_may_be_a_parameter() -> None:
     assert answer(fragment, [None]) is None
 
 
-# --- aggregation --------------------------------------------------------------------------------------------------------------------------------
+# --- aggregation ------------------------------------------------------------------------------------------------------
 
 
 def aggregate(*aggregates: ArrowAggregate, keys: tuple[Expression, ...] = (), **clauses: Any) -> ArrowFragment:
@@ -522,7 +522,7 @@ def test_a_hugeint_that_no_double_holds_is_left_to_duckdb() -> None:
     assert answer(widened, table=pa.table({"h": pa.array([Decimal(2**53 + 1)], pa.decimal128(38, 0))})) is None
 
 
-# --- chunks -------------------------------------------------------------------------------------------------------------------------------------
+# --- chunks -----------------------------------------------------------------------------------------------------------
 
 
 CHUNKED = [
@@ -556,7 +556,7 @@ def test_chunks_make_no_difference(fragment: ArrowFragment, monkeypatch: pytest.
     assert answer(fragment, table=chunked) == expected
 
 
-# --- wire ---------------------------------------------------------------------------------------------------------------------------------------
+# --- wire -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("condition", [case[1] for case in CONDITIONS], ids=[case[0] for case in CONDITIONS])

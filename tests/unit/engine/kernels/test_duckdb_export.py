@@ -70,9 +70,12 @@ def test_classes_are_found_by_their_names(name: str) -> None:
             raise OSError(f"{name} Error: as it is")
 
     expected = {
-        "Conversion": duckdb.ConversionException, "INTERRUPT": duckdb.InterruptException, "Invalid Input": duckdb.InvalidInputException,
-        "Out of Memory": duckdb.OutOfMemoryException, "Out of Range": duckdb.OutOfRangeException,
-    }.get(name, duckdb.Error)  # fmt: skip
+        "Conversion": duckdb.ConversionException,
+        "INTERRUPT": duckdb.InterruptException,
+        "Invalid Input": duckdb.InvalidInputException,
+        "Out of Memory": duckdb.OutOfMemoryException,
+        "Out of Range": duckdb.OutOfRangeException,
+    }.get(name, duckdb.Error)
     with pytest.raises(duckdb.Error) as caught:
         exported(Broken(), 1, None)  # type: ignore[arg-type]
     assert (type(caught.value), str(caught.value)) == (expected, f"{name} Error: as it is")

@@ -73,7 +73,10 @@ def test_a_parameter_comes_back_as_it_went_in(
 
 
 def test_columns_of_every_type_pass_through_unchanged(kernel: DuckDBKernel) -> None:
-    names = "BOOLEAN,TINYINT,SMALLINT,INTEGER,BIGINT,HUGEINT,UTINYINT,USMALLINT,UINTEGER,UBIGINT,FLOAT,DOUBLE,DECIMAL(4;1),DECIMAL(38;0),VARCHAR,BLOB,DATE,TIME"
+    names = (
+        "BOOLEAN,TINYINT,SMALLINT,INTEGER,BIGINT,HUGEINT,UTINYINT,USMALLINT,UINTEGER,UBIGINT,FLOAT,DOUBLE,"
+        "DECIMAL(4;1),DECIMAL(38;0),VARCHAR,BLOB,DATE,TIME"
+    )
     names += ",TIMESTAMP,TIMESTAMP WITH TIME ZONE,INTERVAL,UUID,FLOAT[],HUGEINT[]"
     types = [parse_type(name.replace(";", ",")) for name in names.split(",")]
     schema = {f"c{i}": type_ for i, type_ in enumerate(types)}

@@ -34,9 +34,9 @@ def said(distribution: Distribution) -> str:
         case Replicated(singleton_reason):
             return f"once: {singleton_reason}"
         case HashPartitioned(partition_keys=partition_keys):
-            return (
-                "pieces by"
-                f" {' or '.join(sorted({', '.join(attribute.name for attribute in place) for place in partition_keys})) or 'nothing'}"
+            return "pieces by " + (
+                " or ".join(sorted({", ".join(attribute.name for attribute in place) for place in partition_keys}))
+                or "nothing"
             )
         case UnsupportedDistribution(reason):
             return f"not: {reason}"
@@ -63,7 +63,10 @@ CASES = {
         (
             f"SELECT o.id {BY_NAME}",
             "",
-            "not: the sides of a join are not partitioned by the columns that it compares: join on the partitioning keys",
+            (
+                "not: the sides of a join are not partitioned by the columns that it compares: join on the partitioning"
+                " keys"
+            ),
         ),
         (f"SELECT o.customer_id {BY_NAME}", "s1", "pieces by customer_id"),
         (f"SELECT c.customer_id {BY_NAME}", "s0", "pieces by customer_id"),
@@ -76,7 +79,10 @@ CASES = {
         (
             "SELECT o.id FROM orders o, customers c",
             "",
-            "not: the sides of a join are not partitioned by the columns that it compares: join on the partitioning keys",
+            (
+                "not: the sides of a join are not partitioned by the columns that it compares: join on the partitioning"
+                " keys"
+            ),
         ),
         ("SELECT o.customer_id FROM orders o, customers c", "s1", "pieces by customer_id"),
         (
@@ -88,17 +94,26 @@ CASES = {
         (
             "SELECT c.name FROM orders o LEFT JOIN customers c ON o.priority = c.name",
             "s0",
-            "not: the LEFT JOIN preserves rows that are replicated: preserve the partitioned side, or use an inner join",
+            (
+                "not: the LEFT JOIN preserves rows that are replicated: preserve the partitioned side, or use an inner"
+                " join"
+            ),
         ),
         (
             "SELECT a.name FROM airlines a LEFT JOIN orders o ON o.priority = a.code",
             "",
-            "not: the LEFT JOIN preserves rows that are replicated: preserve the partitioned side, or use an inner join",
+            (
+                "not: the LEFT JOIN preserves rows that are replicated: preserve the partitioned side, or use an inner"
+                " join"
+            ),
         ),
         (
             "SELECT a.name FROM orders o RIGHT JOIN airlines a ON o.priority = a.code",
             "",
-            "not: the RIGHT JOIN preserves rows that are replicated: preserve the partitioned side, or use an inner join",
+            (
+                "not: the RIGHT JOIN preserves rows that are replicated: preserve the partitioned side, or use an inner"
+                " join"
+            ),
         ),
         ("SELECT customer_id FROM orders o FULL JOIN customers c USING (customer_id)", "", "pieces by customer_id"),
         (
@@ -109,7 +124,10 @@ CASES = {
         (
             "SELECT o.id FROM orders o FULL JOIN airlines a ON o.priority = a.code",
             "",
-            "not: the FULL JOIN preserves rows that are replicated: preserve the partitioned side, or use an inner join",
+            (
+                "not: the FULL JOIN preserves rows that are replicated: preserve the partitioned side, or use an inner"
+                " join"
+            ),
         ),
         (
             "SELECT o.customer_id FROM orders o SEMI JOIN customers c ON o.customer_id = c.customer_id",
@@ -129,7 +147,10 @@ CASES = {
         (
             "SELECT o.id FROM orders o ANTI JOIN customers c ON o.priority = c.name",
             "s0",
-            "not: the ANTI JOIN preserves rows that are replicated: preserve the partitioned side, or use an inner join",
+            (
+                "not: the ANTI JOIN preserves rows that are replicated: preserve the partitioned side, or use an inner"
+                " join"
+            ),
         ),
     ],
     "groups, windows and what takes some rows": [

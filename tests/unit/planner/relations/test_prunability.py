@@ -113,14 +113,20 @@ def reaching(root: Relation, scan: Scan) -> list[str]:
         pytest.param(
             where(Aggregate(LEFT, frozenset({A})), "b = 1"),
             [
-                "<the filter b = 1 cannot be pushed below GROUP BY, which does not name b: group by b, or filter inside the subquery>"
+                (
+                    "<the filter b = 1 cannot be pushed below GROUP BY, which does not name b: group by b, or filter"
+                    " inside the subquery>"
+                )
             ],
             id="HAVING about something else",
         ),
         pytest.param(
             where(Aggregate(LEFT, frozenset({A})), "a = b"),
             [
-                "<the filter a = b cannot be pushed below GROUP BY, which does not name b: group by b, or filter inside the subquery>",
+                (
+                    "<the filter a = b cannot be pushed below GROUP BY, which does not name b: group by b, or filter"
+                    " inside the subquery>"
+                ),
                 "a = b",
             ],
             id="HAVING about both: what is no key is free",
@@ -128,7 +134,10 @@ def reaching(root: Relation, scan: Scan) -> list[str]:
         pytest.param(
             where(Aggregate(LEFT, frozenset({F})), "f = 0"),
             [
-                "<the filter f = 0 cannot be pushed below GROUP BY, which does not name f: group by f, or filter inside the subquery>"
+                (
+                    "<the filter f = 0 cannot be pushed below GROUP BY, which does not name f: group by f, or filter"
+                    " inside the subquery>"
+                )
             ],
             id="a key of which two values are equal",
         ),
@@ -137,7 +146,10 @@ def reaching(root: Relation, scan: Scan) -> list[str]:
         pytest.param(
             where(Distinct(LEFT, frozenset({A})), "b = 1"),
             [
-                "<the filter b = 1 cannot be pushed below DISTINCT ON, which does not name b: add b to it, or filter inside the subquery>"
+                (
+                    "<the filter b = 1 cannot be pushed below DISTINCT ON, which does not name b: add b to it, or"
+                    " filter inside the subquery>"
+                )
             ],
             id="not over DISTINCT ON something else",
         ),
@@ -147,7 +159,10 @@ def reaching(root: Relation, scan: Scan) -> list[str]:
         pytest.param(
             where(Window(LEFT, frozenset({A})), "b = 1"),
             [
-                "<the filter b = 1 cannot be pushed below a window that is not partitioned by b: partition it by b, or filter inside the subquery>"
+                (
+                    "<the filter b = 1 cannot be pushed below a window that is not partitioned by b: partition it by b,"
+                    " or filter inside the subquery>"
+                )
             ],
             id="not over another window",
         ),
@@ -172,7 +187,10 @@ def test_one_input(relation: Relation, left: list[str]) -> None:
             "c IS NULL",
             [],
             [
-                "<c IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy>"
+                (
+                    "<c IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a"
+                    " condition that NULL does not satisfy>"
+                )
             ],
             id="left: what NULLs pass is not said of the right side",
         ),
@@ -184,10 +202,16 @@ def test_one_input(relation: Relation, left: list[str]) -> None:
             JoinType.FULL,
             "a = 1 OR c = 1",
             [
-                "<a = 1 OR c = 1 can hold for rows that the FULL JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy>"
+                (
+                    "<a = 1 OR c = 1 can hold for rows that the FULL JOIN fills with NULLs: use an inner join, or a"
+                    " condition that NULL does not satisfy>"
+                )
             ],
             [
-                "<a = 1 OR c = 1 can hold for rows that the FULL JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy>"
+                (
+                    "<a = 1 OR c = 1 can hold for rows that the FULL JOIN fills with NULLs: use an inner join, or a"
+                    " condition that NULL does not satisfy>"
+                )
             ],
             id="full: otherwise nothing passes",
         ),
@@ -260,7 +284,10 @@ def test_set_operations_pass_to_all_inputs(kind: SetKind) -> None:
 def test_a_column_that_another_input_has_with_another_type_does_not_pass() -> None:
     relation = where(SetOperation(SetKind.UNION, (LEFT, RIGHT), (CAST,), ((A,), (C,))), "x = 1", x=CAST)
     assert reaching(relation, LEFT) == [
-        "<the filter a = 1 cannot be pushed below UNION, because x may have another type in another input: CAST it to one type in every input>"
+        (
+            "<the filter a = 1 cannot be pushed below UNION, because x may have another type in another input: CAST it"
+            " to one type in every input>"
+        )
     ]
 
 
