@@ -43,8 +43,9 @@ _IN_FLIGHT: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """One way to ask: the median of the round medians, their spread, and the median of the 99th percentiles, in
-    microseconds.
+    """The latency of one kind of request, in microseconds.
+
+    It has the median of the round medians, their spread, and the median of the 99th percentiles.
     """
 
     what: str
@@ -146,9 +147,8 @@ def main() -> None:
     )
     print(f"{'':32}{'p50 us':>9}{'low-high':>16}{'p99 us':>9}{'ratio':>8}")
     for way in (control, *others):
-        print(
-            f"{way.what:32}{way.median_us:9.1f}{way.low_us:8.1f}-{way.high_us:<7.1f}{way.p99_us:9.1f}{way.median_us / control.median_us:8.2f}"
-        )
+        ratio = way.median_us / control.median_us
+        print(f"{way.what:32}{way.median_us:9.1f}{way.low_us:8.1f}-{way.high_us:<7.1f}{way.p99_us:9.1f}{ratio:8.2f}")
     for kind, what in ((EchoNow, "at once"), (EchoLater, "from tasks")):
         rate = asyncio.run(_requests_per_s(port, kind, options.rounds, options.calls * 4))
         print(f"{rate:,.0f} requests/s on one connection with {_IN_FLIGHT} in flight, answered {what}")

@@ -1,8 +1,7 @@
-"""What the objects of one connection share: the sockets, the topology, the plans, the settings.
+"""The shared state of one connection: sockets, topology, plans and settings.
 
-A session speaks to the controller for everything that concerns the catalog, and to members for rows. Which member, it
-finds out by itself from the topology; when a member says that the topology has changed, it asks the controller for the
-new one.
+A session sends requests about the catalog to the controller, and requests for rows to members, which it chooses by the
+topology. When a member reports that the topology has changed, the session asks the controller for the new one.
 """
 
 from __future__ import annotations
@@ -134,9 +133,7 @@ class Session:
 
     @property
     def topology(self) -> Topology:
-        """The newest topology that this session has heard of; asks the controller when a member spoke of a newer
-        one.
-        """
+        """The newest topology that this session knows; it asks the controller if a member has reported a newer one."""
         if self._topology.version < self._newest_topology:
             return self.refresh_topology()
         return self._topology
@@ -253,8 +250,7 @@ class Session:
         )
 
     def ask_member(self, member_id: str, message: Message[R], payload: Payload = b"") -> Answer[R]:
-        """Send a request to a member; other than :meth:`ask` in that an answer to it comes from the member's own
-        socket.
+        """Send a request to a member, over that member's own socket.
 
         Raises:
             Error: Whatever it answers, or that it is out of reach.
@@ -268,7 +264,9 @@ class Session:
             pool.give_back(channel)
 
     def ask_member_for_rows(self, member_id: str, message: Execute) -> tuple[Answer[Executed], ResultStream | None]:
-        """As :meth:`ask_member`, for a run whose answer may be the first part of more, as its grant says.
+        """Like :meth:`ask_member`, for a request whose answer may be the first of several parts.
+
+        The member may send up to :data:`GRANT_BYTES` at a time.
 
         Raises:
             Error: Whatever it answers, or that it is out of reach.
@@ -291,8 +289,7 @@ class Session:
         return answer, None
 
     def ask_member_on_own_channel(self, member_id: str, message: Message[R], payload: Payload = b"") -> Answer[R]:
-        """As :meth:`ask_member`, over a connection of its own and without a time-out: for requests that may take long,
-        beside which others go on.
+        """Like :meth:`ask_member`, over a separate connection without a time-out, for requests that may take long.
 
         Raises:
             Error: Whatever it answers, or that it is out of reach.
@@ -316,9 +313,7 @@ class Session:
                 yield answer
 
     def member_named_by(self, error: Error) -> str | None:
-        """The member that an error is about, by its id or by the address that did not answer; None when it is about
-        none that is known.
-        """
+        """Return the member that an error names, by its id or its address; None when it names no known one."""
         member = error.details.get("member")
         if isinstance(member, str):
             return member

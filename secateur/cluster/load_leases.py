@@ -1,12 +1,11 @@
-"""Leases of the latches that loads, changes of several partitions and changes of ranges close, and what becomes of one
-whose controller is gone.
+"""Leases of the latches that loads and changes close, and the outcome of a load whose controller is gone.
 
 A change of ranges that cuts a catch-all is prepared and committed like a load, so everything said of loads here holds
 for it: it is *published* once a member has taken the new ranges over.
 
 The controller renews the lease of every latch that it has had closed. When a lease ends, or the connection over which
 the latch was closed, and the controller does not come back at once, the load is *in doubt*, and the members decide it
-by themselves, all in the same way:
+themselves, all in the same way:
 
 - A member that has not prepared the load aborts it: without its word nobody can have published.
 - A member that has prepared it turns to the first living member in the order of their ids, the only one that decides.
@@ -216,15 +215,17 @@ class LoadLeases:
     # -- for the requests of other members
 
     def standing(self, request: Request[StandingOfLoad]) -> Reply[StandingAnswer]:
-        """How far a load has come here, for the member that decides: from now on the controller's word about it does
-        not count.
+        """Return how far a load is here, for the member that decides.
+
+        The controller's later requests for the load are refused.
         """
         load_id = request.message.load_id
         return Reply(StandingAnswer(self._standing(load_id).value, self._number(load_id)))
 
     def decide(self, request: Request[DecideLoad]) -> Reply[LoadVerdict]:
-        """A member has a load in doubt, and this one is the first that lives: decide it, and say what was decided once
-        that is known.
+        """Decide a load that a member has in doubt; called on the first living member.
+
+        Returns the decision once it is known.
         """
         load_id = request.message.load_id
         verdict = self._verdicts.get(load_id)

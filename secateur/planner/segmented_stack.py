@@ -6,8 +6,8 @@ where it changes while another thread is inside of :mod:`ast`, that thread fails
 though. So a function that is decorated here, and is called when most frames of its thread are taken, runs in a new
 thread, and its caller waits for it.
 
-Few statements are nested that deeply, and to look at the stack costs a microsecond. So :func:`with_deep_stack` has a call
-made on the thread's own stack first, and on segments only where that was not enough.
+Few statements are nested that deeply, and to look at the stack costs a microsecond. So :func:`with_deep_stack` has a
+call made on the thread's own stack first, and on segments only where that was not enough.
 
 Source: segmented stacks, as of Go before 1.3 and of the Rust crate ``stacker``.
 """
@@ -43,8 +43,9 @@ _here: Final = _Here()
 
 
 def on_segmented_stack(function: Callable[P, T]) -> Callable[P, T]:
-    """Let a function call itself more deeply than one thread allows, directly or by way of others, inside of
-    :func:`with_deep_stack`.
+    """Let a function recurse more deeply than one thread allows, inside of :func:`with_deep_stack`.
+
+    The recursion may go through other functions.
 
     Raises:
         RecursionError: More than :data:`FRAMES_MAX` frames.

@@ -1,4 +1,4 @@
-"""What travels between clients, the controller and members: operations, their requests and replies, and how values become bytes."""
+"""The protocol: operations, requests and replies between clients, controller and members, and their encoding."""
 
 from __future__ import annotations
 

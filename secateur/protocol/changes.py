@@ -284,8 +284,9 @@ class WorkedOut(msgspec.Struct, frozen=True):
 
 
 class WorkOutChange(Message[WorkedOut], frozen=True):
-    """Run the query for the effects of a change, and stage what is to be written at its owners; see
-    :class:`ChangeTable`.
+    """Run the query for the row changes of a statement, and stage the changed rows at their owners.
+
+    See :class:`ChangeTable`.
     """
 
     load_id: str

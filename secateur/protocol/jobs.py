@@ -160,8 +160,9 @@ class ReportJobEnded(Message[Acknowledged], frozen=True):
 
 
 class FinishedJob(msgspec.Struct, frozen=True):
-    """What a job came to; each part of the answer has the rows of one result sink as its payload, in the order of
-    ``sinks``.
+    """The outcome of a job.
+
+    Each part of the answer has the rows of one result sink as its payload, in the order of ``sinks``.
     """
 
     sinks: list[str]

@@ -65,7 +65,10 @@ class RawConnection:
 
 
 def header_of(operation: OperationBase, args: dict[str, Any]) -> bytes:
-    """The header of a request with these values for its fields, whatever they are; a field that is not given is left out, or None where fields have no names."""
+    """Return the header of a request with any values for its fields.
+
+    A field that is not given is left out, or None where fields have no names.
+    """
     names: Sequence[str] = operation.request.__struct_fields__
     if operation.request.__struct_config__.array_like:
         return pack([args.get(name) for name in names])

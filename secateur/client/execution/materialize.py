@@ -33,9 +33,7 @@ then takes 24 s instead of 1.
 
 
 class RowState(NamedTuple):
-    """What a request says of the state of the rows: ``mark`` and ``since`` of its
-    :class:`~secateur.protocol.query.Execute`.
-    """
+    """The state of the rows in a request: ``mark`` and ``since`` of its :class:`~secateur.protocol.query.Execute`."""
 
     mark: str | None = None
     since: Since | None = None

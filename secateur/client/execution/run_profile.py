@@ -1,4 +1,4 @@
-"""The profile of what a statement took in all: that of a change, and that of a query in steps."""
+"""The profile of a query or a change, by stage and member: the figures of EXPLAIN ANALYZE."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ __all__ = ["combined_profile", "profile_of_change"]
 
 
 def profile_of_change(changed: ChangedRows | ChangedTable) -> RunProfile:
-    """The profile of a change, from the answer to it; the rows are those that were changed, and have no bytes in the
-    result.
+    """Return the profile of a change from its answer.
+
+    The rows are those that were changed, and have no bytes in the result.
     """
     return RunProfile(changed.rows, 0, changed.work)
 

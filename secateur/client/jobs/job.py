@@ -1,6 +1,4 @@
-"""Jobs on record from the client's side: the controller knows where they are, the member that coordinated one has its
-rows.
-"""
+"""Jobs on record from the client's side: the controller knows their members, and coordinators keep their rows."""
 
 from __future__ import annotations
 
@@ -99,8 +97,7 @@ class Job:
         return JobInfo.of(self._look())
 
     def result(self, timeout_s: float | None = None) -> pa.Table:
-        """Wait for the job and return the rows of its only result sink; a table without rows and columns if it has
-        none.
+        """Wait for the job and return the rows of its only result sink; an empty table if it has none.
 
         Args:
             timeout_s: Seconds to wait; the job goes on when they have passed. None waits for ever.
@@ -117,8 +114,9 @@ class Job:
         return only_result(self.job_id, self.results(timeout_s))
 
     def results(self, timeout_s: float | None = None) -> dict[str, pa.Table]:
-        """Wait for the job and return the rows of each result sink by the name of its vertex; without columns, if no
-        batch told the sink what they are.
+        """Wait for the job and return the rows of each result sink by the name of its vertex.
+
+        A table has no columns if its sink has received no batch.
 
         Raises:
             Error: As :meth:`result`.
@@ -132,8 +130,9 @@ class Job:
         return self._tables
 
     def metrics(self) -> list[dict[str, Any]]:
-        """What each vertex has done on each member so far, or did until the job ended: see
-        :class:`secateur.protocol.metrics.VertexMetrics` for the names.
+        """Return the work of each vertex on each member so far, or until the job ended.
+
+        See :class:`secateur.engine.runtime.metrics.VertexMetrics` for the names.
 
         Costs a round trip to the controller, and while the job runs one to its coordinator, which asks the other
         participants. Between attempts, those of the last one; in the moments of starting and ending a member may be
@@ -159,9 +158,7 @@ class Job:
 
     @property
     def members_touched(self) -> list[str]:
-        """Wait for the job and return the ids of the members that took part in the attempt that succeeded; none after a
-        failure.
-        """
+        """Wait for the job and return the members of its successful attempt, by id; none after a failure."""
         return self._wait(None).members
 
     def cancel(self) -> None:

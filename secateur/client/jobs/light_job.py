@@ -1,6 +1,6 @@
-"""Light jobs from the client's side: hand a DAG straight to a member, wait for its result, stop it.
+"""Light jobs from the client's side: send a DAG straight to a member, wait for its result, cancel it.
 
-Nobody keeps a record.
+No record of them is kept.
 """
 
 from __future__ import annotations
@@ -57,8 +57,7 @@ class LightJob:
         return JobStatus.CANCELLED if isinstance(self._failure, JobCancelledError) else JobStatus.FAILED
 
     def result(self, timeout_s: float | None = None) -> pa.Table:
-        """Wait for the job and return the rows of its only result sink; a table without rows and columns if it has
-        none.
+        """Wait for the job and return the rows of its only result sink; an empty table if it has none.
 
         Args:
             timeout_s: Seconds to wait; the job goes on when they have passed. None waits for ever.
@@ -72,8 +71,9 @@ class LightJob:
         return only_result(self.job_id, self.results(timeout_s))
 
     def results(self, timeout_s: float | None = None) -> dict[str, pa.Table]:
-        """Wait for the job and return the rows of each result sink by the name of its vertex; without columns, if no
-        batch told the sink what they are.
+        """Wait for the job and return the rows of each result sink by the name of its vertex.
+
+        A table has no columns if its sink has received no batch.
 
         Raises:
             Error: As :meth:`result`.
@@ -81,8 +81,9 @@ class LightJob:
         return read_results(self._wait(timeout_s))
 
     def metrics(self) -> list[dict[str, Any]]:
-        """What each vertex has done on each member so far, or did until the job ended: see
-        :class:`secateur.protocol.metrics.VertexMetrics` for the names.
+        """Return the work of each vertex on each member so far, or until the job ended.
+
+        See :class:`secateur.engine.runtime.metrics.VertexMetrics` for the names.
 
         One round trip while it runs, none afterwards.
 

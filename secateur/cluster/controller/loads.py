@@ -1,4 +1,4 @@
-"""Publishing a bulk load: at once on all members, or not at all.
+"""Publishes loads: on all members at once, or not at all.
 
 Rows arrive at the members beforehand, staged under a load id where no reader sees them. Publishing is a two-phase
 commit that the controller runs: every member that keeps a copy of the table first *prepares* (checks duplicate keys and
@@ -97,8 +97,7 @@ class LoadPublication:
 
 @dataclass(frozen=True, slots=True)
 class PartitionwiseChange:
-    """An UPDATE or DELETE of several partitions: a load whose rows are not staged yet, since the members find them in
-    what they have.
+    """An UPDATE or DELETE of several partitions: a load whose rows the members find in their own partitions.
 
     Attributes:
         load: What is to be published; its attempts are not known yet.
@@ -308,9 +307,7 @@ class LoadPublisher:
         return PublishResult(rows, tuple(work))
 
     def close(self) -> None:
-        """Wait for no member any more: the controller is stopped, and members decide what they have prepared by
-        themselves.
-        """
+        """Stop waiting for members: the controller is stopped, and members decide their prepared loads themselves."""
         for task in self._delivering:
             task.cancel()
 
@@ -337,8 +334,7 @@ class LoadPublisher:
         return await self._timed(member, PrepareLoad(load.load_id, load.table.table_id, load.mode, parts))
 
     async def _deliver(self, member: str, load: LoadPublication) -> tuple[RowCount, float] | None:
-        """Have a member publish, however often its connection breaks; None when it has left the cluster with all that
-        it had.
+        """Have a member publish, retrying when its connection breaks; None when it has left the cluster.
 
         Raises:
             LoadFailedError: The members have aborted the load: they had not heard from this controller for too long.

@@ -1,6 +1,4 @@
-"""Statements at the controller: from a text to what the client is told to do, and the plans that members will ask
-for.
-"""
+"""Statements at the controller: from a text to the reply to the client, and the plans that members will request."""
 
 from __future__ import annotations
 

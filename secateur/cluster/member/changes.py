@@ -1,11 +1,10 @@
-"""UPDATE and DELETE on a member: find the rows where they are, write what becomes of them, send that to the backups.
+"""UPDATE and DELETE on a member: finds the rows where they are, writes their new values, and sends them to backups.
 
-What travels to the backups are rows and keys, never the statement: they hold what the primary holds, whatever the
-statement calls (``random()``, ``now()``).
+Backups get rows and keys, never the statement: they hold exactly what the primary holds, even if the statement is not
+deterministic (``random()``, ``now()``).
 
 **One partition.** The primary finds the rows and writes them with nothing in between, so that no other write is lost:
-changes of one partition take turns, and rows that were found while something else wrote to the partition are found
-again.
+changes of one partition take turns, and rows that were found while another write changed the partition are found again.
 
 **Several partitions.** The changed rows are staged as a load that the controller publishes: all of it becomes visible
 at once, or nothing. From the moment that a member looks for rows until the publication, its latch is closed, so that no
@@ -158,8 +157,9 @@ class MemberChanges:
         return Reply(ChangedRows(rows, touched, (*work, *copies)))
 
     async def stage(self, request: Request[StageChange]) -> Reply[FoundParts]:
-        """Find the rows of some partitions and stage what becomes of them, here and on the backups; no other write
-        comes in between from now on.
+        """Find the rows of some partitions and stage their changes, here and on the backups.
+
+        From then on no other write comes in between.
 
         Raises:
             TopologyChangedError: This member is not the primary of a partition; nothing was staged.

@@ -1,9 +1,8 @@
-"""The copies of a member's partitions and those on other members: carries out what
-:class:`~secateur.cluster.member.replica.Replica` decides.
+"""Replication: performs what :class:`~secateur.cluster.member.replica.Replica` decides, here and on other members.
 
 A change is sent to all other copies in the turn of the event loop in which the primary makes it, and connections keep
-their order, so copies mostly get changes in sequence. Where one does not (its connection broke, its member stood
-still), a repair sends it what it lacks until it has everything or does not count any more.
+their order, so copies usually get changes in sequence. If one does not (its connection broke, its member was
+suspended), a repair sends it the missing changes until it has everything or does not count any more.
 """
 
 from __future__ import annotations
@@ -225,9 +224,7 @@ class Replication:
         return Reply(CopyState(replica.last, replica.term))
 
     def tails(self, request: Request[GetCopyTails]) -> Reply[CopyTails]:
-        """A new primary asks for what it does not have: of each partition the number of its last change, and the
-        changes behind.
-        """
+        """Return the state of some copies for a new primary: the number of the last change, and later changes."""
         asked = request.message
         table_id, term = asked.table_id, asked.term
         self._places.place(table_id)
@@ -263,9 +260,7 @@ class Replication:
     # -- members and tables come and go
 
     def update(self, topology: Topology) -> None:
-        """Take over a newer topology: copies of members that have left are not waited for, and those of partitions that
-        are this member's now are asked.
-        """
+        """Take over a newer topology: stop waiting for copies of lost members, and take over new primaries."""
         before, self._topology = self._topology, topology
         changed = {
             group
@@ -382,9 +377,7 @@ class Replication:
     # -- taking over
 
     def _taken(self, before: Topology, group: str) -> list[int]:
-        """The partitions of an affinity group of which this member is the primary now, and was not as far as it
-        knew.
-        """
+        """Return the partitions of an affinity group of which this member has become the primary."""
         now, then = self._topology.owners.get(group), before.owners.get(group)
         if now is None or not before.version or (then is None and self._topology.version == before.version + 1):
             return []  # the group is new, and its partitions are empty
@@ -473,9 +466,7 @@ class Replication:
     # --
 
     def _replica(self, key: Key) -> Replica:
-        """The copy here; that of the first primary when this member is the primary, and nobody has ever been
-        another.
-        """
+        """Return the copy here; a new one if this member is the first primary of the partition."""
         replica = self._replicas.get(key)
         if replica is None:
             replica = self._replicas[key] = (

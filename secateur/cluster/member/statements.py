@@ -1,7 +1,7 @@
 """Running a planned SELECT on a member: the execution modes *local* and *distributed*.
 
-The member binds the plan's partition trees itself, whatever the client computed: a client with an old topology may ask
-the wrong member, but never gets a wrong answer.
+The member binds the plan's partition trees itself: a client with an old topology may ask the wrong member, but never
+gets a wrong answer.
 """
 
 from __future__ import annotations
@@ -357,7 +357,9 @@ class StatementRunner:
         return sorted({self._member_id, *result.members_touched})
 
     async def profile(self, request: Request[Profile]) -> Reply[Profiled]:
-        """Answer one execution of a plan as :meth:`execute` does, and say what it took.
+        """Answer one execution of a plan as :meth:`execute` does, with its profile in the header.
+
+        See :mod:`~secateur.client.execution.run_profile`.
 
         Raises:
             Error: As :meth:`execute`.
@@ -440,8 +442,9 @@ class _Ran(NamedTuple):
 
 
 async def _in_some_form(plan: SelectPlan, run: Callable[[SelectPlan], Awaitable[T]]) -> T:
-    """Run the stages of a plan; where an error in the data need not be one of the statement, once more in other stages,
-    of which it would be.
+    """Run the stages of a plan.
+
+    If an error in the data need not be one of the statement, run other stages, in which it would be.
     """
     try:
         return await _while_loads_end(lambda: run(plan))
@@ -452,9 +455,7 @@ async def _in_some_form(plan: SelectPlan, run: Callable[[SelectPlan], Awaitable[
 
 
 async def _while_loads_end(run: Callable[[], Awaitable[T]]) -> T:
-    """Run, and run again when a load is being published: this member has it and another has not yet, or the other way
-    round, for about a round trip.
-    """
+    """Run, and run again while a load is published on some of the members, for about a round trip."""
     loop = asyncio.get_running_loop()
     deadline_s = loop.time() + _LOAD_WAIT_S
     while True:

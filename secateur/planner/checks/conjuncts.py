@@ -161,8 +161,9 @@ class Equalities:
                         self._unite(*(side for side in sides if side is not None))
 
     def _unite_named(self, join: Node) -> None:
-        """The columns of USING, and those of a NATURAL join, which are all that both sides have; on the left they are
-        those of one inner join after the other.
+        """Unite the columns of USING, or those of a NATURAL join, which are all that both sides have.
+
+        On the left they are those of one inner join after the other.
         """
         left, right = (list(inner_leaves(join[side])) for side in ("left", "right"))
         names = set(map(folded, join["using_columns"]))

@@ -888,8 +888,9 @@ def _are_names(query: Node, names: Sequence[str], aliases: Sequence[str] = ()) -
 
 
 def _names_said(query: Node, count: int) -> list[str | None] | None:
-    """What a query says of the names of its columns, None for each of which it says nothing; None if it cannot have so
-    many columns.
+    """Return the names that a query gives its columns, None for each unnamed one.
+
+    The result is None if it cannot have so many columns.
     """
     while query.get("type") in ("SET_OPERATION_NODE", "RECURSIVE_CTE_NODE"):
         if "NAME" in str(query.get("setop_type")):
