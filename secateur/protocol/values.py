@@ -55,7 +55,7 @@ _EPOCH_DAY: Final = _EPOCH.toordinal()
 _MICROSECOND: Final = timedelta(microseconds=1)
 _SPAN_BYTES: Final = 10  # a timedelta reaches past 64 bits of microseconds
 _LEAVES: Final = (bytes, bytearray, memoryview, datetime, date, time, timedelta, Decimal, UUID)
-"""What :func:`msgspec.to_builtins` is to leave as it is: the packer has extension types for them."""
+"""The types that :func:`msgspec.to_builtins` leaves as they are: the packer has extension types for them."""
 PACK_ERRORS: Final = (TypeError, ValueError, OverflowError)
 UNCOUNTED_BYTES_MAX: Final = 64 << 10
 """Of so few bytes the worst becomes five megabytes, and counting would cost every small frame."""
@@ -91,7 +91,7 @@ def pack(value: Any) -> bytes:
 
 
 def pack_flat(message: Any) -> bytes:
-    """Encode a :class:`msgspec.Struct` that is written as a list of its fields; as :func:`pack`, without a further call."""
+    """Encode a :class:`msgspec.Struct` as a list of its fields, like :func:`pack` but in one call."""
     try:
         packed: bytes = _packers.packer.pack(astuple(message))
     except PACK_ERRORS as error:
@@ -126,7 +126,7 @@ def unpack(data: bytes | memoryview) -> Any:
 
 
 def _unpack_counted(data: bytes | memoryview, *, keep: bool = True) -> Any:
-    """Unpack and count; with ``keep=False`` nothing is kept of what was counted, so that it takes no memory."""
+    """Unpack and count; with ``keep=False`` the counted objects are dropped, so that counting takes no memory."""
     objects = elements = 0
 
     def count(size: int) -> None:
