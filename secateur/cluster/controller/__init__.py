@@ -35,6 +35,7 @@ _FILES = {
     "range_change": ["RangeChanger"],
     "statistics_cache": ["StatisticsCache"],
     "table_commands": ["TableCommands"],
+    "two_phase_commit": ["CommitPhase", "Order", "TwoPhaseCommit"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

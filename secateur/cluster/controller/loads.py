@@ -16,8 +16,9 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, assert_never
 
+from secateur.cluster.controller.two_phase_commit import CommitPhase, Order, TwoPhaseCommit, carry_out
 from secateur.cluster.lease_renewal import renewed
 from secateur.cluster.statement_profile import work_of
 from secateur.errors import (
@@ -39,7 +40,6 @@ from secateur.protocol.changes import (
     PreparedRows,
     PrepareLoad,
     PublishPreparedLoad,
-    RowCount,
     StageChange,
     TwoPhaseKind,
     WorkOutChange,
@@ -60,7 +60,6 @@ __all__ = [
 
 T = TypeVar("T")
 R = TypeVar("R")
-_PAUSE_S: Final = 0.1
 
 
 class LoadMemberCaller(Protocol):
@@ -168,7 +167,7 @@ class LoadPublisher:
         self._members = members
         self._is_member = is_member
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._delivering: set[asyncio.Task[tuple[RowCount, float] | None]] = set()
+        self._commits: dict[asyncio.Task[None], TwoPhaseCommit] = {}
 
     async def publish(self, load: LoadPublication) -> PublishResult:
         """Publish a load everywhere.
@@ -257,59 +256,69 @@ class LoadPublisher:
                 " there any more: nothing was loaded",
                 table=load.table.name,
             )
-        outcomes = await asyncio.gather(
-            *(self._prepare(member, load) for member in load.copies), return_exceptions=True
-        )
-        failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
-        if failures:
-            await self.abort(load.load_id, load.copies)
-            raise _as_load_failure(load, failures[0]) from failures[0]
-        delivering = [asyncio.get_running_loop().create_task(self._deliver(member, load)) for member in load.copies]
-        self._delivering.update(delivering)
+        prepared: dict[str, tuple[PreparedRows, float]] = {}
+        published_s: dict[str, float] = {}
+
+        async def give(member: str, order: Order) -> None:
+            match order:
+                case Order.PREPARE:
+                    prepared[member] = await self._prepare(member, load)
+                case Order.COMMIT:
+                    _, published_s[member] = await self._timed(member, PublishPreparedLoad(load.load_id, load.number))
+                case Order.ABORT:
+                    await self._members.call(member, AbortStagedLoad(load.load_id))
+                case _:
+                    assert_never(order)
+
+        commit = TwoPhaseCommit(load.copies)
+        carrying_out = asyncio.get_running_loop().create_task(carry_out(commit, give, self._is_member))
+        self._commits[carrying_out] = commit
         try:
-            published = await asyncio.gather(*delivering, return_exceptions=True)
+            await asyncio.wait([carrying_out])
         finally:
-            self._delivering.difference_update(delivering)
-        if any(isinstance(outcome, asyncio.CancelledError) for outcome in published):
+            del self._commits[carrying_out]
+        if not carrying_out.cancelled():
+            carrying_out.result()
+        self._check_published(load, commit, is_stopped=carrying_out.cancelled())
+        work = [
+            work_of(
+                "publish",
+                member,
+                partitions=partitions,
+                rows_out=rows.rows + rows.rows_removed,
+                busy_s=prepared_s + published_s.get(member, 0.0),
+            )
+            for member, (rows, prepared_s) in ((member, prepared[member]) for member in load.copies)
+            if (partitions := len(load.attempts.keys() & load.copies[member]))
+        ]
+        return PublishResult(sum(rows.rows_primary for rows, _ in prepared.values()), tuple(work))
+
+    @staticmethod
+    def _check_published(load: LoadPublication, commit: TwoPhaseCommit, *, is_stopped: bool) -> None:
+        """Raise what has kept a load from being published, or what keeps anybody from knowing."""
+        failures = [commit.failures[member] for member in load.copies if member in commit.failures]
+        if is_stopped or (commit.is_committed and any(isinstance(f, asyncio.CancelledError) for f in failures)):
             raise OperationalError(
                 f"the controller was stopped while it published load {load.load_id} into {load.table.name}: look"
                 " whether the rows are there",
                 table=load.table.name,
             )
-        refusals = [outcome for outcome in published if isinstance(outcome, BaseException)]
-        if not any(isinstance(outcome, tuple) for outcome in published):
-            refusal = (
-                refusals[0]
-                if refusals
+        if not commit.committed:
+            failure = (
+                failures[0]
+                if failures
                 else MemberLostError("every member that had a copy of the table has left the cluster")
             )
-            raise _as_load_failure(load, refusal) from refusal
-        unexpected = [refusal for refusal in refusals if not isinstance(refusal, OperationalError)]
+            raise _as_load_failure(load, failure) from failure
+        unexpected = [failure for failure in failures if not isinstance(failure, OperationalError)]
         if unexpected:
             raise unexpected[0]
-        rows, work = 0, []
-        for member, preparation, publication in zip(load.copies, outcomes, published, strict=True):
-            if isinstance(preparation, BaseException):
-                continue
-            prepared, prepared_s = preparation
-            rows += prepared.rows_primary
-            if partitions := len(load.attempts.keys() & load.copies[member]):
-                took_s = prepared_s + (publication[1] if isinstance(publication, tuple) else 0.0)
-                work.append(
-                    work_of(
-                        "publish",
-                        member,
-                        partitions=partitions,
-                        rows_out=prepared.rows + prepared.rows_removed,
-                        busy_s=took_s,
-                    )
-                )
-        return PublishResult(rows, tuple(work))
 
     def close(self) -> None:
         """Stop waiting for members: the controller is stopped, and members decide their prepared loads themselves."""
-        for task in self._delivering:
-            task.cancel()
+        for task, commit in self._commits.items():
+            if commit.phase is CommitPhase.COMMITTING:
+                task.cancel()
 
     def exclusive(self, table_id: int) -> asyncio.Lock:
         """Held while a load of a table is published; whoever changes what the members prepare for takes it as well."""
@@ -332,22 +341,6 @@ class LoadPublisher:
         copies = load.copies[member]
         parts = [(partition, list(attempts)) for partition, attempts in load.attempts.items() if partition in copies]
         return await self._timed(member, PrepareLoad(load.load_id, load.table.table_id, load.mode, parts))
-
-    async def _deliver(self, member: str, load: LoadPublication) -> tuple[RowCount, float] | None:
-        """Have a member publish, retrying when its connection breaks; None when it has left the cluster.
-
-        Raises:
-            LoadFailedError: The members have aborted the load: they had not heard from this controller for too long.
-        """
-        while True:
-            try:
-                return await self._timed(member, PublishPreparedLoad(load.load_id, load.number))
-            except LoadFailedError:
-                raise
-            except OperationalError:
-                if not self._is_member(member):
-                    return None
-            await asyncio.sleep(_PAUSE_S)
 
     async def _timed(self, member: str, message: Message[R]) -> tuple[R, float]:
         """A call, and the seconds until it was answered."""

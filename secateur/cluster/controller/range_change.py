@@ -14,13 +14,13 @@ is so told to plan again, and no row of a new range is missed.
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, assert_never
 
+from secateur.cluster.controller.two_phase_commit import Order, TwoPhaseCommit, carry_out
 from secateur.cluster.lease_renewal import renewed
-from secateur.errors import LoadFailedError, MemberLostError, OperationalError, UnreachableError
+from secateur.errors import MemberLostError, UnreachableError
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import AbortRanges, CommitRanges, PrepareRanges
 from secateur.protocol.changes import HoldLoad, TwoPhaseKind
@@ -75,34 +75,28 @@ class RangeChanger:
 
     async def _change(self, table: TableDef, hosted: Mapping[str, Sequence[int]], load_id: str) -> None:
         definition = table.to_wire()
-        outcomes = await asyncio.gather(
-            *(
-                self._members.call(member, PrepareRanges(load_id, definition, list(ids)))
-                for member, ids in hosted.items()
-            ),
-            return_exceptions=True,
-        )
-        failures = {
-            member: outcome
-            for member, outcome in zip(hosted, outcomes, strict=True)
-            if isinstance(outcome, BaseException)
-        }
-        await self._end(AbortRanges(load_id) if failures else CommitRanges(load_id, table.table_id), hosted)
-        for member, failure in failures.items():
-            if isinstance(failure, _GONE):
+        commit = TwoPhaseCommit(hosted)
+
+        async def give(member: str, order: Order) -> None:
+            match order:
+                case Order.PREPARE:
+                    await self._members.call(member, PrepareRanges(load_id, definition, list(hosted[member])))
+                case Order.COMMIT:
+                    await self._members.call(member, CommitRanges(load_id, table.table_id))
+                case Order.ABORT:
+                    await self._members.call(member, AbortRanges(load_id))
+                case _:
+                    assert_never(order)
+
+        # The caller repeats an order to commit while its member lives: whoever does not answer is gone.
+        await carry_out(commit, give, lambda _: False)
+        for member in hosted:
+            failure = commit.failures.get(member)
+            if isinstance(failure, _GONE) and not commit.is_committed:
                 raise MemberLostError(
                     f"member {member} left the cluster while the ranges of {table.name} were changed; nothing was"
                     " changed",
                     member=member,
                 )
-            raise failure
-
-    async def _end(self, message: AbortRanges | CommitRanges, hosted: Mapping[str, Sequence[int]]) -> None:
-        outcomes = await asyncio.gather(
-            *(self._members.call(member, message) for member in hosted), return_exceptions=True
-        )
-        for outcome in outcomes:
-            if isinstance(outcome, LoadFailedError) or (
-                isinstance(outcome, BaseException) and not isinstance(outcome, OperationalError)
-            ):
-                raise outcome
+            if failure is not None:
+                raise failure
