@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     import secateur.processors as processors
     from secateur.cluster import Cluster, MemberInfo, start
     from secateur.dag import DAG, JobConfig, between, from_
+    from secateur.engine_limits import EngineLimits
     from secateur.pipeline import Pipeline
     from secateur.planner.cost_model import CostModel
 
@@ -77,6 +78,7 @@ __all__ = [
     "DatabaseError",
     "Date",
     "DateFromTicks",
+    "EngineLimits",
     "Error",
     "Explain",
     "IntegrityError",
@@ -124,6 +126,7 @@ _LATER: Final = {
     "Cluster": "secateur.cluster",
     "CostModel": "secateur.planner.cost_model",
     "DAG": "secateur.dag",
+    "EngineLimits": "secateur.engine_limits",
     "JobConfig": "secateur.dag",
     "MemberInfo": "secateur.cluster",
     "Pipeline": "secateur.pipeline",

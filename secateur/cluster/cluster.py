@@ -16,6 +16,7 @@ from secateur.client.own_clusters import forget_token, remember_token
 from secateur.cluster.runtimes.embedded import EmbeddedRuntime
 from secateur.cluster.runtimes.runtime import Runtime
 from secateur.cluster.settings import DEFAULTS, ClusterSettings
+from secateur.engine_limits import EngineLimits
 from secateur.errors import InterfaceError, NotSupportedError, ProgrammingError, SerializationError
 from secateur.planner.cost_model import CostModel
 from secateur.protocol.membership import GetMembers, MemberInfo, ReportMemberLost
@@ -182,6 +183,7 @@ def start(
     plan_cache_max: int = DEFAULTS.plan_cache_max,
     cluster_id: str | None = None,
     limits: Limits = DEFAULTS.limits,
+    engine_limits: EngineLimits = DEFAULTS.engine_limits,
     cost_model: CostModel = DEFAULTS.cost_model,
 ) -> Cluster:
     """Start a cluster and return when all members serve.
@@ -210,6 +212,7 @@ def start(
         plan_cache_max: As there.
         cluster_id: As there; None makes one.
         limits: As there.
+        engine_limits: As there.
         cost_model: As there.
 
     Raises:
@@ -234,6 +237,7 @@ def start(
         plan_cache_max=plan_cache_max,
         cluster_id=secrets.token_hex(4) if cluster_id is None else cluster_id,
         limits=limits,
+        engine_limits=engine_limits,
         cost_model=cost_model,
     )
     cluster = Cluster(chosen, _runtime(runtime, chosen))

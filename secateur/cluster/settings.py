@@ -8,6 +8,7 @@ from typing import Final
 
 from secateur.cluster.lease import LeaseTimes
 from secateur.dag.job_config import RESULT_BYTES_MAX
+from secateur.engine_limits import EngineLimits
 from secateur.errors import ProgrammingError
 from secateur.planner.cost_model import CostModel
 from secateur.protocol.message import Role
@@ -55,6 +56,7 @@ class ClusterSettings:
         cluster_id: Tells clusters apart: in Ray actor names, and so that a client notices that an address belongs to
             another cluster now.
         limits: Bounds of every connection.
+        engine_limits: Bounds of the storage and the engine of each member.
         cost_model: By what the planner chooses between plans that give the same rows; a session may set single numbers.
         secret: By which members and controller recognise each other; made at random, and given to no client.
     """
@@ -76,6 +78,7 @@ class ClusterSettings:
     member_stall_s: float = 60.0
     cluster_id: str = field(default_factory=lambda: secrets.token_hex(4))
     limits: Limits = field(default_factory=Limits)
+    engine_limits: EngineLimits = field(default_factory=EngineLimits)
     cost_model: CostModel = field(default_factory=CostModel)
     secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from secateur.engine_limits import EngineLimits
 from secateur.errors import DataError, DuplicateKeyError, NullKeyError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.storage.key_order import KeyOrder
@@ -24,15 +25,17 @@ class TableLayout:
         schema: ``tdef.arrow_schema``: the schema of every table at rest.
         key_schema: The key columns in key order: the schema of a table of keys to delete.
         order: The order of the rows.
+        limits: Those of the member.
     """
 
     tdef: TableDef
     schema: pa.Schema
     key_schema: pa.Schema
     order: KeyOrder
+    limits: EngineLimits
 
     @classmethod
-    def of(cls, tdef: TableDef) -> TableLayout:
+    def of(cls, tdef: TableDef, limits: EngineLimits | None = None) -> TableLayout:
         """Resolve a description.
 
         Raises:
@@ -41,7 +44,9 @@ class TableLayout:
         """
         order = KeyOrder.of(tdef)
         schema = tdef.arrow_schema
-        return cls(tdef, schema, pa.schema([schema.field(name) for name in order.names]), order)
+        return cls(
+            tdef, schema, pa.schema([schema.field(name) for name in order.names]), order, limits or EngineLimits()
+        )
 
     def index_order(self, columns: Sequence[str]) -> KeyOrder:
         """The order by the columns of an index. Costs microseconds.

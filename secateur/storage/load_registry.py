@@ -18,9 +18,6 @@ from secateur.storage.merge import common_row
 
 __all__ = ["LoadInfo", "LoadOutcome", "LoadRegistry"]
 
-_OUTCOMES_MAX: Final = 10_000
-"""The number of outcomes kept, so that repeated publications and aborts, and rows that arrive late, are recognised."""
-
 _RELEASE_BYTES_MIN: Final = 16 * 1024 * 1024
 
 
@@ -64,9 +61,11 @@ class LoadRegistry:
     Args:
         staged_bytes_max: Bytes of rows that all loads together may have staged; None for no limit.
         clock: Seconds that only grow.
+        outcomes_max: How many outcomes are remembered.
     """
 
-    def __init__(self, staged_bytes_max: int | None, clock: Callable[[], float]) -> None:
+    def __init__(self, staged_bytes_max: int | None, clock: Callable[[], float], outcomes_max: int) -> None:
+        self._outcomes_max = outcomes_max
         self._loads: dict[str, StagedLoad] = {}
         self._outcomes: OrderedDict[str, LoadOutcome] = OrderedDict()
         self._staged_bytes = 0
@@ -171,7 +170,7 @@ class LoadRegistry:
                 # Costs a few milliseconds.
                 pa.default_memory_pool().release_unused()
         self._outcomes[load_id] = outcome
-        while len(self._outcomes) > _OUTCOMES_MAX:
+        while len(self._outcomes) > self._outcomes_max:
             self._outcomes.popitem(last=False)
 
     def ended(self, load_id: str) -> LoadFailedError:

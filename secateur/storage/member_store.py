@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from secateur.engine_limits import EngineLimits
 from secateur.errors import TableExistsError
 from secateur.partitioning.pruning.key_range import IndexSlice, KeyRanges, KeySlice
 from secateur.partitioning.tables.table import TableDef
@@ -70,11 +71,13 @@ class TableScan:
         snapshots: The partitions.
         positions: The columns wanted.
         stored: The schema of all columns.
+        limits: Those of the member.
     """
 
     snapshots: tuple[PartitionSnapshot, ...]
     positions: tuple[int, ...]
     stored: pa.Schema
+    limits: EngineLimits
 
     @property
     def rows(self) -> int:
@@ -88,7 +91,13 @@ class TableScan:
 
     def __call__(self, *, converts: bool = True) -> pa.Table:
         """Read them, in any thread and at any time, as :func:`~secateur.storage.scan_form.scanned` does."""
-        return scanned([snapshot.fold() for snapshot in self.snapshots], self.positions, self.stored, converts=converts)
+        return scanned(
+            [snapshot.fold() for snapshot in self.snapshots],
+            self.positions,
+            self.stored,
+            self.limits,
+            converts=converts,
+        )
 
 
 class MemberStore:
@@ -99,6 +108,7 @@ class MemberStore:
     Args:
         staged_bytes_max: Bytes of rows that all loads together may have staged; None for no limit.
         clock: Seconds that only grow.
+        limits: Those of the member; None for the defaults.
 
     Attributes:
         loads: The loads in progress.
@@ -108,12 +118,19 @@ class MemberStore:
         lease: Until when rows may be read here: rows read later may have changed elsewhere.
     """
 
-    def __init__(self, *, staged_bytes_max: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        *,
+        staged_bytes_max: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        limits: EngineLimits | None = None,
+    ) -> None:
+        self._limits = limits or EngineLimits()
         self.views: frozenset[int] = frozenset()
         self.marks = ReadVersions()
         self.lease = ReadLease()
         self._tables = HostedTables()
-        self.loads = StoreLoads(self._tables, staged_bytes_max, clock)
+        self.loads = StoreLoads(self._tables, staged_bytes_max, clock, self._limits.load_outcomes_max)
 
     def create_table(self, tdef: TableDef, partitions: Iterable[int]) -> None:
         """Host partitions of a new table, empty at first. Repeating the call does nothing.
@@ -131,7 +148,7 @@ class MemberStore:
                 f"table id {tdef.table_id} belongs to {existing.layout.tdef.name}; a new table needs a new id",
                 table=tdef.name,
             )
-        layout, changes = TableLayout.of(tdef), ChangeCount()
+        layout, changes = TableLayout.of(tdef, self._limits), ChangeCount()
         self._tables[tdef.table_id] = HostedTable(
             layout, {number: Partition(layout, number, changes) for number in partitions}, changes
         )
@@ -165,7 +182,7 @@ class MemberStore:
             UnknownTableError: The table is not here.
         """
         table = self._tables.table(tdef.table_id)
-        layout = TableLayout.of(tdef)
+        layout = TableLayout.of(tdef, self._limits)
         kept = {
             number: table.partitions.get(number) or Partition(layout, number, table.changes) for number in partitions
         }
@@ -278,7 +295,7 @@ class MemberStore:
         layout = table.layout
         positions = layout.column_positions(columns)
         snapshots = [partition.snapshot() for partition in table.pick(partitions)]
-        return TableScan(tuple(snapshots), tuple(positions), layout.schema)
+        return TableScan(tuple(snapshots), tuple(positions), layout.schema, self._limits)
 
     def write(self, table_id: int, partition: int, rows: pa.Table, mode: str) -> int:
         """Write rows of one partition directly, visible at once.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import pyarrow as pa
 
 from secateur.errors import LoadFailedError
@@ -17,13 +15,6 @@ from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.sorted_rows import SortedRows
 
 __all__ = ["Partition"]
-
-_DELTA_MIN: Final = 256
-_DELTA_MAX: Final = 4096
-_DELTA_SHARE: Final = 64
-"""A delta is folded in when it passes one part in so many of the rows, within the two limits: a fold then costs each
-written row a constant share.
-"""
 
 
 class Partition:
@@ -249,7 +240,8 @@ class Partition:
         return LoadFailedError(message, table=name, load_id=load_id)
 
     def _delta_bound(self) -> int:
-        return min(max(_DELTA_MIN, self._delta.base.rows // _DELTA_SHARE), _DELTA_MAX)
+        limits = self._layout.limits
+        return min(max(limits.delta_rows_min, self._delta.base.rows // limits.delta_share), limits.delta_rows_max)
 
     def _settle(self) -> None:
         """Take over the merge that a reader of the current snapshot has already paid for."""

@@ -23,23 +23,13 @@ from weakref import ref
 import numpy as np
 import pyarrow as pa
 
+from secateur.engine_limits import EngineLimits
+
 if TYPE_CHECKING:
     from secateur.storage.sorted_rows import SortedRows
 
-__all__ = ["RUN_ROWS_MIN", "ScanRun", "scanned"]
+__all__ = ["ScanRun", "scanned"]
 
-RUN_ROWS_MIN: Final = 65_536
-"""Partitions with fewer rows than this, on average, are scanned in runs of at least so many.
-
-DuckDB takes up to 131,072 rows at a time.
-"""
-_RUN_BYTES_MAX: Final = 256 << 20
-"""A run of a column with more bytes is not joined: its values are large, so the number of arrays does not matter,
-while a copy of them does."""
-_ROWS_MIN: Final = 50_000
-"""Scans of fewer rows, all partitions together, read them in the types in which they are stored: there is little to be
-gained.
-"""
 _SAMPLE_ROWS: Final = 2048
 _SAMPLED_VALUES_MAX: Final = 256
 _VALUES_MAX: Final = 1024
@@ -55,11 +45,13 @@ class ScanRun:
 
     Args:
         pieces: The rows of the partitions. They are not kept alive.
+        bytes_max: A column of more bytes is not joined.
     """
 
-    __slots__ = ("_asked", "_converted", "_joined", "_pieces", "nbytes")
+    __slots__ = ("_asked", "_bytes_max", "_converted", "_joined", "_pieces", "nbytes")
 
-    def __init__(self, pieces: Sequence[SortedRows]) -> None:
+    def __init__(self, pieces: Sequence[SortedRows], bytes_max: int) -> None:
+        self._bytes_max = bytes_max
         self._pieces = tuple(map(ref, pieces))
         self._asked: set[int] = set()
         self._joined: dict[int, list[pa.Array]] = {}
@@ -87,7 +79,7 @@ class ScanRun:
         if position not in self._asked:
             self._asked.add(position)
             return chunks
-        if len(chunks) > 1 and sum(chunk.nbytes for chunk in chunks) <= _RUN_BYTES_MAX:
+        if len(chunks) > 1 and sum(chunk.nbytes for chunk in chunks) <= self._bytes_max:
             chunks = [pa.concat_arrays(chunks)]
             self.nbytes += chunks[0].get_total_buffer_size()
         self._joined[position] = chunks
@@ -115,7 +107,12 @@ class ScanRun:
 
 
 def scanned(
-    pieces: Sequence[SortedRows], positions: Sequence[int] | None, schema: pa.Schema, *, converts: bool = True
+    pieces: Sequence[SortedRows],
+    positions: Sequence[int] | None,
+    schema: pa.Schema,
+    limits: EngineLimits,
+    *,
+    converts: bool = True,
 ) -> pa.Table:
     """All rows of some partitions as one table for a kernel. In any thread.
 
@@ -123,6 +120,7 @@ def scanned(
         pieces: The rows of the partitions.
         positions: The columns wanted, at least one; None for all.
         schema: Of all columns, as they are stored.
+        limits: From how many rows on columns are converted, and partitions read by themselves.
         converts: Whether columns may have the types of the converted form, as the DuckDB kernel takes them.
 
     Returns:
@@ -132,30 +130,30 @@ def scanned(
     wanted = range(len(schema)) if positions is None else positions
     filled = [piece for piece in pieces if piece.rows]
     rows = sum(piece.rows for piece in filled)
-    runs = [(run, _kept(run)) for run in _runs(filled, rows)]
+    runs = [(run, _kept(run, limits)) for run in _runs(filled, rows, limits)]
     columns = [
-        _column(runs, position, schema.field(position).type, converts=converts and rows >= _ROWS_MIN)
+        _column(runs, position, schema.field(position).type, converts=converts and rows >= limits.scan_form_rows_min)
         for position in wanted
     ]
     return pa.Table.from_arrays(columns, names=[schema.names[position] for position in wanted])
 
 
-def _runs(pieces: Sequence[SortedRows], rows: int) -> list[Sequence[SortedRows]]:
+def _runs(pieces: Sequence[SortedRows], rows: int, limits: EngineLimits) -> list[Sequence[SortedRows]]:
     """Group the partitions that are scanned together.
 
     The groups are of equal size, a power of two, so that they stay the same when partitions grow a little.
     """
     if not pieces:
         return []
-    length = 1 << (max(1, RUN_ROWS_MIN * len(pieces) // rows) - 1).bit_length()
+    length = 1 << (max(1, limits.scan_run_rows_min * len(pieces) // rows) - 1).bit_length()
     return [pieces[start : start + length] for start in range(0, len(pieces), length)]
 
 
-def _kept(pieces: Sequence[SortedRows]) -> ScanRun:
+def _kept(pieces: Sequence[SortedRows], limits: EngineLimits) -> ScanRun:
     """Return what earlier scans made of a run, and drop another run that begins with the same partition."""
     kept = pieces[0].scan_run
     if kept is None or not kept.is_of(pieces):
-        kept = pieces[0].scan_run = ScanRun(pieces)
+        kept = pieces[0].scan_run = ScanRun(pieces, limits.scan_run_bytes_max)
     return kept
 
 

@@ -19,10 +19,6 @@ __all__ = ["PartitionSnapshot"]
 
 _ROWS_PER_FOUND: Final = 8
 """Rows that a kernel filters in the time in which one that was found by an index is copied."""
-_ROWS_PER_SEARCH: Final = 2048
-"""Rows that a kernel filters in the time of one more search and the chunk that it makes: 10 us, measured with 2 to 32
-keys of 4,096 rows.
-"""
 
 
 class PartitionSnapshot:
@@ -129,7 +125,7 @@ class PartitionSnapshot:
         Returns:
             Tables with rows, in key order; possibly none.
         """
-        if len(windows) > 1 and len(windows) * _ROWS_PER_SEARCH > self.rows:
+        if len(windows) > 1 and len(windows) * self._layout.limits.rows_per_search > self.rows:
             windows = [CellRange(windows[0].lower, windows[0].after_lower, windows[-1].upper, windows[-1].after_upper)]
         base, overlay = self._state
         found = []

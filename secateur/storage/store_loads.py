@@ -31,11 +31,14 @@ class StoreLoads:
         tables: Those of the store.
         staged_bytes_max: Bytes of rows that all loads together may have staged; None for no limit.
         clock: Seconds that only grow.
+        outcomes_max: How many outcomes are remembered.
     """
 
-    def __init__(self, tables: HostedTables, staged_bytes_max: int | None, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, tables: HostedTables, staged_bytes_max: int | None, clock: Callable[[], float], outcomes_max: int
+    ) -> None:
         self._tables = tables
-        self._registry = LoadRegistry(staged_bytes_max, clock)
+        self._registry = LoadRegistry(staged_bytes_max, clock, outcomes_max)
 
     def under_way(self) -> list[LoadInfo]:
         """The loads that are neither published nor aborted."""

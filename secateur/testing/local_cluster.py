@@ -20,7 +20,8 @@ from secateur.dag.processor import Params
 from secateur.engine.kernels.fragment import run
 from secateur.engine.runtime.result import JobResult
 from secateur.engine.runtime.runtime import JobRuntime
-from secateur.engine.runtime.services import EngineLimits, MemberServices
+from secateur.engine.runtime.services import MemberServices
+from secateur.engine_limits import EngineLimits
 from secateur.errors import UnknownTableError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.split import split
@@ -51,6 +52,7 @@ class LocalCluster:
         allow_code: Whether DAGs with functions are accepted; needed for processors of one's own on more than one
             member.
         limits: Bounds of the engines.
+        gathered_bytes_max: Bytes of rows that the stages of one SELECT may gather on a member.
 
     Attributes:
         network: Connects them.
@@ -59,7 +61,14 @@ class LocalCluster:
         topology: Members and owners.
     """
 
-    def __init__(self, members: int, *, allow_code: bool = True, limits: EngineLimits | None = None) -> None:
+    def __init__(
+        self,
+        members: int,
+        *,
+        allow_code: bool = True,
+        limits: EngineLimits | None = None,
+        gathered_bytes_max: int = 2 << 30,
+    ) -> None:
         self.network = LocalNetwork()
         self.runtimes: dict[str, JobRuntime] = {}
         self.stores: dict[str, MemberStore] = {}
@@ -70,11 +79,12 @@ class LocalCluster:
         self._loop: asyncio.AbstractEventLoop
         self._allow_code = allow_code
         self._limits = limits or EngineLimits()
+        self._gathered_bytes_max = gathered_bytes_max
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
         for member in self._ids:
-            store = MemberStore()
+            store = MemberStore(limits=self._limits)
             services = MemberServices(
                 store=store,
                 run_fragment=run,
@@ -83,6 +93,7 @@ class LocalCluster:
                 write_rows=self._write_from_thread,
                 allow_code=self._allow_code,
                 limits=self._limits,
+                gathered_bytes_max=self._gathered_bytes_max,
             )
             runtime = JobRuntime(member, services, self.network.transport(member))
             self.stores[member] = store

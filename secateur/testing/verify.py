@@ -27,6 +27,7 @@ from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import run
 from secateur.engine.runtime.gather_budget import GatherBudget
 from secateur.engine.runtime.services import MemberServices
+from secateur.engine_limits import EngineLimits
 from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.partitioning.types.empty_rows import empty_batch, empty_table
 from secateur.storage.member_store import MemberStore
@@ -56,6 +57,7 @@ def verify_processor(
     params: Params = (),
     call_s_max: float = 0.1,
     services: Mapping[type, Any] | None = None,
+    limits: EngineLimits | None = None,
     topology: Topology | None = None,
 ) -> None:
     """Run a processor through everything that may happen to it in a job, and compare what it emits.
@@ -91,6 +93,7 @@ def verify_processor(
             default leaves room for a busy machine, and the fastest trial counts.
         services: What its supplier finds at the member beside or instead of the usual, by type, such as
             ``MemberServices`` with tables.
+        limits: Bounds of the member's storage and engine; None for the defaults.
         topology: Members and owners, for a source of tables; its first member runs the processor. None: one member, no
             table.
 
@@ -101,7 +104,9 @@ def verify_processor(
     order = [0] * len(batches) if priorities is None else list(priorities)
     assert len(order) == len(batches), f"{len(order)} priorities were given for {len(batches)} inputs"
     with ThreadPoolExecutor(max_workers=1) as executor:
-        base = MemberServices(store=MemberStore(), run_fragment=run, executor=executor, allow_code=True)
+        bounds = limits or EngineLimits()
+        store = MemberStore(limits=bounds)
+        base = MemberServices(store, run, executor, allow_code=True, limits=bounds)
         bench = _Bench(source, params, {MemberServices: base, **(services or {})}, topology)
         wanted = None if expected is None else [expected] * edges if isinstance(expected, pa.Table) else list(expected)
         assert wanted is None or len(wanted) == edges, (
@@ -154,7 +159,7 @@ class _Bench:
             supplier = copy(suppliers[self._member])
             job = {
                 Cancellation: Cancellation(),
-                GatherBudget: GatherBudget(self._services[MemberServices].limits.gathered_bytes_max),
+                GatherBudget: GatherBudget(self._services[MemberServices].gathered_bytes_max),
             }
             supplier.init(
                 SupplierContext("trial", "trial", self._member, count, count, self._params, {**job, **self._services})

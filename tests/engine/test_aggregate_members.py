@@ -13,7 +13,7 @@ import pytest
 
 from secateur.connectors import batch_source, collect, table_source
 from secateur.dag import DAG, between
-from secateur.engine.processors import gathering
+from secateur.engine_limits import EngineLimits
 from secateur.partitioning.tables import TableDef
 from secateur.processors import (
     AggregateOperation,
@@ -79,9 +79,9 @@ ORACLE = {
 @pytest.mark.parametrize("by", [["k"], ["k", "j"], []], ids=["one key", "two keys", "no key"])
 @pytest.mark.parametrize("seed", range(2))
 def test_in_a_job_on_three_members_as_duckdb_does(
-    run: RunTest, table_of: TableOf, seed: int, by: list[str], two_stages: bool, monkeypatch: pytest.MonkeyPatch
+    run: RunTest, table_of: TableOf, seed: int, by: list[str], two_stages: bool
 ) -> None:
-    monkeypatch.setattr(gathering, "_BLOCK_ROWS", 64)
+    limits = EngineLimits(block_rows=64)
     rows = random_rows(seed, 700)
     aggregates = {name: made for name, (made, _) in ORACLE.items()}
     dag = DAG()
@@ -98,7 +98,7 @@ def test_in_a_job_on_three_members_as_duckdb_does(
     dag.edge(between("aggregate", "result").all_to_one().distributed())
 
     async def main() -> pa.Table:
-        async with LocalCluster(3) as cluster:
+        async with LocalCluster(3, limits=limits) as cluster:
             cluster.create_table(table_of(rows, "id"), rows)
             return (await cluster.run(dag)).table()
 

@@ -13,7 +13,7 @@ import pytest
 
 from secateur.dag import DAG, EdgeConfig, JobConfig, Processor, between
 from secateur.engine.processors import map_batches
-from secateur.engine.runtime.services import EngineLimits
+from secateur.engine_limits import EngineLimits
 from secateur.errors import LimitExceededError
 from secateur.protocol import ExchangeRows, StartRun
 from secateur.testing import LocalCluster

@@ -12,7 +12,7 @@ import pytest
 
 from secateur.connectors import batch_source, collect, table_source
 from secateur.dag import DAG, between, from_
-from secateur.engine.processors import hash_join as hash_join_module
+from secateur.engine_limits import EngineLimits
 from secateur.partitioning.tables import TableDef
 from secateur.processors import hash_join
 from secateur.testing import LocalCluster
@@ -39,11 +39,11 @@ QUERIES = {
 @pytest.mark.parametrize("how", list(QUERIES))
 @pytest.mark.parametrize("seed", range(2))
 def test_in_a_job_on_three_members_as_duckdb_does(
-    run: RunTest, table_of: TableOf, seed: int, how: str, is_broadcast: bool, monkeypatch: pytest.MonkeyPatch
+    run: RunTest, table_of: TableOf, seed: int, how: str, is_broadcast: bool
 ) -> None:
     if is_broadcast and how in ("right", "full"):
         pytest.skip("a broadcast build side has no processor that sees all partners of a row")
-    monkeypatch.setattr(hash_join_module, "_BLOCK_ROWS", 32)
+    limits = EngineLimits(probe_block_rows=32)
     rng = np.random.default_rng(seed)
     probe = pa.table(
         {"id": pa.array(range(400)), "j": pa.array(rng.integers(0, 60, 400), pa.int32(), mask=rng.random(400) < 0.1)}
@@ -66,7 +66,7 @@ def test_in_a_job_on_three_members_as_duckdb_does(
     dag.edge(between("join", "result").all_to_one().distributed())
 
     async def main() -> pa.Table:
-        async with LocalCluster(3) as cluster:
+        async with LocalCluster(3, limits=limits) as cluster:
             cluster.create_table(table_of(probe, "id"), probe)
             return (await cluster.run(dag)).table()
 

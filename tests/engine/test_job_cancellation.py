@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from secateur.dag import DAG, JobConfig, Processor, ProcessorSupplier
-from secateur.engine.runtime.services import EngineLimits
+from secateur.engine_limits import EngineLimits
 from secateur.errors import DeadlineError, JobCancelledError, MemberLostError, TopologyChangedError
 from secateur.testing import LocalCluster
 from secateur.testing.local_cluster import until

@@ -11,7 +11,7 @@ import pytest
 
 from secateur.connectors import collect, table_source
 from secateur.dag import DAG, JobConfig, Processor, ProcessorSupplier, between
-from secateur.engine.runtime.services import EngineLimits
+from secateur.engine_limits import EngineLimits
 from secateur.errors import (
     DagError,
     DataError,

@@ -12,7 +12,7 @@ import pytest
 from secateur.connectors import collect, table_source
 from secateur.dag import DAG, JobConfig, Param, between
 from secateur.engine.processors import map_batches
-from secateur.engine.runtime.services import EngineLimits
+from secateur.engine_limits import EngineLimits
 from secateur.partitioning.tables import TableDef
 from secateur.testing import LocalCluster
 from small_jobs import read_by_key

@@ -16,7 +16,7 @@ import pytest
 
 from secateur.connectors import collect
 from secateur.dag import DAG, Edge, EdgeConfig, Emitter, JobConfig, Processor, from_
-from secateur.engine.runtime.services import EngineLimits
+from secateur.engine_limits import EngineLimits
 from secateur.errors import Error
 from secateur.testing import LocalCluster
 from secateur.testing.local_cluster import until

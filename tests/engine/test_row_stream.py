@@ -18,6 +18,7 @@ from secateur.engine.kernels.duckdb import Cancellation
 from secateur.engine.processors import ResultSink
 from secateur.engine.runtime import ResultQueue
 from secateur.engine.sql.row_stream import FragmentRowStream, JobRowStream, LocalRowStream, RowStream
+from secateur.engine_limits import EngineLimits
 from secateur.errors import DataError, JobCancelledError, MemberLostError
 from secateur.partitioning.schemes import HashComponent, build_scheme
 from secateur.partitioning.tables import Column, TableDef
@@ -112,7 +113,7 @@ def test_a_fragment_reads_what_is_wanted_and_no_more() -> None:
         return piece.filter(pc.less(pc.bit_wise_and(piece["a"], 7), 4))
 
     async def scenario(executor: ThreadPoolExecutor) -> None:
-        stream = FragmentRowStream(ROWS, run, executor)
+        stream = FragmentRowStream(ROWS, run, executor, EngineLimits())
         first = await stream.take(1 << 20)
         assert sum(read) < 1_100_000
         rest = await taken(stream, 1 << 20)
@@ -126,7 +127,9 @@ def test_a_fragment_reads_what_is_wanted_and_no_more() -> None:
 
 def test_a_fragment_that_keeps_nothing_has_one_part_with_its_schema() -> None:
     with ThreadPoolExecutor(1) as executor:
-        (part,) = asyncio.run(taken(FragmentRowStream(ROWS, lambda piece, _: piece.slice(0, 0), executor), 1 << 20))
+        (part,) = asyncio.run(
+            taken(FragmentRowStream(ROWS, lambda piece, _: piece.slice(0, 0), executor, EngineLimits()), 1 << 20)
+        )
     assert part.equals(ROWS.slice(0, 0))
 
 
@@ -137,7 +140,7 @@ def test_an_error_in_the_middle_reaches_whoever_takes() -> None:
         return piece
 
     async def scenario(executor: ThreadPoolExecutor) -> None:
-        stream = FragmentRowStream(ROWS, run, executor)
+        stream = FragmentRowStream(ROWS, run, executor, EngineLimits())
         assert (await stream.take(1)).num_rows
         with pytest.raises(DataError, match="second piece"):
             await stream.take(1)
@@ -157,7 +160,7 @@ def test_a_fragment_is_interrupted_when_nobody_waits_any_more() -> None:
         raise JobCancelledError("interrupted")
 
     async def scenario(executor: ThreadPoolExecutor) -> None:
-        stream = FragmentRowStream(ROWS, run, executor)
+        stream = FragmentRowStream(ROWS, run, executor, EngineLimits())
         taking = asyncio.create_task(stream.take(1))
         await until(begun.is_set)
         taking.cancel()

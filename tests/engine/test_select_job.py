@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 
 from secateur.engine.kernels import Fragment
-from secateur.engine.runtime.services import EngineLimits
 from secateur.engine.sql import DirectSearch, KeyOperand, KeySearch, QueryStage, ScanPlan, SelectPlan, Strategy
 from secateur.engine.sql.select_job import describe_select, select_dag
+from secateur.engine_limits import EngineLimits
 from secateur.errors import DataChangedError, DataError, TopologyChangedError
 from secateur.partitioning.pruning import All, Parameter, PartitionTree
 from secateur.partitioning.schemes import build_scheme

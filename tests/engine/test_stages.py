@@ -15,7 +15,6 @@ import pytest
 
 from secateur.engine.kernels import Fragment
 from secateur.engine.runtime import JobResult
-from secateur.engine.runtime.services import EngineLimits
 from secateur.engine.sql import ExchangeKind, QueryStage, ScanPlan, SelectPlan, Strategy
 from secateur.engine.sql.select_job import describe_select, select_dag
 from secateur.errors import DataError, DeadlineError, LimitExceededError
@@ -621,7 +620,7 @@ def test_a_deadline_stops_any_stage(run: RunTest, slow: int) -> None:
 
 def test_a_stage_that_gathers_too_much_fails_and_the_member_lives(run: RunTest) -> None:
     async def main() -> None:
-        async with LocalCluster(3, limits=EngineLimits(gathered_bytes_max=500)) as cluster:
+        async with LocalCluster(3, gathered_bytes_max=500) as cluster:
             create_tables(cluster)
             dag, config = select_dag(BROADCAST_JOIN.plan, BROADCAST_JOIN.partitions())
             with pytest.raises(
@@ -652,7 +651,7 @@ def test_a_join_that_no_machine_holds_fails_and_the_member_lives(run: RunTest) -
     case = Case(BROADCAST_JOIN.tables, [product, final("SELECT count(*) AS n FROM x0", "n BIGINT", 0)], "")
 
     async def main() -> None:
-        async with LocalCluster(3, limits=EngineLimits(gathered_bytes_max=16 << 20)) as cluster:
+        async with LocalCluster(3, gathered_bytes_max=16 << 20) as cluster:
             create_tables(cluster)
             dag, config = select_dag(case.plan, case.partitions())
             with pytest.raises(

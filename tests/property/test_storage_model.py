@@ -7,21 +7,19 @@ was taken.
 from __future__ import annotations
 
 from typing import Any
-from unittest import mock
 
 import pyarrow as pa
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from secateur.engine_limits import EngineLimits
 from secateur.errors import DuplicateKeyError, LoadFailedError
 from secateur.partitioning.pruning import KeyBoundary, KeyPrefix, KeyRange, unite_ranges
 from secateur.partitioning.schemes import PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
 from secateur.storage import MemberStore, PartitionSnapshot
-from secateur.storage import partition as partition_module
-from secateur.storage import snapshot as snapshot_module
 
 Key = tuple[int, str]
 
@@ -72,25 +70,17 @@ def is_between(key: Key, span: KeyRange) -> bool:
 class StorageMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.store = MemberStore()
-        self.store.create_table(TABLE, [0])
         self.rows: dict[Key, int | None] = {}
         self.staged: dict[str, list[tuple[Key, int | None]]] = {}
         self.prepared: dict[str, tuple[str, dict[Key, int | None]]] = {}
         self.numbers = {"A": 0, "B": 0}
         self.snapshots: list[tuple[PartitionSnapshot, dict[Key, int | None]]] = []
-        self.patch = mock.patch.multiple(partition_module, _DELTA_MIN=30, _DELTA_MAX=30)
-        self.searches = mock.patch.object(snapshot_module, "_ROWS_PER_SEARCH", 0)
 
     @initialize(delta_max=st.sampled_from([0, 8, 30, 256]))
     def bound_the_delta(self, delta_max: int) -> None:
-        self.patch = mock.patch.multiple(partition_module, _DELTA_MIN=delta_max, _DELTA_MAX=delta_max)
-        self.patch.start()
-        self.searches.start()
-
-    def teardown(self) -> None:
-        self.patch.stop()
-        self.searches.stop()
+        limits = EngineLimits(delta_rows_min=delta_max, delta_rows_max=delta_max, rows_per_search=0)
+        self.store = MemberStore(limits=limits)
+        self.store.create_table(TABLE, [0])
 
     @rule(mode=modes, batch=batches)
     def write(self, mode: str, batch: list[tuple[Key, int | None]]) -> None:

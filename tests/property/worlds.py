@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import Any
-from unittest import mock
 from zlib import crc32
 
 import duckdb
@@ -22,6 +21,7 @@ from secateur.cluster.controller.statement_replies import bounded_depth
 from secateur.engine.kernels import run
 from secateur.engine.sql import ExchangeKind, ScanPlan, SelectPlan
 from secateur.engine.sql.stage import stage_relation
+from secateur.engine_limits import EngineLimits
 from secateur.errors import DatabaseError, DataError, UnknownTableError
 from secateur.partitioning.tables import NO_STATISTICS, ColumnStatistics, StatisticsSnapshot, TableDef, TableStatistics
 from secateur.partitioning.tables.conform import conform
@@ -30,7 +30,7 @@ from secateur.partitioning.types import TypeKind
 from secateur.planner import CreateTable, CreateView, Materialized, Planner, SelectStatement, SubqueryUse
 from secateur.planner.views.view import ViewDef
 from secateur.protocol import pack, unpack
-from secateur.storage import MemberStore, snapshot
+from secateur.storage import MemberStore
 
 __all__ = [
     "DAYS",
@@ -64,12 +64,17 @@ class Owners:
         return crc32(f"{self.seed} {scan.group} {partition}".encode()) % self.members == member
 
 
+def _store_of_small_partitions() -> MemberStore:
+    """The partitions are so small that not even two searches would pay by the default."""
+    return MemberStore(limits=EngineLimits(rows_per_search=1))
+
+
 @dataclass
 class World:
     """Some tables, their rows in sorted partitions, some of them as recent writes, and the same rows in one DuckDB."""
 
     tables: dict[str, TableDef] = field(default_factory=dict)
-    store: MemberStore = field(default_factory=MemberStore)
+    store: MemberStore = field(default_factory=_store_of_small_partitions)
     duck: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
     planner: Planner = field(default_factory=Planner)
     version: int = 1
@@ -164,9 +169,7 @@ class World:
 
     def slices(self, scan: ScanPlan, params: Sequence[Any], ids: Sequence[int]) -> pa.Table:
         """What a member reads for a scan: the slices of the partitions that hold the keys."""
-        # The partitions are so small that not even two searches would pay.
-        with mock.patch.object(snapshot, "_ROWS_PER_SEARCH", 1):
-            return self.store.relation(scan.table_id, ids, scan.columns, scan.keys.bind(params))
+        return self.store.relation(scan.table_id, ids, scan.columns, scan.keys.bind(params))
 
     def local(self, plan: SelectPlan, params: Sequence[Any], kept: Sequence[Sequence[int]]) -> pa.Table:
         relations = {scan.relation: self.slices(scan, params, ids) for scan, ids in zip(plan.scans, kept, strict=True)}

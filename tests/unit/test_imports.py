@@ -23,6 +23,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 FLOORS = [
     {"errors", "exports"},
     {"tunable"},
+    {"engine_limits"},
     {"partitioning", "drawing"},
     {"protocol"},
     {"wire"},
@@ -72,6 +73,7 @@ PUBLIC_NAMES = [
     "DatabaseError",
     "Date",
     "DateFromTicks",
+    "EngineLimits",
     "Error",
     "Explain",
     "IntegrityError",

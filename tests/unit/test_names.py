@@ -34,12 +34,7 @@ STILL_DEFINED_TWICE: set[str] = {
 }
 
 STILL_PATCHED: dict[str, int] = {
-    "engine/test_aggregate_members.py": 1,
-    "engine/test_hash_join_members.py": 1,
     "property/test_kernels_agree.py": 2,
-    "property/test_key_slices.py": 1,
-    "property/test_storage_model.py": 1,
-    "property/worlds.py": 1,
     "system/test_changes.py": 1,
     "system/test_failover_copies.py": 1,
     "system/test_join_keys.py": 1,
@@ -51,15 +46,6 @@ STILL_PATCHED: dict[str, int] = {
     "unit/cluster/test_write_gate.py": 1,
     "unit/cluster/test_writes.py": 2,
     "unit/engine/kernels/test_arrow_kernel.py": 2,
-    "unit/engine/kernels/test_duckdb_kernel.py": 1,
-    "unit/engine/processors/test_aggregate.py": 6,
-    "unit/engine/processors/test_hash_join.py": 1,
-    "unit/engine/processors/test_ordering.py": 3,
-    "unit/engine/test_row_pieces.py": 1,
-    "unit/storage/test_key_windows.py": 2,
-    "unit/storage/test_partition.py": 2,
-    "unit/storage/test_scan_form.py": 2,
-    "unit/storage/test_store_loads.py": 1,
 }
 """File of tests -> how often it sets a private name."""
 

@@ -38,7 +38,8 @@ from secateur.cluster.threads_end import threads_end
 from secateur.engine.kernels.fragment import run
 from secateur.engine.runtime.elastic_threads import ElasticThreads
 from secateur.engine.runtime.runtime import JobRuntime
-from secateur.engine.runtime.services import EngineLimits, MemberServices
+from secateur.engine.runtime.services import MemberServices
+from secateur.engine_limits import EngineLimits
 from secateur.errors import UnknownTableError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
@@ -106,7 +107,7 @@ class Member:
         self._changing = ElasticThreads(
             f"secateur-{member_id}-kernel-change", settings.kernel_threads, _CHANGING_THREADS_MAX
         )
-        self._store = MemberStore()
+        self._store = MemberStore(limits=settings.engine_limits)
         self._statement_log = StatementLog(member_id)
         self._tables: dict[str, TableDef] = {}
         self._peers = Peers(member_id, Role.MEMBER, settings)
@@ -200,11 +201,17 @@ class Member:
             OperationalError: The socket or the controller is not to be had.
         """
         spill_directory = None if self._settings.spill_directory is None else Path(self._settings.spill_directory)
-        if self._settings.kernel_memory_bytes_max is not None or spill_directory is not None:
+        limits, memory = self._settings.engine_limits, self._settings.kernel_memory_bytes_max
+        is_bounded = memory is not None or limits.duckdb_slots_max != EngineLimits().duckdb_slots_max
+        if is_bounded or spill_directory is not None:
             # Imported here: a member without a limit loads DuckDB at the first statement that needs it.
             from secateur.engine.kernels.duckdb.kernel import configure
 
-            configure(memory_limit_bytes=self._settings.kernel_memory_bytes_max, spill_directory=spill_directory)
+            configure(
+                memory_limit_bytes=memory,
+                spill_directory=spill_directory,
+                slots_kept_max=limits.duckdb_slots_max,
+            )
         write_rows = JobWrites(
             self.member_id, self._writes, self._peers, self._controller, self._table, lambda: self._topology
         )
@@ -217,7 +224,8 @@ class Member:
             allow_code=self._settings.accepts_code,
             quick_executor=self._quick,
             spill_directory=spill_directory,
-            limits=EngineLimits(gathered_bytes_max=self._settings.gathered_bytes_max),
+            limits=limits,
+            gathered_bytes_max=self._settings.gathered_bytes_max,
         )
         self._jobs = JobRuntime(self.member_id, services, self._peers)
         self._client_jobs = MemberJobs(self._jobs, lambda: self._topology, allow_code=self._settings.accepts_code)

@@ -285,7 +285,10 @@ class StatementRunner:
             )
         ((name, relation),) = call.relations.items()
         return FragmentRowStream(
-            relation, lambda piece, stop: run(call.fragment, {name: piece}, params, cancellation=stop), threads
+            relation,
+            lambda piece, stop: run(call.fragment, {name: piece}, params, cancellation=stop),
+            threads,
+            self._jobs.limits,
         )
 
     async def _run_distributed(

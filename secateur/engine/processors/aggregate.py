@@ -23,10 +23,6 @@ from secateur.wire.arrow_ipc import decode_schema
 
 __all__ = ["AggregateSupplier", "AggregationPhase", "GroupingSupplier", "accumulate", "aggregate", "combine"]
 
-_PARTIALS_MAX: Final = 1 << 20
-_PARTIAL_BYTES_MAX: Final = 128 << 20
-"""A first stage that has more partial results sends them on: with so many keys, waiting for more rows saves little."""
-
 _WORTHWHILE: Final = 2
 """So many rows to a key make it worth to group partial results again with later rows; those of keys that hardly repeat
 are sent on.
@@ -180,7 +176,9 @@ class _Aggregate(GatheringProcessor):
     def __init__(
         self, kernel: Kernel, stage: AggregationPhase, grouping: Grouping, schema: pa.Schema | None, bytes_max: int
     ) -> None:
-        super().__init__(bytes_max, "group by fewer keys, partition the edge over more processors, or raise bytes_max")
+        super().__init__(
+            bytes_max, "group by fewer keys, partition the edge over more processors, or raise bytes_max", kernel.limits
+        )
         self._kernel = kernel
         self._stage = stage
         self._grouping = grouping
@@ -209,7 +207,8 @@ class _Aggregate(GatheringProcessor):
         if self._stage is not AggregationPhase.ACCUMULATE:
             return False
         saves_little = kept.num_rows > BATCH_ROWS and kept.num_rows * _WORTHWHILE > self._rows_kept
-        if not saves_little and kept.num_rows <= _PARTIALS_MAX and kept.nbytes <= _PARTIAL_BYTES_MAX:
+        limits = self._kernel.limits
+        if not saves_little and kept.num_rows <= limits.partials_max and kept.nbytes <= limits.partial_bytes_max:
             return False
         self._rows_kept = 0
         return True

@@ -57,7 +57,9 @@ class DistinctSupplier(KernelSupplier):
 class _Distinct(GatheringProcessor):
     def __init__(self, kernel: Kernel, columns: tuple[str, ...], bytes_max: int) -> None:
         super().__init__(
-            bytes_max, "compare fewer columns, partition the edge over more processors, or raise bytes_max"
+            bytes_max,
+            "compare fewer columns, partition the edge over more processors, or raise bytes_max",
+            kernel.limits,
         )
         self._kernel = kernel
         self._columns = columns

@@ -10,20 +10,13 @@ import pyarrow as pa
 from secateur.dag.processor import Emitter, Offload, Processor
 from secateur.engine.exchange.batches import batches_of
 from secateur.engine.exchange.row_buffer import RowBuffer
+from secateur.engine_limits import EngineLimits
 from secateur.errors import LimitExceededError
 
 __all__ = ["BYTES_MAX", "GatheringProcessor"]
 
 BYTES_MAX: Final = 1 << 30
 """Default bound on what one processor keeps."""
-
-_BLOCK_ROWS: Final = 1 << 22
-"""Rows to reduce at a time, if their bytes let them.
-
-With 100,000 keys, blocks of a quarter of it take half as long again: what is kept is grouped anew with
-each block."""
-
-_BLOCK_BYTES: Final = 64 << 20
 
 
 class GatheringProcessor(Processor):
@@ -35,9 +28,11 @@ class GatheringProcessor(Processor):
     Args:
         bytes_max: Bound on what is kept.
         remedy: What to do when it is passed, for the message.
+        limits: From how many new rows on they are reduced.
     """
 
-    def __init__(self, bytes_max: int, remedy: str) -> None:
+    def __init__(self, bytes_max: int, remedy: str, limits: EngineLimits) -> None:
+        self._block_rows, self._block_bytes = limits.block_rows, limits.block_bytes
         self._bytes_max = bytes_max
         self._remedy = remedy
         self._new = RowBuffer()
@@ -61,7 +56,8 @@ class GatheringProcessor(Processor):
     def is_full(self) -> bool:
         """Whether to reduce now."""
         kept_rows = 0 if self._kept is None else self._kept.num_rows
-        return self._new.rows >= max(_BLOCK_ROWS, kept_rows) or self._new.bytes >= max(_BLOCK_BYTES, self._kept_bytes)
+        is_long = self._new.rows >= max(self._block_rows, kept_rows)
+        return is_long or self._new.bytes >= max(self._block_bytes, self._kept_bytes)
 
     def passes_on(self, kept: pa.Table) -> bool:
         """Whether to send the kept rows downstream at once, because keeping more of them is of no use."""

@@ -23,8 +23,6 @@ from secateur.wire.arrow_ipc import decode_schema
 __all__ = ["HashJoinSupplier", "JoinKind", "hash_join"]
 
 _BUILD: Final = 1
-_BLOCK_ROWS: Final = 1 << 16
-_BLOCK_BYTES: Final = 64 << 20
 
 
 Call = Callable[[], pa.Table | None]
@@ -188,6 +186,7 @@ class _HashJoin(Processor):
         bytes_max: int,
     ) -> None:
         self._kernel = kernel
+        self._block_rows, self._block_bytes = kernel.limits.probe_block_rows, kernel.limits.block_bytes
         self._on = on
         self._kind = kind
         self._suffix = build_suffix
@@ -214,8 +213,8 @@ class _HashJoin(Processor):
         if self._is_idle:
             self._probe.add(batch)
             if (
-                self._probe.rows < max(_BLOCK_ROWS, 0 if self._build is None else self._build.num_rows)
-                and self._probe.bytes < _BLOCK_BYTES
+                self._probe.rows < max(self._block_rows, 0 if self._build is None else self._build.num_rows)
+                and self._probe.bytes < self._block_bytes
             ):
                 return True
             self._work = self.context.offload(self._block())

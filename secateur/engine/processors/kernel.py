@@ -17,22 +17,34 @@ from secateur.dag.supplier import ProcessorSupplier, SupplierContext
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.runtime.services import FragmentRunner, MemberServices
+from secateur.engine_limits import EngineLimits
 from secateur.errors import DagError, InternalError
 
 __all__ = ["Kernel", "KernelSupplier", "column_of", "numbered"]
 
 
 class Kernel:
-    """Runs SELECTs over tables in memory. For threads: a call may take long, and releases the GIL."""
+    """Runs SELECTs over tables in memory. For threads: a call may take long, and releases the GIL.
 
-    def __init__(self, run: FragmentRunner, cancellation: Cancellation) -> None:
+    Args:
+        run: Runs a fragment.
+        cancellation: Ends the calls of one job.
+        limits: Those of the member; None for the defaults.
+
+    Attributes:
+        limits: Those of the member.
+    """
+
+    def __init__(self, run: FragmentRunner, cancellation: Cancellation, limits: EngineLimits | None = None) -> None:
+        self.limits = limits or EngineLimits()
         self._run = run
         self._cancellation = cancellation
 
     @classmethod
     def of(cls, context: SupplierContext) -> Kernel:
         """The kernel of a member, for one job: calls end with the job."""
-        return cls(context.service(MemberServices).run_fragment, context.service(Cancellation))
+        services = context.service(MemberServices)
+        return cls(services.run_fragment, context.service(Cancellation), services.limits)
 
     def select(self, sql: str, relations: Mapping[str, pa.Table], columns: Sequence[tuple[str, str]]) -> pa.Table:
         """Answer one SELECT.

@@ -63,6 +63,7 @@ class SortProcessor(GatheringProcessor):
             bytes_max,
             "sort fewer rows (top_n() keeps n), select fewer columns upstream, spread the rows over more processors, or"
             " raise bytes_max",
+            kernel.limits,
         )
         self._kernel = kernel
         self._keys = keys

@@ -61,7 +61,9 @@ class TopNSupplier(KernelSupplier):
 
 class _TopN(GatheringProcessor):
     def __init__(self, kernel: Kernel, n: int, keys: tuple[SortKey, ...], bytes_max: int) -> None:
-        super().__init__(bytes_max, "ask for fewer rows, select fewer columns upstream, or raise bytes_max")
+        super().__init__(
+            bytes_max, "ask for fewer rows, select fewer columns upstream, or raise bytes_max", kernel.limits
+        )
         self._kernel = kernel
         self._n = n
         self._keys = keys

@@ -312,7 +312,7 @@ class JobRuntime:
         cancellation = Cancellation()
         extra: dict[type, Any] = {
             Cancellation: cancellation,
-            GatherBudget: GatherBudget(self.limits.gathered_bytes_max),
+            GatherBudget: GatherBudget(self.services.gathered_bytes_max),
         }
         if collector is not None:
             extra[ResultCollector] = collector

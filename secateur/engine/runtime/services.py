@@ -13,11 +13,12 @@ import pyarrow as pa
 from secateur.engine.kernels.chunked_result import ChunkedResult
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import Fragment, open_answer
+from secateur.engine_limits import EngineLimits
 from secateur.errors import NotSupportedError, UnknownTableError
 from secateur.partitioning.tables.table import TableDef
 from secateur.storage.member_store import MemberStore
 
-__all__ = ["AnswerOpener", "EngineLimits", "FragmentRunner", "MemberServices", "RowsWriter"]
+__all__ = ["AnswerOpener", "FragmentRunner", "MemberServices", "RowsWriter"]
 
 
 class FragmentRunner(Protocol):
@@ -73,30 +74,6 @@ class RowsWriter(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class EngineLimits:
-    """Bounds of one member's engine.
-
-    Attributes:
-        executions_max: Jobs that may run here at once; one more is refused.
-        early_bytes_max: Bytes of rows kept for jobs whose start has not arrived yet, all jobs together.
-        early_wait_s: Seconds for which they are kept.
-        cancel_wait_s: Seconds that a coordinator waits, after a failure, for the other participants to say that they
-            have stopped.
-        frame_bytes_max: Bytes of rows in one exchange message, unless a single batch is larger.
-        gathered_bytes_max: Bytes of rows that the stages of one SELECT may gather here.
-        slice_s: Seconds for which processors may keep the event loop before the network gets its turn.
-    """
-
-    executions_max: int = 4096
-    early_bytes_max: int = 256 << 20
-    early_wait_s: float = 30.0
-    cancel_wait_s: float = 5.0
-    frame_bytes_max: int = 4 << 20
-    gathered_bytes_max: int = 2 << 30
-    slice_s: float = 0.002
-
-
 def _no_table(name: str) -> TableDef:
     raise UnknownTableError(f"table {name!r} is not known on this member")
 
@@ -122,6 +99,7 @@ class MemberServices:
         quick_executor: Threads for all other calls, which do not wait for those; None: the same.
         spill_directory: Where kernels of jobs spill beyond their limits; None for nowhere.
         limits: Bounds of its engine.
+        gathered_bytes_max: Bytes of rows that the stages of one SELECT may gather here.
     """
 
     store: MemberStore
@@ -134,6 +112,7 @@ class MemberServices:
     quick_executor: Executor | None = None
     spill_directory: Path | None = None
     limits: EngineLimits = field(default_factory=EngineLimits)
+    gathered_bytes_max: int = 2 << 30
 
     @property
     def quick(self) -> Executor:

@@ -11,7 +11,7 @@ _FILES = {
     "key_search": ["DirectSearch", "KeyEnd", "KeyOperand", "KeySearch"],
     "member_scan": ["MemberScan"],
     "row_changes": ["DuplicateMatchPolicy", "RowChanges"],
-    "row_pieces": ["PIECE_BYTES", "RowPieces"],
+    "row_pieces": ["RowPieces"],
     "select_plan": ["ScanPlan", "SelectPlan", "Strategy"],
     "stage": ["ExchangeKind", "QueryStage"],
 }

@@ -19,7 +19,6 @@ from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.runtime.services import MemberServices
 from secateur.engine.sql.kernel_call import is_long_over
-from secateur.engine.sql.row_pieces import PIECE_BYTES
 from secateur.errors import InternalError
 
 __all__ = ["INLINE_ROWS_MAX", "FragmentCall", "FragmentParts", "positional"]
@@ -35,6 +34,7 @@ class FragmentCall:
         self, fragment: Fragment, services: MemberServices, cancellation: Cancellation, params: Sequence[Any]
     ) -> None:
         self.fragment = fragment
+        self.limits = services.limits
         self._services = services
         self._cancellation = cancellation
         self._params = params
@@ -79,7 +79,12 @@ class FragmentCall:
 
         is_long = is_long_over(_rows_of(relations) + scanned_rows)
         return FragmentParts(
-            start, context, self._services.quick, is_short=not scans and self._is_short(relations), is_long=is_long
+            start,
+            context,
+            self._services.quick,
+            self.limits.piece_bytes,
+            is_short=not scans and self._is_short(relations),
+            is_long=is_long,
         )
 
     def _is_short(self, relations: Mapping[str, pa.Table]) -> bool:
@@ -93,6 +98,7 @@ class FragmentParts:
         start: Opens it. For a thread, unless the call is short.
         context: Of the processor.
         executor: Threads in which the answer is closed.
+        piece_bytes: About how many bytes a part has.
         is_short: Whether everything may happen on the loop.
         is_long: Whether it is known to take long.
     """
@@ -102,6 +108,7 @@ class FragmentParts:
         start: Callable[[], ChunkedResult],
         context: ProcessorContext,
         executor: Executor,
+        piece_bytes: int,
         *,
         is_short: bool,
         is_long: bool,
@@ -109,6 +116,7 @@ class FragmentParts:
         self._start: Callable[[], ChunkedResult] | None = start
         self._context = context
         self._executor = executor
+        self._piece_bytes = piece_bytes
         self._is_short = is_short
         self._is_long = is_long
         self._answer: ChunkedResult | None = None
@@ -159,7 +167,7 @@ class FragmentParts:
         if self._start is not None:
             self._answer, self._start = self._start(), None  # which would keep what the kernel reads
         assert self._answer is not None
-        return self._answer.take(PIECE_BYTES)
+        return self._answer.take(self._piece_bytes)
 
 
 def _rows_of(relations: Mapping[str, pa.Table]) -> int:

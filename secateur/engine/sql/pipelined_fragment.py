@@ -36,7 +36,7 @@ class PipelinedFragment(Processor):
         self._call = call
         self._relation = relation
         self._empty = empty_table(rows.schema)
-        self._pieces = RowPieces(rows)
+        self._pieces = RowPieces(rows, call.limits)
         self._open = open_
         self._opening: Offload[pa.Table] | None = None
         self._poll: Callable[[], pa.Table | None] | None = None
@@ -73,7 +73,7 @@ class PipelinedFragment(Processor):
                 self._opening = self.context.offload(self._open)
             if not self._opening.done():
                 return False
-            self._pieces = RowPieces(self._opening.result())
+            self._pieces = RowPieces(self._opening.result(), self._call.limits)
             self._open = self._opening = None
         return True
 

@@ -6,12 +6,10 @@ from typing import Final
 
 import pyarrow as pa
 
-__all__ = ["PIECE_BYTES", "RowPieces"]
+from secateur.engine_limits import EngineLimits
 
-PIECE_BYTES: Final = 4 << 20
-"""What the first call of a kernel reads: what it answers may be all of it, and be held many times."""
-_PIECE_BYTES_MAX: Final = 64 << 20
-"""What later calls read where little comes of it: then starting a call, and sending what it answers, is what costs."""
+__all__ = ["RowPieces"]
+
 _KEPT_MIN: Final = 0.25
 _PIECE_ROWS_MIN: Final = 1024
 
@@ -21,11 +19,13 @@ class RowPieces:
 
     Args:
         relation: The rows.
+        limits: How many bytes a piece has.
     """
 
-    __slots__ = ("_position", "_relation", "_rows_limit", "_rows_max", "_taken_bytes")
+    __slots__ = ("_limits", "_position", "_relation", "_rows_limit", "_rows_max", "_taken_bytes")
 
-    def __init__(self, relation: pa.Table) -> None:
+    def __init__(self, relation: pa.Table, limits: EngineLimits) -> None:
+        self._limits = limits
         self._relation = relation
         self._position = 0
         self._rows_max = 0
@@ -44,11 +44,10 @@ class RowPieces:
         """The next piece."""
         if not self._rows_max:
             # Not earlier: counting the bytes of many partitions takes time, which the threads that take pieces have.
-            self._rows_max = max(
-                _PIECE_ROWS_MIN, self._relation.num_rows * PIECE_BYTES // max(self._relation.nbytes, 1)
-            )
-            self._rows_limit = self._rows_max * (_PIECE_BYTES_MAX // PIECE_BYTES)
-            self._taken_bytes = PIECE_BYTES
+            first = self._limits.piece_bytes
+            self._rows_max = max(_PIECE_ROWS_MIN, self._relation.num_rows * first // max(self._relation.nbytes, 1))
+            self._rows_limit = self._rows_max * (self._limits.piece_bytes_max // first)
+            self._taken_bytes = first
         piece = self._relation.slice(self._position, self._rows_max)
         self._position += max(piece.num_rows, 1)
         return piece

@@ -22,6 +22,7 @@ from secateur.engine.runtime.result_queue import ResultQueue
 from secateur.engine.runtime.running_job import RunningJob
 from secateur.engine.sql.kernel_call import in_thread
 from secateur.engine.sql.row_pieces import RowPieces
+from secateur.engine_limits import EngineLimits
 from secateur.errors import DataError
 
 __all__ = ["FragmentRowStream", "JobRowStream", "LocalRowStream", "RowStream"]
@@ -107,10 +108,11 @@ class FragmentRowStream:
         relation: The rows to read, as they were when the statement began.
         run: Answers the fragment over some of them.
         executor: Threads for that.
+        limits: How many bytes a piece has.
     """
 
-    def __init__(self, relation: pa.Table, run: Runner, executor: Executor) -> None:
-        self._pieces = RowPieces(relation)
+    def __init__(self, relation: pa.Table, run: Runner, executor: Executor, limits: EngineLimits) -> None:
+        self._pieces = RowPieces(relation, limits)
         self._run = run
         self._executor = executor
         self.held_bytes = 0

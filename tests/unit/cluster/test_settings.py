@@ -10,6 +10,7 @@ import pytest
 
 import secateur
 from secateur.cluster import DEFAULTS, ClusterSettings
+from secateur.engine_limits import EngineLimits
 from secateur.errors import ProgrammingError
 from secateur.planner import CostModel
 from secateur.tunable import tunables_of
@@ -46,7 +47,7 @@ def test_the_documents_have_every_setting_and_its_default() -> None:
     documented = {row[0].strip("`"): row[1].strip("`") for row in rows}
     given = parameters()
     assert list(documented) == list(given)
-    values = (Limits, CostModel)
+    values = (Limits, CostModel, EngineLimits)
     assert documented == {
         name: f"{type(argument.default).__name__}()" if isinstance(argument.default, values) else repr(argument.default)
         for name, argument in given.items()
@@ -54,7 +55,7 @@ def test_the_documents_have_every_setting_and_its_default() -> None:
     assert all(len(row) == 3 and row[2] for row in rows)
 
 
-@pytest.mark.parametrize("cls", [CostModel])
+@pytest.mark.parametrize("cls", [CostModel, EngineLimits])
 def test_the_documents_have_every_number_with_default_unit_effect_and_basis(cls: type[object]) -> None:
     text = DOCUMENT.read_text()
     for one in tunables_of(cls):

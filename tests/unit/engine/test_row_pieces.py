@@ -3,7 +3,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from secateur.engine.sql import PIECE_BYTES, RowPieces, row_pieces
+from secateur.engine.sql import RowPieces
+from secateur.engine_limits import EngineLimits
+
+LIMITS = EngineLimits()
 
 
 def taken(pieces: RowPieces) -> list[pa.Table]:
@@ -20,16 +23,15 @@ def test_pieces_together_are_the_relation_and_none_is_large() -> None:
             for start in range(0, 200_000, 40_000)
         ]
     )
-    pieces = taken(RowPieces(relation))
+    pieces = taken(RowPieces(relation, LIMITS))
     assert len(pieces) > 3
     assert pa.concat_tables(pieces).equals(relation)
-    assert max(piece.nbytes for piece in pieces) <= 1.1 * PIECE_BYTES
+    assert max(piece.nbytes for piece in pieces) <= 1.1 * LIMITS.piece_bytes
 
 
-def test_pieces_of_which_little_remains_grow_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_pieces, "PIECE_BYTES", 8 << 10)
-    monkeypatch.setattr(row_pieces, "_PIECE_BYTES_MAX", 16 * (8 << 10))
-    pieces = RowPieces(pa.table({"a": range(64 << 10)}))
+def test_pieces_of_which_little_remains_grow_up_to_a_bound() -> None:
+    limits = EngineLimits(piece_bytes=8 << 10, piece_bytes_max=16 * (8 << 10))
+    pieces = RowPieces(pa.table({"a": range(64 << 10)}), limits)
     sizes = []
     while not pieces.is_done:
         sizes.append(pieces.take().num_rows)
@@ -40,8 +42,8 @@ def test_pieces_of_which_little_remains_grow_up_to_a_bound(monkeypatch: pytest.M
 
 def test_a_small_relation_is_one_piece_and_an_empty_one_too() -> None:
     small = pa.table({"a": [1, 2, 3]})
-    assert taken(RowPieces(small)) == [small]
-    assert taken(RowPieces(small.slice(0, 0))) == [small.slice(0, 0)]
+    assert taken(RowPieces(small, LIMITS)) == [small]
+    assert taken(RowPieces(small.slice(0, 0), LIMITS)) == [small.slice(0, 0)]
 
 
 @pytest.mark.parametrize("rows", [0, 5])

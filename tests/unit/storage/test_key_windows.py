@@ -7,10 +7,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from secateur.engine_limits import EngineLimits
 from secateur.partitioning.pruning import KeyBoundary, KeyRange, KeyRanges, unite_ranges
 from secateur.partitioning.tables import TableDef
 from secateur.partitioning.tables.split import split
-from secateur.storage import KeyWindows, MemberStore, TableLayout, snapshot
+from secateur.storage import KeyWindows, MemberStore, TableLayout
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def test_one_range_is_not_dealt(orders: TableDef, found: KeyRanges) -> None:
 @pytest.fixture
 def store(orders: TableDef) -> MemberStore:
     """All partitions, 40 customers with 3 lines."""
-    store = MemberStore()
+    store = MemberStore(limits=EngineLimits(rows_per_search=0))
     store.create_table(orders, range(8))
     rows = pa.Table.from_arrays(
         [pa.array([n // 3 for n in range(120)]), pa.array([n % 3 for n in range(120)])], schema=orders.arrow_schema
@@ -65,8 +66,7 @@ def store(orders: TableDef) -> MemberStore:
     return store
 
 
-def test_every_partition_gives_the_rows_of_its_keys(store: MemberStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot, "_ROWS_PER_SEARCH", 0)
+def test_every_partition_gives_the_rows_of_its_keys(store: MemberStore) -> None:
     found = store.relation(7, range(8), None, keys(*((customer, 1) for customer in (3, 7, 11, 12, 30, 99))))
     assert sorted(zip(*found.to_pydict().values(), strict=True)) == [(3, 1), (7, 1), (11, 1), (12, 1), (30, 1)]
 
@@ -74,12 +74,9 @@ def test_every_partition_gives_the_rows_of_its_keys(store: MemberStore, monkeypa
 @pytest.mark.parametrize(
     ("rows_per_search", "expected"), [(1, [3, 7]), (512, [3, 4, 5, 6, 7])], ids=["searches pay", "one search pays"]
 )
-def test_where_searches_do_not_pay_one_is_made(
-    make_table: Any, monkeypatch: pytest.MonkeyPatch, rows_per_search: int, expected: list[int]
-) -> None:
-    monkeypatch.setattr(snapshot, "_ROWS_PER_SEARCH", rows_per_search)
+def test_where_searches_do_not_pay_one_is_made(make_table: Any, rows_per_search: int, expected: list[int]) -> None:
     table = make_table({"a": "BIGINT"}, ["a"])
-    store = MemberStore()
+    store = MemberStore(limits=EngineLimits(rows_per_search=rows_per_search))
     store.create_table(table, [0])
     store.write(1, 0, pa.Table.from_arrays([pa.array(range(100))], schema=table.arrow_schema), "append")
     assert store.relation(1, [0], None, keys((3,), (7,), (-5,)))["a"].to_pylist()[-len(expected) :] == expected

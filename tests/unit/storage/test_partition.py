@@ -5,19 +5,19 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from secateur.engine_limits import EngineLimits
 from secateur.errors import DuplicateKeyError, LoadFailedError, TopologyChangedError
+from secateur.partitioning.tables import TableDef
 from secateur.storage import ChangeCount, ChangeOperation, Partition, TableLayout
-from secateur.storage import partition as module
 
 # Small writes go to the delta, large ones merge the whole partition: everything must hold for both.
 SIZES = [pytest.param(256, id="delta"), pytest.param(0, id="whole")]
 
 
 @pytest.fixture(params=SIZES)
-def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, layout: TableLayout) -> Partition:
-    monkeypatch.setattr(module, "_DELTA_MIN", request.param)
-    monkeypatch.setattr(module, "_DELTA_MAX", request.param)
-    return Partition(layout, 0)
+def either(request: pytest.FixtureRequest, pairs: TableDef) -> Partition:
+    limits = EngineLimits(delta_rows_min=request.param, delta_rows_max=request.param)
+    return Partition(TableLayout.of(pairs, limits), 0)
 
 
 def test_every_operation_reports_rows_and_shows_at_once(either: Partition, rows: Any, keys: Any, tuples: Any) -> None:

@@ -8,6 +8,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from secateur.engine_limits import EngineLimits
 from secateur.errors import TopologyChangedError, UnknownColumnError
 from secateur.partitioning.tables import TableDef
 from secateur.partitioning.types import from_unscaled
@@ -34,11 +35,6 @@ TYPES = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan_form, "_ROWS_MIN", 1)
-
-
 @pytest.fixture
 def table(make_table: Any) -> TableDef:
     described: TableDef = make_table(COLUMNS, ["k"])
@@ -47,7 +43,11 @@ def table(make_table: Any) -> TableDef:
 
 @pytest.fixture
 def store(table: TableDef) -> MemberStore:
-    store = MemberStore()
+    return filled(table, EngineLimits(scan_form_rows_min=1))
+
+
+def filled(table: TableDef, limits: EngineLimits) -> MemberStore:
+    store = MemberStore(limits=limits)
     store.create_table(table, [0, 1, 2])
     for partition, start in ((0, 0), (2, 10_000)):
         store.write(1, partition, rows(table, range(start, start + 3000)), "overwrite")
@@ -134,8 +134,8 @@ def test_columns_that_one_run_does_not_convert_are_read_as_they_are(
     assert all(scan.equals(store.relation(1, [0, 1], ["few"])["few"]) for scan in scans)
 
 
-def test_few_rows_are_read_as_they_are(store: MemberStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan_form, "_ROWS_MIN", 6001)
+def test_few_rows_are_read_as_they_are(table: TableDef) -> None:
+    store = filled(table, EngineLimits(scan_form_rows_min=6001))
     assert [store.scan(1, [0, 1, 2], NAMES)().schema.types == TYPES for _ in range(3)] == [False] * 3
 
 

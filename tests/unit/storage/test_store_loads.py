@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from secateur.engine_limits import EngineLimits
 from secateur.errors import (
     DataError,
     DuplicateKeyError,
@@ -21,7 +22,6 @@ from secateur.errors import (
 )
 from secateur.partitioning.tables import TableDef
 from secateur.storage import MIXED, LoadInfo, MemberStore, MixedAttempt, message_bytes
-from secateur.storage import load_registry as load_book
 
 
 class Clock:
@@ -506,8 +506,9 @@ def test_loads_under_way_are_listed_with_their_age(
     ]
 
 
-def test_outcomes_are_not_remembered_without_bound(store: MemberStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load_book, "_OUTCOMES_MAX", 2)
+def test_outcomes_are_not_remembered_without_bound(points: TableDef) -> None:
+    store = MemberStore(limits=EngineLimits(load_outcomes_max=2))
+    store.create_table(points, [0])
     for load in "ABC":
         store.loads.prepare(load, 1, "upsert", {})
         store.loads.publish(load)

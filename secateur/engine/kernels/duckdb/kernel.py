@@ -31,14 +31,13 @@ from secateur.engine.kernels.duckdb.export import RESULT_BYTES_MAX, batch_rows_o
 from secateur.engine.kernels.duckdb.result_types import arrow_type, delivered_type, delivery_sql
 from secateur.engine.kernels.duckdb.results import conform
 from secateur.engine.kernels.duckdb.slot import Slot
+from secateur.engine_limits import EngineLimits
 from secateur.errors import InterfaceError, ParameterError
 from secateur.partitioning.types.column_type import SqlType
 
 __all__ = ["DuckDBKernel", "configure", "default_kernel"]
 
 Casts = Sequence[tuple[str, Sequence[tuple[str, str]]]]
-
-_SLOTS_KEPT_MAX: Final = 64
 
 
 class DuckDBKernel:
@@ -51,6 +50,7 @@ class DuckDBKernel:
         spill_directory: Where intermediate results go that pass the limit, in a folder of their own that goes with the
             kernel; None to raise LimitExceededError instead.
         result_bytes_max: Most bytes of the Arrow result of one call, which DuckDB does not count.
+        slots_kept_max: Connections that are kept while nobody uses them; None for the default of EngineLimits.
     """
 
     def __init__(
@@ -60,7 +60,9 @@ class DuckDBKernel:
         threads: int | None = None,
         spill_directory: Path | None = None,
         result_bytes_max: int = RESULT_BYTES_MAX,
+        slots_kept_max: int | None = None,
     ) -> None:
+        self._slots_kept_max = EngineLimits().duckdb_slots_max if slots_kept_max is None else slots_kept_max
         self._config = {
             "threads": str(threads or os.cpu_count() or 1),
             "autoload_known_extensions": "false",
@@ -245,7 +247,7 @@ class DuckDBKernel:
         (serialized,) = self.trees([sql])
         apart = rows_told_apart(sql, serialized)
         if apart is not None:
-            if len(self._apart) >= _SLOTS_KEPT_MAX:
+            if len(self._apart) >= self._slots_kept_max:
                 self._apart.clear()
             self._apart[sql] = apart
         return apart
@@ -314,7 +316,7 @@ class DuckDBKernel:
                     not is_broken
                     and not self._closed
                     and self._database is database
-                    and len(self._binders) < _SLOTS_KEPT_MAX
+                    and len(self._binders) < self._slots_kept_max
                 )
                 if kept:
                     self._binders.append(binder)
@@ -335,7 +337,7 @@ class DuckDBKernel:
         with self._lock:
             if self._database is database:
                 self._idle.append(slot)
-                spare = self._idle if self._closed else self._idle[:-_SLOTS_KEPT_MAX]
+                spare = self._idle if self._closed else self._idle[: -self._slots_kept_max]
                 self._idle = self._idle[len(spare) :]
             else:
                 spare = [slot]
@@ -372,7 +374,11 @@ def default_kernel() -> DuckDBKernel:
 
 
 def configure(
-    *, memory_limit_bytes: int | None = None, threads: int | None = None, spill_directory: Path | None = None
+    *,
+    memory_limit_bytes: int | None = None,
+    threads: int | None = None,
+    spill_directory: Path | None = None,
+    slots_kept_max: int | None = None,
 ) -> DuckDBKernel:
     """Start the kernel of this process with limits of its own, unless it runs already; returns it.
 
@@ -382,7 +388,10 @@ def configure(
     with _default_lock:
         if _default is None:
             _default = DuckDBKernel(
-                memory_limit_bytes=memory_limit_bytes, threads=threads, spill_directory=spill_directory
+                memory_limit_bytes=memory_limit_bytes,
+                threads=threads,
+                spill_directory=spill_directory,
+                slots_kept_max=slots_kept_max,
             )
             atexit.register(_default.close)
         return _default

@@ -353,9 +353,8 @@ def test_a_closed_kernel_says_so() -> None:
         kernel.run("SELECT 1", {})
 
 
-def test_slots_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SLOTS_KEPT_MAX", 3)
-    kernel = DuckDBKernel(threads=1)
+def test_slots_are_bounded() -> None:
+    kernel = DuckDBKernel(threads=1, slots_kept_max=3)
     for number in range(6):
         kernel.run(f"SELECT {number}", {})
     assert [slot.sql for slot in kernel._idle] == ["SELECT 3", "SELECT 4", "SELECT 5"]

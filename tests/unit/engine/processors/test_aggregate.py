@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from secateur.dag import ProcessorMetaSupplier
-from secateur.engine.processors import aggregate as aggregate_module
-from secateur.engine.processors import gathering
+from secateur.engine_limits import EngineLimits
 from secateur.errors import DagError, DataError, LimitExceededError, NotSupportedError
 from secateur.processors import (
     AggregateOperation,
@@ -98,9 +97,9 @@ PARTIALS = pa.table(
 
 
 @pytest.mark.parametrize("block_rows", [1, 3, 1000])
-def test_one_stage(block_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "_BLOCK_ROWS", block_rows)
-    verify_processor(aggregate(["k"], ALL), [ROWS], BY_K, ordered=True)
+def test_one_stage(block_rows: int) -> None:
+    limits = EngineLimits(block_rows=block_rows)
+    verify_processor(aggregate(["k"], ALL), [ROWS], BY_K, ordered=True, limits=limits)
 
 
 def test_the_first_stage_emits_states() -> None:
@@ -116,8 +115,8 @@ def test_the_first_stage_emits_states() -> None:
 
 
 @pytest.mark.parametrize("block_rows", [1, 3, 1000])
-def test_the_second_stage_combines_states(block_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "_BLOCK_ROWS", block_rows)
+def test_the_second_stage_combines_states(block_rows: int) -> None:
+    limits = EngineLimits(block_rows=block_rows)
     expected = pa.table(
         {
             "k": ["a", "b", None],
@@ -128,18 +127,17 @@ def test_the_second_stage_combines_states(block_rows: int, monkeypatch: pytest.M
             "all": [[1], [2, None, 4], [None]],
         }
     )
-    verify_processor(combine(["k"], SUMS), [PARTIALS], expected, ordered=True)
+    verify_processor(combine(["k"], SUMS), [PARTIALS], expected, ordered=True, limits=limits)
 
 
-def test_a_first_stage_with_many_keys_sends_on_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "_BLOCK_ROWS", 4)
-    monkeypatch.setattr(aggregate_module, "_PARTIALS_MAX", 3)
+def test_a_first_stage_with_many_keys_sends_on_what_it_has() -> None:
+    limits = EngineLimits(block_rows=4, partials_max=3)
     keys = pa.table({"k": list(range(10)) * 2})
     # how often a key is sent depends on the batches, so a second stage stands behind it in every job
     batches = keys.to_batches(max_chunksize=4)
     sent = pa.table({"k": [*range(8), 8, 9, 0, 1, *range(2, 10)], "n": [1] * 20})
     with pytest.raises(AssertionError, match="the processor failed with input in one batch"):
-        verify_processor(accumulate(["k"], {"n": count_rows()}), [batches], sent)
+        verify_processor(accumulate(["k"], {"n": count_rows()}), [batches], sent, limits=limits)
 
 
 def test_several_keys_and_keys_that_are_equal() -> None:
@@ -196,12 +194,15 @@ def test_with_keys_no_row_is_no_group() -> None:
     verify_processor(aggregate(["k"], {"n": count_rows()}), [[]], pa.schema([]).empty_table())
 
 
-def test_a_huge_group_and_many_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "_BLOCK_ROWS", 1 << 12)
+def test_a_huge_group_and_many_groups() -> None:
+    limits = EngineLimits(block_rows=1 << 12)
     huge = pa.table({"k": pa.array(np.zeros(20_000, np.int64)), "v": pa.array(np.arange(20_000))})
     expected = pa.table({"k": [0], "n": [20_000], "total": [199_990_000], "kinds": [20_000]})
     verify_processor(
-        aggregate(["k"], {"n": count_rows(), "total": sum_of("v"), "kinds": count_distinct_of("v")}), [huge], expected
+        aggregate(["k"], {"n": count_rows(), "total": sum_of("v"), "kinds": count_distinct_of("v")}),
+        [huge],
+        expected,
+        limits=limits,
     )
     many = huge.set_column(0, "k", huge["v"])
     verify_processor(
@@ -209,6 +210,7 @@ def test_a_huge_group_and_many_groups(monkeypatch: pytest.MonkeyPatch) -> None:
         [many],
         pa.table({"k": many["k"], "n": pa.array(np.ones(20_000, np.int64))}),
         ordered=True,
+        limits=limits,
     )
 
 
@@ -300,22 +302,25 @@ MEDIAN = AggregateOperation(
 
 
 @pytest.mark.parametrize("block_rows", [1, 2, 1000])
-def test_operations_of_ones_own(block_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "_BLOCK_ROWS", block_rows)
+def test_operations_of_ones_own(block_rows: int) -> None:
+    limits = EngineLimits(block_rows=block_rows)
     rows = pa.table({"k": ["a", "b", "a", None, "a"], "v": [1.0, None, 5.0, 2.0, 3.0]})
     values = pa.table({"k": ["a", "b", None], "m": pa.array([[1.0, 5.0, 3.0], [], [2.0]])})
     medians = pa.table({"k": ["a", "b", None], "m": [3.0, None, 2.0]})
-    verify_processor(aggregate(["k"], {"m": MEDIAN}), [rows], medians, ordered=True)
-    verify_processor(accumulate(["k"], {"m": MEDIAN}), [rows], values, ordered=True)
+    verify_processor(aggregate(["k"], {"m": MEDIAN}), [rows], medians, ordered=True, limits=limits)
+    verify_processor(accumulate(["k"], {"m": MEDIAN}), [rows], values, ordered=True, limits=limits)
     verify_processor(
         combine(["k"], {"m": MEDIAN}),
         [pa.concat_tables([values.slice(1), values])],
         pa.table({"k": ["b", None, "a"], "m": [None, 2.0, 3.0]}),
+        limits=limits,
     )
-    verify_processor(aggregate([], {"m": MEDIAN}), [rows], pa.table({"m": [2.5]}))
-    verify_processor(aggregate([], {"m": MEDIAN}), [[]], pa.table({"m": pa.nulls(1, pa.float64())}))
-    verify_processor(aggregate([], {"m": MEDIAN}), [rows.slice(0, 0)], pa.table({"m": pa.nulls(1, pa.float64())}))
-    verify_processor(aggregate(["k"], {"m": MEDIAN}), [rows.slice(0, 0)], medians.slice(0, 0))
+    verify_processor(aggregate([], {"m": MEDIAN}), [rows], pa.table({"m": [2.5]}), limits=limits)
+    verify_processor(aggregate([], {"m": MEDIAN}), [[]], pa.table({"m": pa.nulls(1, pa.float64())}), limits=limits)
+    verify_processor(
+        aggregate([], {"m": MEDIAN}), [rows.slice(0, 0)], pa.table({"m": pa.nulls(1, pa.float64())}), limits=limits
+    )
+    verify_processor(aggregate(["k"], {"m": MEDIAN}), [rows.slice(0, 0)], medians.slice(0, 0), limits=limits)
 
 
 def test_a_state_of_another_type_is_named() -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.dag import ProcessorSupplier
-from secateur.engine.processors import hash_join as hash_join_module
+from secateur.engine_limits import EngineLimits
 from secateur.errors import DagError, DataError, LimitExceededError
 from secateur.processors import hash_join
 from secateur.testing import verify_processor
@@ -58,10 +58,10 @@ ALL_REST = joined(BUILD["k"].to_pylist(), [None] * 4, BUILD["v"].to_pylist(), BU
         pytest.param("anti", PROBE.take([2, 4]), id="anti"),
     ],
 )
-def test_kinds(how: str, expected: pa.Table, block_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hash_join_module, "_BLOCK_ROWS", block_rows)
+def test_kinds(how: str, expected: pa.Table, block_rows: int) -> None:
+    limits = EngineLimits(probe_block_rows=block_rows)
     stage = hash_join(["k"], how, build_schema=BUILD.schema, probe_schema=PROBE.schema)
-    verify_processor(stage, [PROBE, BUILD], expected, ordered=True, priorities=LATER)
+    verify_processor(stage, [PROBE, BUILD], expected, ordered=True, priorities=LATER, limits=limits)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from secateur.dag import ProcessorSupplier
 from secateur.engine.exchange import RowBuffer
-from secateur.engine.processors import gathering
+from secateur.engine_limits import EngineLimits
 from secateur.errors import DagError, LimitExceededError
 from secateur.processors import SortKey, desc, distinct, sort, top_n
 from secateur.testing import verify_processor
@@ -47,11 +47,9 @@ def taken(*rows: int) -> pa.Table:
     ],
 )
 @pytest.mark.parametrize("block_rows", [1, 2, 1000])
-def test_rows_in_order(
-    stage: ProcessorSupplier, expected: list[int], block_rows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gathering, "_BLOCK_ROWS", block_rows)
-    verify_processor(stage, [ROWS], taken(*expected), ordered=True)
+def test_rows_in_order(stage: ProcessorSupplier, expected: list[int], block_rows: int) -> None:
+    limits = EngineLimits(block_rows=block_rows)
+    verify_processor(stage, [ROWS], taken(*expected), ordered=True, limits=limits)
 
 
 @pytest.mark.parametrize(
@@ -177,10 +175,8 @@ def random_rows(seed: int, count: int) -> pa.Table:
         ),
     ],
 )
-def test_orders_as_duckdb_does(
-    seed: int, stage: ProcessorSupplier, query: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gathering, "_BLOCK_ROWS", 16)
+def test_orders_as_duckdb_does(seed: int, stage: ProcessorSupplier, query: str) -> None:
+    limits = EngineLimits(block_rows=16)
     rows = random_rows(seed, 90)
     connection = duckdb.connect()
     connection.register("rows", rows)
@@ -191,13 +187,13 @@ def test_orders_as_duckdb_does(
             for field, column in zip(rows.schema, expected.columns, strict=True)
         }
     )
-    verify_processor(stage, [rows], expected, ordered=True)
+    verify_processor(stage, [rows], expected, ordered=True, limits=limits)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_distinct_as_duckdb_does(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "_BLOCK_ROWS", 16)
+def test_distinct_as_duckdb_does(seed: int) -> None:
+    limits = EngineLimits(block_rows=16)
     rows = random_rows(seed, 90).select(["d", "i"])
     connection = duckdb.connect()
     connection.register("rows", rows)
-    verify_processor(distinct(), [rows], connection.sql("SELECT DISTINCT * FROM rows").to_arrow_table())
+    verify_processor(distinct(), [rows], connection.sql("SELECT DISTINCT * FROM rows").to_arrow_table(), limits=limits)
