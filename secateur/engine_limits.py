@@ -166,6 +166,24 @@ class EngineLimits:
         "not measured: chosen as hours of one load a second",
         least=1,
     )
+    write_wait_s: float = tunable(
+        20.0,
+        "seconds",
+        "how long a write waits for a load or change that holds its table before it is refused",
+        "less than a client waits for an answer, so that it learns for certain that nothing was written",
+    )
+    confirm_wait_s: float = tunable(
+        10.0,
+        "seconds",
+        "how long a write waits for a copy that is out of reach to come back, or to be counted out",
+        "as long as a client asks again",
+    )
+    settled_after_s: float = tunable(
+        1.0,
+        "seconds",
+        "copies are told at the latest so long after a write that all have it, so that they need not keep it",
+        "not measured: the next write tells them at once, so this bounds what idle partitions keep",
+    )
 
     def __post_init__(self) -> None:
         check_tunables(self)

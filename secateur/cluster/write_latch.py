@@ -12,14 +12,10 @@ The holder of a latch has a lease on it; see :mod:`secateur.cluster.load_leases`
 from __future__ import annotations
 
 import asyncio
-from typing import Final
 
 from secateur.errors import LoadFailedError
 
 __all__ = ["WriteLatch"]
-
-_WAIT_MAX_S: Final = 20.0
-"""Less than a client waits for an answer, so that the client gets the certain answer that nothing was written."""
 
 
 class WriteLatch:
@@ -27,9 +23,11 @@ class WriteLatch:
 
     Args:
         table: Name of the table, for messages.
+        wait_max_s: Seconds that a write waits for it to open.
     """
 
-    def __init__(self, table: str) -> None:
+    def __init__(self, table: str, wait_max_s: float) -> None:
+        self._wait_max_s = wait_max_s
         self._table = table
         self._writes = 0
         self._holders: set[str] = set()
@@ -48,14 +46,14 @@ class WriteLatch:
             LoadFailedError: It has been held for too long; nothing was written.
         """
         try:
-            async with asyncio.timeout(_WAIT_MAX_S):
+            async with asyncio.timeout(self._wait_max_s):
                 while self._holders:
                     self._opened.clear()
                     await self._opened.wait()
         except TimeoutError as error:
             raise LoadFailedError(
                 f"{self._table}: load or change {' and '.join(sorted(self._holders))} has held back writes"
-                f" for more than {_WAIT_MAX_S:g} s; nothing was written, try again",
+                f" for more than {self._wait_max_s:g} s; nothing was written, try again",
                 table=self._table,
             ) from error
 

@@ -40,11 +40,6 @@ STILL_PATCHED: dict[str, int] = {
     "system/test_join_keys.py": 1,
     "system/test_many_changes.py": 2,
     "system/test_whole_changes.py": 1,
-    "unit/client/test_arrow_data.py": 1,
-    "unit/client/test_load.py": 3,
-    "unit/client/test_step_luck.py": 1,
-    "unit/cluster/test_write_gate.py": 1,
-    "unit/cluster/test_writes.py": 2,
     "unit/engine/kernels/test_arrow_kernel.py": 2,
 }
 """File of tests -> how often it sets a private name."""

@@ -18,9 +18,14 @@ _LEFT_OUT_MAX: Final = 63
 
 
 class FilterBackoff:
-    """The back-off of each statement of one connection. Thread-safe."""
+    """The back-off of each statement of one connection. Thread-safe.
 
-    def __init__(self) -> None:
+    Args:
+        statements_max: How many statements are remembered.
+    """
+
+    def __init__(self, statements_max: int = _STATEMENTS_MAX) -> None:
+        self._statements_max = statements_max
         # By id of the plan: how often it did not pay, and how many executions are still to be skipped.
         self._unlucky: OrderedDict[str, tuple[int, int]] = OrderedDict()
         self._lock = threading.Lock()
@@ -43,5 +48,5 @@ class FilterBackoff:
             failures, _ = self._unlucky.pop(plan_id, (0, 0))
             if not used:
                 self._unlucky[plan_id] = failures + 1, min(2**failures, _LEFT_OUT_MAX)
-                if len(self._unlucky) > _STATEMENTS_MAX:
+                if len(self._unlucky) > self._statements_max:
                     self._unlucky.popitem(last=False)

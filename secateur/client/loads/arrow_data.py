@@ -71,10 +71,12 @@ def _sql_text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def as_chunks(data: pa.Table | pa.RecordBatchReader, chunk_bytes: int = _CHUNK_BYTES) -> Iterator[pa.Table]:
-    """Cut data into non-empty tables of about ``chunk_bytes`` and at most a million rows; slices, not copies."""
+def as_chunks(
+    data: pa.Table | pa.RecordBatchReader, chunk_bytes: int = _CHUNK_BYTES, chunk_rows: int = _CHUNK_ROWS
+) -> Iterator[pa.Table]:
+    """Cut data into non-empty tables of about ``chunk_bytes`` and at most ``chunk_rows`` rows; slices, not copies."""
     if isinstance(data, pa.Table):
-        yield from _slices(data, chunk_bytes)
+        yield from _slices(data, chunk_bytes, chunk_rows)
         return
     pending: list[pa.RecordBatch] = []
     pending_bytes = 0
@@ -82,15 +84,15 @@ def as_chunks(data: pa.Table | pa.RecordBatchReader, chunk_bytes: int = _CHUNK_B
         pending.append(batch)
         pending_bytes += batch.nbytes
         if pending_bytes >= chunk_bytes:
-            yield from _slices(pa.Table.from_batches(pending), chunk_bytes)
+            yield from _slices(pa.Table.from_batches(pending), chunk_bytes, chunk_rows)
             pending, pending_bytes = [], 0
     if pending:
-        yield from _slices(pa.Table.from_batches(pending), chunk_bytes)
+        yield from _slices(pa.Table.from_batches(pending), chunk_bytes, chunk_rows)
 
 
-def _slices(table: pa.Table, chunk_bytes: int) -> Iterator[pa.Table]:
+def _slices(table: pa.Table, chunk_bytes: int, chunk_rows: int) -> Iterator[pa.Table]:
     rows = table.num_rows
     pieces = max(1, -(-table.nbytes // chunk_bytes))
-    step = min(_CHUNK_ROWS, max(1, -(-rows // pieces)))
+    step = min(chunk_rows, max(1, -(-rows // pieces)))
     for start in range(0, rows, step):
         yield table.slice(start, step)

@@ -118,11 +118,17 @@ class Member:
         self._statements: StatementRunner
         self._changes: MemberChanges
         self._whole_changes: MemberCoordinatedChanges
-        self._places = TableDirectory(member_id, self._store.lease)
+        self._places = TableDirectory(member_id, self._store.lease, settings.engine_limits)
         self._copies = MemberCopies(self._store, self._peers)
         written = ChangeRegistry()
         self._replication = Replication(
-            member_id, self._store, self._places, self._peers, written, self._report_out_of_sync
+            member_id,
+            self._store,
+            self._places,
+            self._peers,
+            written,
+            self._report_out_of_sync,
+            settings.engine_limits,
         )
         self._writes = MemberWrites(self._store, self._places, self._replication, written)
         self._leases = LoadLeases(member_id, self._store.loads, self._peers, self._places.member_ids)

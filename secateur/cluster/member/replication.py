@@ -21,6 +21,7 @@ from secateur.cluster.member.change_registry import ChangeRegistry, RecordedChan
 from secateur.cluster.member.replica import Replica, ReplicaPhase, ReplicatedChange
 from secateur.cluster.member.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
+from secateur.engine_limits import EngineLimits
 from secateur.errors import (
     DatabaseError,
     Error,
@@ -41,17 +42,9 @@ __all__ = ["Replication"]
 
 _log = logging.getLogger(__name__)
 
-_CONFIRM_S: Final = 10.0
-"""How long an acknowledgement waits for a copy that is out of reach to come back, or to be counted out: as long as a
-client asks again.
-"""
 _TAKE_OVER_S: Final = 10.0
 _PAUSE_MIN_S: Final = 0.02
 _PAUSE_MAX_S: Final = 0.5
-_SETTLED_AFTER_S: Final = 1.0
-"""Copies are told at the latest so long after a write that all have it, so that they need not keep it; the next write
-tells them at once.
-"""
 _UNSETTLED_MAX: Final = 4096
 """Changes of one partition that some copy has not confirmed; each is kept in memory for it."""
 
@@ -70,6 +63,7 @@ class Replication:
         change_registry: Learns which changes this member has made as copies.
         out_of_sync: Has the cluster count a member out as a holder of a partition, by affinity group, partition and
             member.
+        limits: How long copies are waited for; None for the defaults.
     """
 
     def __init__(
@@ -80,7 +74,9 @@ class Replication:
         peers: Peers,
         change_registry: ChangeRegistry,
         out_of_sync: Callable[[str, int, str], Awaitable[object]],
+        limits: EngineLimits | None = None,
     ) -> None:
+        self._limits = limits or EngineLimits()
         self._member_id = member_id
         self._store = store
         self._places = places
@@ -532,7 +528,7 @@ class Replication:
                 future.set_exception(error)
 
     def _give_up_later(self, key: Key, sequence: int) -> None:
-        asyncio.get_running_loop().call_later(_CONFIRM_S, self._give_up, key, sequence)
+        asyncio.get_running_loop().call_later(self._limits.confirm_wait_s, self._give_up, key, sequence)
 
     def _give_up(self, key: Key, sequence: int) -> None:
         replica = self._replicas.get(key)
@@ -541,7 +537,7 @@ class Replication:
         late = [member for member in replica.others if not replica.has_confirmed(member, sequence)]
         error = MemberLostError(
             f"{self._name(key)}: the rows are visible on {self._member_id}, but their backup on {' and '.join(late)}"
-            f" was not confirmed within {_CONFIRM_S:g} s: look whether they are there",
+            f" was not confirmed within {self._limits.confirm_wait_s:g} s: look whether they are there",
             member=late[0] if late else self._member_id,
         )
         waiting = self._waiting.get(key, [])
@@ -567,7 +563,7 @@ class Replication:
     def _tell_later(self, key: Key) -> None:
         self._untold.add(key)
         if self._telling is None:
-            self._telling = asyncio.get_running_loop().call_later(_SETTLED_AFTER_S, self._tell)
+            self._telling = asyncio.get_running_loop().call_later(self._limits.settled_after_s, self._tell)
 
     def _tell(self) -> None:
         """Tell the other copies of partitions that were written to how far all have come."""

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from secateur.cluster.write_latch import WriteLatch
+from secateur.engine_limits import EngineLimits
 from secateur.errors import ProtocolError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
@@ -20,9 +21,11 @@ class TableDirectory:
     Args:
         member_id: This member.
         lease: Until when it may count on being the primary of its partitions; none ends where nothing is given.
+        limits: How long writes wait; None for the defaults.
     """
 
-    def __init__(self, member_id: str, lease: ReadLease | None = None) -> None:
+    def __init__(self, member_id: str, lease: ReadLease | None = None, limits: EngineLimits | None = None) -> None:
+        self._write_wait_s = (limits or EngineLimits()).write_wait_s
         self.member_id = member_id
         self._lease = lease or ReadLease()
         self._tables: dict[int, TableDef] = {}
@@ -36,7 +39,7 @@ class TableDirectory:
     def add_table(self, table: TableDef) -> None:
         """A table was created, or altered."""
         self._tables[table.table_id] = table
-        self._latches.setdefault(table.table_id, WriteLatch(table.name))
+        self._latches.setdefault(table.table_id, WriteLatch(table.name, self._write_wait_s))
 
     def remove_table(self, table_id: int) -> None:
         """A table was dropped."""

@@ -64,25 +64,20 @@ def test_many_partitions_of_a_member_travel_in_one_frame(cluster: Any, conn: Con
     assert cluster.published[0][2] == list(range(8))
 
 
-def test_large_data_travel_in_pieces_with_progress(
-    cluster: Any, conn: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("secateur.client.loads.arrow_data._CHUNK_BYTES", 10_000)
-    monkeypatch.setattr("secateur.client.loads.arrow_data.as_chunks.__defaults__", (10_000,))
+def test_large_data_travel_in_pieces_with_progress(conn: Connection) -> None:
+    rows = pa.table({"customer_id": [f"{n % 7}" + "x" * (1 << 20) for n in range(70)], "id": range(70)})
     seen: list[int] = []
-    assert conn.table("orders").load(rows_of(5000), progress=seen.append) == 5000
-    assert len(seen) > 3
+    assert conn.table("orders").load(rows, progress=seen.append) == 70
+    assert len(seen) == 3, "70 MB are two pieces of 32 and a rest"
     assert seen == sorted(seen)
-    assert seen[-1] == 5000
-    assert total(conn) == 5018
+    assert seen[-1] == 70
+    assert total(conn) == 88
 
 
-def test_rows_that_grow_when_converted_are_cut_again(
-    cluster: Any, conn: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("secateur.client.loads.arrow_data.as_chunks.__defaults__", (20_000,))
-    rows = pa.table({"customer_id": pa.array(["x" * 1000, "y" * 1000] * 50).dictionary_encode(), "id": range(100)})
-    assert rows.nbytes < 20_000
+def test_rows_that_grow_when_converted_are_cut_again(cluster: Any, conn: Connection) -> None:
+    texts = ["x" * (1 << 20), "y" * (1 << 20)]
+    rows = pa.table({"customer_id": pa.array(texts * 50).dictionary_encode(), "id": range(100)})
+    assert rows.nbytes < 4 << 20
     assert conn.table("orders").load(rows) == 100
     assert len(cluster.asked("stage_rows")) > 4
     assert total(conn) == 118

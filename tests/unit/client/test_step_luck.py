@@ -39,9 +39,8 @@ def test_it_is_never_given_up() -> None:
     assert "-" in executions(FilterBackoff(), "-" * 1000)[-65:]
 
 
-def test_statements_are_apart_and_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filter_backoff, "_STATEMENTS_MAX", 2)
-    luck = FilterBackoff()
+def test_statements_are_apart_and_the_oldest_are_forgotten() -> None:
+    luck = FilterBackoff(statements_max=2)
     for name in "abc":
         luck.note(name, used=False)
     assert [luck.is_due(name) for name in "abcd"] == [True, False, False, True]

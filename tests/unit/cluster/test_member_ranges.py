@@ -68,7 +68,7 @@ class Setting:
         self.links = links or Links()
         self.store = MemberStore()
         self.store.create_table(TABLE, [0, 1])
-        self.latch = WriteLatch("t")
+        self.latch = WriteLatch("t", 20.0)
         self.adopted: list[TableDef] = []
         changes = RangeChanges(self.store, self.adopted.append)
         self.leases = LoadLeases(

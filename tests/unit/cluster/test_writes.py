@@ -14,7 +14,8 @@ import pytest
 from links import Answers, Links
 
 from secateur.cluster.controller import CopyLost, MemberLost, advance
-from secateur.cluster.member import ChangeRegistry, MemberWrites, Replication, TableDirectory, replication
+from secateur.cluster.member import ChangeRegistry, MemberWrites, Replication, TableDirectory
+from secateur.engine_limits import EngineLimits
 from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError
 from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
@@ -47,9 +48,11 @@ def request(message: M, payload: Payload = b"") -> Request[M]:
 class Member:
     """The parts of a member that write and copy."""
 
-    def __init__(self, cluster: Cluster, name: str) -> None:
+    def __init__(self, cluster: Cluster, name: str, limits: EngineLimits) -> None:
         self.store, self.places, book = MemberStore(), TableDirectory(name), ChangeRegistry()
-        self.replication = Replication(name, self.store, self.places, cluster.links.of(name), book, cluster.out_of_sync)
+        self.replication = Replication(
+            name, self.store, self.places, cluster.links.of(name), book, cluster.out_of_sync, limits
+        )
         self.writes = MemberWrites(self.store, self.places, self.replication, book)
         self.store.create_table(TABLE, [0])
         self.places.add_table(TABLE)
@@ -71,10 +74,10 @@ class Member:
 class Cluster:
     """A table of one partition with a copy on every member; m1 is the first primary."""
 
-    def __init__(self, *names: str) -> None:
+    def __init__(self, *names: str, limits: EngineLimits) -> None:
         self.links = Links()
         self.topology = Topology(1, tuple(MemberAddress(name, "127.0.0.1", 1) for name in names), {})
-        self.members = {name: Member(self, name) for name in names}
+        self.members = {name: Member(self, name, limits) for name in names}
         self.links.answers.update({name: member.answers for name, member in self.members.items()})
         self._announce(Topology(2, self.topology.members, {GROUP: assign(1, names, len(names))}))
 
@@ -115,10 +118,10 @@ async def turns(count: int = 30) -> None:
         await asyncio.sleep(0)
 
 
-def with_members(*names: str) -> Callable[[Callable[[Cluster], Awaitable[None]]], Callable[[], None]]:
+def with_members(*names: str, **limits: float) -> Callable[[Callable[[Cluster], Awaitable[None]]], Callable[[], None]]:
     def decorate(test: Callable[[Cluster], Awaitable[None]]) -> Callable[[], None]:
         async def on_loop() -> None:
-            cluster = Cluster(*names)
+            cluster = Cluster(*names, limits=EngineLimits(**limits))  # type: ignore[arg-type]
             try:
                 async with asyncio.timeout(20):
                     await test(cluster)
@@ -248,35 +251,31 @@ async def test_a_copy_that_cannot_be_caught_up_leaves_the_ownership(cluster: Clu
     assert cluster.members["m2"].ids == [1, 7]
 
 
-@with_members("m1", "m2")
+@with_members("m1", "m2", confirm_wait_s=0.01)
 async def test_a_copy_out_of_reach_is_an_error_in_the_end_and_is_caught_up_later(cluster: Cluster) -> None:
     release = cluster.links.hold("m1", "m2")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(replication, "_CONFIRM_S", 0.01)
-        cluster.links.cut.add(("m1", "m2"))
-        writing = start(cluster.write("m1", 1))
-        await turns()
-        release.set()
-        again = cluster.links.held["m1", "m2"] = asyncio.Event()
-        with pytest.raises(MemberLostError, match="visible on m1, but their backup on m2 was not confirmed within"):
-            await writing
-        latch = cluster.members["m1"].places.latch(1)
-        closing = start(latch.close("load"))
-        await turns()
-        assert not closing.done(), "a load must not overtake the write on m2"
+    cluster.links.cut.add(("m1", "m2"))
+    writing = start(cluster.write("m1", 1))
+    await turns()
+    release.set()
+    again = cluster.links.held["m1", "m2"] = asyncio.Event()
+    with pytest.raises(MemberLostError, match="visible on m1, but their backup on m2 was not confirmed within"):
+        await writing
+    latch = cluster.members["m1"].places.latch(1)
+    closing = start(latch.close("load"))
+    await turns()
+    assert not closing.done(), "a load must not overtake the write on m2"
     again.set()
     await closing
     assert await cluster.until_equal() == [1]
 
 
-@with_members("m1", "m2")
+@with_members("m1", "m2", settled_after_s=0.0)
 async def test_what_all_copies_have_is_not_kept_for_ever(cluster: Cluster) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(replication, "_SETTLED_AFTER_S", 0.0)
-        await cluster.write("m1", 1)
-        backup = cluster.members["m2"].replication._replicas[1, 0]
-        while backup.unsettled:  # noqa: ASYNC110
-            await asyncio.sleep(0)
+    await cluster.write("m1", 1)
+    backup = cluster.members["m2"].replication._replicas[1, 0]
+    while backup.unsettled:  # noqa: ASYNC110
+        await asyncio.sleep(0)
     assert backup.tail(0, 0) == ()
 
 
