@@ -435,7 +435,7 @@ def read_prepared(answer: Answer[PreparedAnswer]) -> Prepared:
             case "set" if statement["name"] == "statement_timeout":
                 text, _, milliseconds = statement["value"].partition(" = ")
                 return SetTimeout(StatementTimeout(text, int(milliseconds)))
-            case "set":
+            case "set" if isinstance(statement["value"], str):
                 return SetPlanOption(str(statement["name"]), str(statement["value"]))
             case "show_settings":
                 return ShowSettings(

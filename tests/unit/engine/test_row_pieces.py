@@ -48,6 +48,6 @@ def test_a_small_relation_is_one_piece_and_an_empty_one_too() -> None:
 
 @pytest.mark.parametrize("rows", [0, 5])
 def test_what_is_dropped_is_done(rows: int) -> None:
-    pieces = RowPieces(pa.table({"a": list(range(rows))}))
+    pieces = RowPieces(pa.table({"a": list(range(rows))}), LIMITS)
     pieces.drop()
     assert pieces.is_done

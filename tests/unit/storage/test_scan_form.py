@@ -12,7 +12,7 @@ from secateur.engine_limits import EngineLimits
 from secateur.errors import TopologyChangedError, UnknownColumnError
 from secateur.partitioning.tables import TableDef
 from secateur.partitioning.types import from_unscaled
-from secateur.storage import MemberStore, scan_form
+from secateur.storage import MemberStore
 
 COLUMNS = {
     "k": "BIGINT",
@@ -118,9 +118,9 @@ def test_changed_rows_are_converted_anew(store: MemberStore, table: TableDef) ->
 
 
 def test_columns_that_one_run_does_not_convert_are_read_as_they_are(
-    store: MemberStore, table: TableDef, monkeypatch: pytest.MonkeyPatch
+    table: TableDef,
 ) -> None:
-    monkeypatch.setattr(scan_form, "RUN_ROWS_MIN", 1)
+    store = filled(table, EngineLimits(scan_form_rows_min=1, scan_run_rows_min=1))
     store.write(
         1,
         1,
@@ -161,8 +161,8 @@ def test_small_partitions_are_scanned_as_one_array_a_column(store: MemberStore) 
     assert second["many"].chunk(0).buffers()[2].address == third["many"].chunk(0).buffers()[2].address
 
 
-def test_large_partitions_are_scanned_without_a_copy(store: MemberStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan_form, "RUN_ROWS_MIN", 3000)
+def test_large_partitions_are_scanned_without_a_copy(table: TableDef) -> None:
+    store = filled(table, EngineLimits(scan_form_rows_min=1, scan_run_rows_min=3000))
     scans = [store.scan(1, [0, 1, 2], ["k", "many"])() for _ in range(3)]
     assert [chunk_rows(scan) for scan in scans] == [{(3000, 3000)}] * 3
     assert (
@@ -170,9 +170,8 @@ def test_large_partitions_are_scanned_without_a_copy(store: MemberStore, monkeyp
     )
 
 
-def test_a_write_makes_only_its_own_run_anew(table: TableDef, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan_form, "RUN_ROWS_MIN", 200)
-    store = MemberStore()
+def test_a_write_makes_only_its_own_run_anew(table: TableDef) -> None:
+    store = MemberStore(limits=EngineLimits(scan_form_rows_min=1, scan_run_rows_min=200))
     store.create_table(table, range(4))
     for partition in range(4):
         store.write(1, partition, rows(table, range(100 * partition, 100 * partition + 100)), "overwrite")
