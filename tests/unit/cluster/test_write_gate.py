@@ -72,7 +72,8 @@ def test_a_load_without_end_is_an_error_that_may_be_repeated_and_not_a_hang() ->
         latch = WriteLatch("t", 0.01)
         await latch.close("l1")
         with pytest.raises(
-            LoadFailedError, match=r"t: load or change l1 has held back writes for more than 0.01 s; nothing was written"
+            LoadFailedError,
+            match=r"t: load or change l1 has held back writes for more than 0.01 s; nothing was written",
         ) as raised:
             await latch.wait_open()
         assert raised.value.retry_safe
