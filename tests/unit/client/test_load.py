@@ -229,3 +229,16 @@ def test_what_does_not_stop_moving_is_given_up(cluster: Any, conn: Connection) -
     with pytest.raises(TopologyChangedError, match="moved, always"):
         conn.table("orders").load(rows_of(100))
     assert cluster.staged == {}
+
+
+def test_a_write_that_may_have_been_made_is_not_called_undone(cluster: Any, conn: Connection) -> None:
+    """Its answer is lost, and afterwards the partition does not stop moving."""
+    conn._session.retry_s = 0.1
+    table = conn.table("orders")
+    owner = table.owner_of(table.partition_of({"customer_id": "C2"}))
+    cluster.failures[owner, "write"] = [
+        MemberLostError("the connection broke", member=owner),
+        *(TopologyChangedError("moved; nothing was written") for _ in range(100)),
+    ]
+    with pytest.raises(MemberLostError, match="the connection broke"):
+        table.load({"customer_id": ["C2"], "id": [500]}, "upsert")
