@@ -260,6 +260,9 @@ class Session:
         channel = pool.borrow()
         try:
             return channel.request(message, payload, control=self.control)
+        except (MemberLostError, UnreachableError) as error:
+            _name_member(error, channel, member_id)
+            raise
         finally:
             pool.give_back(channel)
 
@@ -276,7 +279,9 @@ class Session:
         channel = pool.borrow()
         try:
             answer = channel.request(message, control=self.control)
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, (MemberLostError, UnreachableError)):
+                _name_member(error, channel, member_id)
             pool.give_back(channel)
             raise
         if answer.message.has_more:
@@ -515,3 +520,9 @@ class Session:
                     place, ChannelPool(lambda: Channel(*place, token=self._token, timeout_s=self._timeout_s))
                 )
         return pool
+
+
+def _name_member(error: Error, channel: Channel, member_id: str) -> None:
+    """Note which member did not answer, if it was the one that was asked: its address may soon be nobody's."""
+    if error.details.get("address") == channel.address:
+        error.details.setdefault("member", member_id)

@@ -16,7 +16,7 @@ import pytest
 
 from secateur.client import Connection, connect
 from secateur.client.session import Sign
-from secateur.errors import MemberLostError
+from secateur.errors import MemberLostError, UnreachableError
 from secateur.partitioning.topology import MemberAddress, Topology
 
 
@@ -107,6 +107,27 @@ def test_a_plan_stays_known_while_the_controller_is_gone(cluster: Any, conn: Con
         ]
         assert conn.execute("one", ["C2"]).rowcount == 2
     assert cluster.asked("prepare") == ["controller"]
+
+
+def test_a_member_that_did_not_answer_is_named_when_it_has_left_the_cluster_since(
+    cluster: Any, conn: Connection
+) -> None:
+    """Another thread may have learned owners without it, and then nobody knows whose address that was."""
+    cluster.kill("m1")
+    with pytest.raises(UnreachableError) as caught:
+        conn._session.ask_member("m1", "execute", {})
+    left = tuple(member for member in cluster.topology.members if member.id != "m1")
+    cluster.topology = replace(cluster.topology, version=2, members=left)
+    conn._session.refresh_topology()
+    assert conn._session.member_named_by(caught.value) == "m1"
+
+
+def test_an_error_about_another_member_keeps_its_address(cluster: Any, conn: Connection) -> None:
+    address = next(f"{member.host}:{member.port}" for member in cluster.topology.members if member.id == "m3")
+    cluster.failures["m1", "execute"] = [UnreachableError("m3 does not answer me", address=address)]
+    with pytest.raises(UnreachableError) as caught:
+        conn._session.ask_member("m1", "execute", {})
+    assert conn._session.member_named_by(caught.value) == "m3"
 
 
 def primary(cluster: Any, customer: str) -> str:
