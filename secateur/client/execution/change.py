@@ -7,7 +7,6 @@ retried, and members remember the ids of their changes.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -96,7 +95,17 @@ C = TypeVar("C", bound=ChangeStatement | WholeChange)
 
 
 class ChangeExecution(StatementExecution[C, ChangeOutcome]):
-    """A change; one that a single primary makes has the same id in every attempt, so that it is made once."""
+    """A change; one that a single primary makes has the same id in every attempt, so that it is made once.
+
+    The controller publishes a change of several partitions as a load of its own in every attempt. So once a primary may
+    have made the change, that way is closed.
+
+    Attributes:
+        lost_answer: Why the answer to an earlier attempt was lost, which may have made the change; None for no such
+            attempt.
+    """
+
+    lost_answer: MemberLostError | None = None
 
     def __init__(self, call: StatementCall[C], *, profiled: bool) -> None:
         super().__init__(call)
@@ -106,6 +115,19 @@ class ChangeExecution(StatementExecution[C, ChangeOutcome]):
 
     def may_repeat(self, error: Error) -> bool:
         return isinstance(error, (PartitionLostError, *NOTHING_DONE, MemberLostError))
+
+    def given_up(self, error: Error) -> Error:
+        # That nothing was changed is true of the last attempt alone.
+        return error if self.lost_answer is None or isinstance(error, PartitionLostError) else self.lost_answer
+
+    def check_not_made(self) -> None:
+        """Raise when an earlier attempt may have made the change, before it is asked for under another id.
+
+        Raises:
+            OperationalError: It may have.
+        """
+        if self.lost_answer is not None:
+            raise unknown_outcome(self.call.statement.table, self.lost_answer)
 
 
 def carry_out(execution: ChangeExecution[C]) -> ChangeResult:
@@ -153,51 +175,48 @@ class _RowsChange(ChangeExecution[ChangeStatement]):
     def attempt(self) -> ChangeOutcome:
         change = self.call.statement
         params = change.source.values(self.call.params)
-        return _run(self.session, change, params, self.change_id, pruning=self.pruning, profiled=self.profiled)
+        session, target = self.session, change.source.scans[0]
+        topology = session.topology
+        ids = target.tree.bind(params).ids if self.pruning else target.tree.live_ids()
+        if not target.replicated and not len(ids):
+            check_ranges(session, change.source.scans)
+            return ChangeOutcome(0, ExecutionMode.NONE, 0, 0, topology.version, profile=RunProfile(0, 0, ()))
+        plan = change.source.plan_id
+        if target.replicated or len(ids) > 1:
+            self.check_not_made()
+            execution_mode = (
+                ExecutionMode.DISTRIBUTED
+                if target.replicated
+                else choose_route(change.source, params, topology, pruning=self.pruning).execution_mode
+            )
+            # An id of its own for each try: members remember how a load has ended, also one that was given up.
+            several = ChangeSeveralPartitions(
+                uuid.uuid4().hex, plan, list(params), self.pruning, change.operation, self.profiled
+            )
+            return _publish(session, change, several, execution_mode, len(ids))
+        member = topology.ownership(target.group).primary(ids[0])
+        topology.check_live([member])
+        one = ChangeOnePartition(plan, list(params), self.pruning, change.operation, self.change_id, self.profiled)
+        try:
+            changed = session.ask_member(member, one).message
+        except MemberLostError as error:
+            self.lost_answer = error
+            raise
+        except DeadlineError as error:
+            raise unknown_outcome(change.table, error) from error
+        return ChangeOutcome(
+            changed.rows,
+            ExecutionMode.LOCAL,
+            changed.members_touched,
+            1,
+            topology.version,
+            profile=profile_of_change(changed) if self.profiled else None,
+        )
 
     def of_this_kind(self, prepared: Prepared, because: Error) -> ChangeStatement:
         if not isinstance(prepared, ChangeStatement):
             raise InterfaceError(f"{self.call.sql!r} was an UPDATE or DELETE and is none any more") from because
         return prepared
-
-
-def _run(
-    session: Session, change: ChangeStatement, params: Sequence[Any], change_id: str, *, pruning: bool, profiled: bool
-) -> ChangeOutcome:
-    topology = session.topology
-    target = change.source.scans[0]
-    ids = target.tree.bind(params).ids if pruning else target.tree.live_ids()
-    if not target.replicated and not len(ids):
-        check_ranges(session, change.source.scans)
-        return ChangeOutcome(0, ExecutionMode.NONE, 0, 0, topology.version, profile=RunProfile(0, 0, ()))
-    if target.replicated or len(ids) > 1:
-        execution_mode = (
-            ExecutionMode.DISTRIBUTED
-            if target.replicated
-            else choose_route(change.source, params, topology, pruning=pruning).execution_mode
-        )
-        # An id of its own for each try: members remember how a load has ended, also one that was given up.
-        asked = ChangeSeveralPartitions(
-            uuid.uuid4().hex, change.source.plan_id, list(params), pruning, change.operation, profiled
-        )
-        return _publish(session, change, asked, execution_mode, len(ids))
-    member = topology.ownership(target.group).primary(ids[0])
-    topology.check_live([member])
-    try:
-        asked_here = ChangeOnePartition(
-            change.source.plan_id, list(params), pruning, change.operation, change_id, profiled
-        )
-        changed = session.ask_member(member, asked_here).message
-    except DeadlineError as error:
-        raise unknown_outcome(change.table, error) from error
-    return ChangeOutcome(
-        changed.rows,
-        ExecutionMode.LOCAL,
-        changed.members_touched,
-        1,
-        topology.version,
-        profile=profile_of_change(changed) if profiled else None,
-    )
 
 
 def _publish(

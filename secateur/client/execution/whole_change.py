@@ -43,27 +43,23 @@ def run_whole_change(call: StatementCall[WholeChange], *, profiled: bool = False
 
 
 class _CoordinatedChange(ChangeExecution[WholeChange]):
-    """At the primary of the only partition concerned it has the same id in every try, so that it is made once.
-
-    The controller publishes it as a load of its own in every try: once a primary may have made it, that is over.
+    """A change that one member works out: the primary of the only partition concerned, or one that the controller
+    chooses.
     """
-
-    _lost_answer: MemberLostError | None = None
 
     def attempt(self) -> ChangeOutcome:
         session, change = self.session, self.call.statement
         values = change.source.values(self.call.params)
         partition = _only_partition(change, values, pruning=self.pruning)
         if partition is None:
-            if self._lost_answer is not None:
-                raise unknown_outcome(change.table, self._lost_answer)
+            self.check_not_made()
             return _run_whole(session, change, values, pruning=self.pruning, profiled=self.profiled)
         try:
             return _run_narrow(
                 session, change, values, partition, self.change_id, pruning=self.pruning, profiled=self.profiled
             )
         except MemberLostError as error:
-            self._lost_answer = error
+            self.lost_answer = error
             raise
 
     def of_this_kind(self, prepared: Prepared, because: Error) -> WholeChange:

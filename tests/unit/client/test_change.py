@@ -1,0 +1,57 @@
+"""Changes whose answer was lost: an id makes them once at a primary, and nobody else is asked for them then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from secateur.client import Connection
+from secateur.errors import MemberLostError, OperationalError, TopologyChangedError
+
+
+def planned(cluster: Any, query: str, kind: str) -> None:
+    """Have the statement ``change`` concern the rows of a query, and have its parameter."""
+    select = {**cluster.statements[query].select("change", cluster.catalog_version), "parameter_count": 1}
+    header = {"table": cluster.tables[0].to_wire(), "source_select": select}
+    change = {**header, "kind": "change", "operation": "delete"}
+    whole = {
+        **header,
+        "kind": "whole_change",
+        "meeting": "error",
+        "returning": None,
+        "names_action": False,
+        "is_narrow": True,
+        "many": None,
+    }
+    cluster.statements["change"] = type(cluster.statements[query])(
+        reply=lambda _: (change if kind == "change" else whole, b"")
+    )
+
+
+def owner(cluster: Any) -> str:
+    return str(cluster.ownership.primary(cluster.tables[0].scheme.partition_of({"customer_id": "C2"})))
+
+
+@pytest.mark.parametrize("kind", ["change", "whole_change"])
+def test_a_change_that_may_have_been_made_is_not_called_undone(cluster: Any, conn: Connection, kind: str) -> None:
+    conn._session.retry_s = 0.1
+    planned(cluster, "one", kind)
+    cluster.failures[owner(cluster), "change"] = [
+        MemberLostError("the connection broke", member=owner(cluster)),
+        *(TopologyChangedError("moved; nothing was changed") for _ in range(100)),
+    ]
+    with pytest.raises(MemberLostError, match="the connection broke"):
+        conn.execute("change", ["C2"])
+
+
+@pytest.mark.parametrize("kind", ["change", "whole_change"])
+def test_a_change_that_may_have_been_made_is_not_published_as_well(cluster: Any, conn: Connection, kind: str) -> None:
+    """Meanwhile the table has other partitions, and the change concerns several: that has no id by which it is known."""
+    planned(cluster, "one", kind)
+    assert conn._session.prepare("change", ["C2"])[1] is False
+    planned(cluster, "all", kind)
+    cluster.failures[owner(cluster), "change"] = [MemberLostError("the connection broke", member=owner(cluster))]
+    with pytest.raises(OperationalError, match=r"whether Orders was changed is unknown.*the connection broke"):
+        conn.execute("change", ["C2"])
+    assert [asked for asked in cluster.log if asked[0] == "controller" and asked[1].startswith("change")] == []
