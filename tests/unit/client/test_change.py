@@ -37,7 +37,7 @@ def owner(cluster: Any) -> str:
 def test_a_change_that_may_have_been_made_is_not_called_undone(cluster: Any, conn: Connection, kind: str) -> None:
     conn._session.retry_s = 0.1
     planned(cluster, "one", kind)
-    cluster.failures[owner(cluster), "change"] = [
+    cluster.failures[owner(cluster), "change_one_partition"] = [
         MemberLostError("the connection broke", member=owner(cluster)),
         *(TopologyChangedError("moved; nothing was changed") for _ in range(100)),
     ]
@@ -51,7 +51,9 @@ def test_a_change_that_may_have_been_made_is_not_published_as_well(cluster: Any,
     planned(cluster, "one", kind)
     assert conn._session.prepare("change", ["C2"])[1] is False
     planned(cluster, "all", kind)
-    cluster.failures[owner(cluster), "change"] = [MemberLostError("the connection broke", member=owner(cluster))]
+    cluster.failures[owner(cluster), "change_one_partition"] = [
+        MemberLostError("the connection broke", member=owner(cluster))
+    ]
     with pytest.raises(OperationalError, match=r"whether Orders was changed is unknown.*the connection broke"):
         conn.execute("change", ["C2"])
     assert [asked for asked in cluster.log if asked[0] == "controller" and asked[1].startswith("change")] == []

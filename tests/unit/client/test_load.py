@@ -236,7 +236,7 @@ def test_a_write_that_may_have_been_made_is_not_called_undone(cluster: Any, conn
     conn._session.retry_s = 0.1
     table = conn.table("orders")
     owner = table.owner_of(table.partition_of({"customer_id": "C2"}))
-    cluster.failures[owner, "write"] = [
+    cluster.failures[owner, "write_rows"] = [
         MemberLostError("the connection broke", member=owner),
         *(TopologyChangedError("moved; nothing was written") for _ in range(100)),
     ]

@@ -18,6 +18,7 @@ from secateur.client import Connection, connect
 from secateur.client.session import Sign
 from secateur.errors import MemberLostError, UnreachableError
 from secateur.partitioning.topology import MemberAddress, Topology
+from secateur.protocol import Execute
 
 
 @contextmanager
@@ -115,7 +116,7 @@ def test_a_member_that_did_not_answer_is_named_when_it_has_left_the_cluster_sinc
     """Another thread may have learned owners without it, and then nobody knows whose address that was."""
     cluster.kill("m1")
     with pytest.raises(UnreachableError) as caught:
-        conn._session.ask_member("m1", "execute", {})
+        conn._session.ask_member("m1", Execute("one", ["C2"], True))
     left = tuple(member for member in cluster.topology.members if member.id != "m1")
     cluster.topology = replace(cluster.topology, version=2, members=left)
     conn._session.refresh_topology()
@@ -126,7 +127,7 @@ def test_an_error_about_another_member_keeps_its_address(cluster: Any, conn: Con
     address = next(f"{member.host}:{member.port}" for member in cluster.topology.members if member.id == "m3")
     cluster.failures["m1", "execute"] = [UnreachableError("m3 does not answer me", address=address)]
     with pytest.raises(UnreachableError) as caught:
-        conn._session.ask_member("m1", "execute", {})
+        conn._session.ask_member("m1", Execute("one", ["C2"], True))
     assert conn._session.member_named_by(caught.value) == "m3"
 
 
