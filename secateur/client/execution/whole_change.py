@@ -43,9 +43,7 @@ def run_whole_change(call: StatementCall[WholeChange], *, profiled: bool = False
 
 
 class _CoordinatedChange(ChangeExecution[WholeChange]):
-    """A change that one member works out: the primary of the only partition concerned, or one that the controller
-    chooses.
-    """
+    """A change that one member works out: the primary of its only partition, or one that the controller chooses."""
 
     def attempt(self) -> ChangeOutcome:
         session, change = self.session, self.call.statement

@@ -47,7 +47,7 @@ def test_a_change_that_may_have_been_made_is_not_called_undone(cluster: Any, con
 
 @pytest.mark.parametrize("kind", ["change", "whole_change"])
 def test_a_change_that_may_have_been_made_is_not_published_as_well(cluster: Any, conn: Connection, kind: str) -> None:
-    """Meanwhile the table has other partitions, and the change concerns several: that has no id by which it is known."""
+    """Meanwhile the change has come to concern several partitions: that is published under another id."""
     planned(cluster, "one", kind)
     assert conn._session.prepare("change", ["C2"])[1] is False
     planned(cluster, "all", kind)
