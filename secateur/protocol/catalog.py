@@ -1,4 +1,4 @@
-"""What clients and members ask about tables and owners, and what the controller tells members of them."""
+"""Requests and replies about the catalog, the topology, interval ranges and statistics."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class GetTopology(Message[TopologyAnswer], frozen=True):
 
 
 class TopologyKnown(msgspec.Struct, frozen=True):
-    """The members and owners as far as one member has heard."""
+    """The members and owners as far as one member knows."""
 
     topology: Any
 
@@ -99,19 +99,19 @@ class RefreshedStatistics(Versions, frozen=True, kw_only=True):
 
 
 class RefreshStatistics(Message[RefreshedStatistics], frozen=True):
-    """Look at the rows of a table now."""
+    """Collect the statistics of a table now."""
 
     table: str
 
 
 class StoredStatistics(msgspec.Struct, frozen=True):
-    """What a member knows of the rows of a table that it serves."""
+    """The statistics that a member has collected of its rows of a table."""
 
     summary: list[Any]
 
 
 class LookAtStatistics(Message[StoredStatistics], frozen=True):
-    """Look at the rows of these partitions now."""
+    """Collect the statistics of these partitions now."""
 
     table_id: int
     partitions: list[int]
@@ -122,7 +122,7 @@ class MakeRanges(Message[Versions], frozen=True):
 
     Attributes:
         table: Its name.
-        table_id: Its id, so that a table of the same name that was made since is not meant.
+        table_id: Its id, which distinguishes it from a later table of the same name.
         cells: The numbers of the ranges.
     """
 

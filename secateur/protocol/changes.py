@@ -1,4 +1,4 @@
-"""Writes, UPDATE, DELETE and MERGE, the copies of what was written, and loads."""
+"""Requests and replies of writes: UPDATE, DELETE and MERGE, replication, and loads."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ class WriteRows(Message[RowCount], frozen=True):
     Attributes:
         table_id: The table.
         partition: The partition.
-        mode: What happens to keys that are there already.
-        change_id: Under an id that was used before nothing is written again; None for a write that has none.
+        mode: What happens to keys that exist already.
+        change_id: A write under an id that was used before is not repeated; None for a write without one.
     """
 
     table_id: int
@@ -81,12 +81,12 @@ class WriteRows(Message[RowCount], frozen=True):
 
 
 class ChangedRows(msgspec.Struct, frozen=True):
-    """What a change of one partition did.
+    """The result of a change of one partition.
 
     Attributes:
         rows: Rows changed.
         members_touched: Members that have a copy of them.
-        work: What each did, where that was wanted.
+        work: The work of each, where that was wanted.
     """
 
     rows: int
@@ -119,7 +119,7 @@ class ChangeOnePartition(Message[ChangedRows], frozen=True):
 
 
 class CopyState(msgspec.Struct, frozen=True, array_like=True):
-    """How far a copy has come: the number of its last change, and the term of the primary that it follows."""
+    """The state of a copy: the number of its last change, and the term of the primary that it follows."""
 
     last: int
     term: int
@@ -131,8 +131,8 @@ class WriteCopy(Message[CopyState], frozen=True, array_like=True):
     Attributes:
         table_id: The table.
         partition: The partition.
-        mode: What was done.
-        change_id: By which the change is known.
+        mode: The operation of the primary.
+        change_id: The id of the change.
         sequence: Its number.
         term: The term of the primary.
         settled: The number up to which all copies have all changes.
@@ -148,7 +148,7 @@ class WriteCopy(Message[CopyState], frozen=True, array_like=True):
 
 
 class CopyTail(msgspec.Struct, frozen=True, array_like=True):
-    """What a copy of a partition has: the number of its last change, and changes as number, id, operation and rows."""
+    """The tail of a copy: the number of its last change, and later changes as number, id, operation and rows."""
 
     partition: int
     last: int
@@ -156,13 +156,13 @@ class CopyTail(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CopyTails(msgspec.Struct, frozen=True):
-    """Of the partitions asked for, those of which this copy has another last change."""
+    """The tails of those requested copies whose last change differs."""
 
     tails: list[CopyTail]
 
 
 class GetCopyTails(Message[CopyTails], frozen=True):
-    """A new primary asks for what it lacks: by partition the number of its own last change."""
+    """A new primary asks for the changes that it lacks: by partition the number of its own last change."""
 
     table_id: int
     term: int
@@ -170,7 +170,7 @@ class GetCopyTails(Message[CopyTails], frozen=True):
 
 
 class TellSettled(Message[Acknowledged], frozen=True):
-    """A primary says up to which change all copies have come: table, partition, term and number."""
+    """A primary reports up to which change all copies are: table, partition, term and number."""
 
     copies: list[tuple[int, int, int, int]]
 
@@ -179,13 +179,13 @@ class TellSettled(Message[Acknowledged], frozen=True):
 
 
 class ChangedTable(Versions, frozen=True, kw_only=True):
-    """What a change did.
+    """The result of a coordinated change.
 
     Attributes:
         rows: Rows changed.
         members_touched: Members that have a copy of them.
-        coordinator: The member that worked it out, where one did.
-        work: What each member did.
+        coordinator: The member that computed it, if one did.
+        work: The work of each member.
     """
 
     rows: int
@@ -209,7 +209,7 @@ class ChangeSeveralPartitions(Message[ChangedTable], frozen=True):
 
 
 class ChangeTable(Message[ChangedTable], frozen=True):
-    """Carry out a change that one member works out for all partitions.
+    """Execute a change that one member computes for all partitions.
 
     Attributes:
         load_id: The load that it becomes.
@@ -249,7 +249,7 @@ class FoundParts(msgspec.Struct, frozen=True):
 
 
 class StageChange(Message[FoundParts], frozen=True):
-    """Find the rows of these partitions and stage what becomes of them; see :class:`ChangeOnePartition`."""
+    """Find the rows of these partitions and stage their changes; see :class:`ChangeOnePartition`."""
 
     load_id: str
     plan: str
@@ -268,13 +268,13 @@ class CloseForChange(Message[Acknowledged], frozen=True):
 
 
 class WorkedOut(msgspec.Struct, frozen=True):
-    """What a change has come to.
+    """The result of computing a coordinated change.
 
     Attributes:
-        rows: Rows concerned.
+        rows: Rows changed.
         parts: The attempts that were staged, by partition.
         missing_cells: Ranges that have to be made before the rows can be written; nothing was staged then.
-        work: What each member did, where that was wanted.
+        work: The work of each member, where that was wanted.
     """
 
     rows: int = 0
@@ -310,7 +310,7 @@ class GetReturnedRows(Message[RowCount], frozen=True):
 
 
 class LoadedRows(Versions, frozen=True, kw_only=True):
-    """What a load did."""
+    """The result of a load."""
 
     rows: int
     work: tuple[StageWork, ...] = ()
@@ -359,7 +359,7 @@ class StageRows(Message[RowCount], frozen=True):
 
 
 class StageCopy(Message[RowCount], frozen=True):
-    """Keep aside what another member keeps aside; see :class:`StageRows`."""
+    """Stage a backup of rows that another member has staged; see :class:`StageRows`."""
 
     load_id: str
     table_id: int
@@ -369,7 +369,7 @@ class StageCopy(Message[RowCount], frozen=True):
 
 
 class PreparedRows(msgspec.Struct, frozen=True):
-    """What a member is about to publish: rows of its copies, those of which it is the primary, and rows that go."""
+    """The rows that a member is about to publish: those of its copies, those of its primaries, and removed rows."""
 
     rows: int
     rows_primary: int
@@ -393,7 +393,7 @@ class PublishPreparedLoad(Message[RowCount], frozen=True):
 
 
 class LoadDropped(msgspec.Struct, frozen=True):
-    """Whether there was something to drop."""
+    """Whether there was a load to drop."""
 
     dropped: bool
 
@@ -405,7 +405,7 @@ class AbortStagedLoad(Message[LoadDropped], frozen=True):
 
 
 class TwoPhaseKind(Enum):
-    """What members prepare, and then publish or abort."""
+    """The kinds of two-phase changes, which members prepare, and then publish or abort."""
 
     LOAD = "load"
     RANGES = "ranges"
@@ -420,21 +420,21 @@ class HoldLoad(Message[Acknowledged], frozen=True):
 
 
 class StandingAnswer(msgspec.Struct, frozen=True):
-    """How far a load has come on a member, and the number under which it is published there."""
+    """The progress of a load on a member, and the number under which it is published there."""
 
     standing: str
     number: int
 
 
 class StandingOfLoad(Message[StandingAnswer], frozen=True):
-    """How far a load has come, for the member that decides."""
+    """Ask for the progress of a load, for the member that decides."""
 
     load_id: str
     kind: TwoPhaseKind = TwoPhaseKind.LOAD
 
 
 class LoadVerdict(msgspec.Struct, frozen=True):
-    """What was decided of a load in doubt.
+    """The decision about a load in doubt.
 
     Attributes:
         is_decided: Whether it was.

@@ -1,9 +1,9 @@
-"""Messages as bytes and back: what a frame's header holds.
+"""The codec: encodes and decodes the messages in the headers of frames.
 
-A message is an immutable :class:`msgspec.Struct`. Its fields are read from msgpack straight into their declared types,
-so whoever gets a message need not check it again. A field of type ``Any`` holds a value as
-:mod:`~secateur.protocol.values` describes it, with the extension types for what msgpack does not know: a message with
-such a field is written by the packer of that module, all others by msgspec itself.
+A message is an immutable :class:`msgspec.Struct`. Its fields are decoded from msgpack straight into their declared
+types, so receivers need not check them again. A field of type ``Any`` holds a value as :mod:`~secateur.protocol.values`
+describes it, with the extension types that msgpack does not know: a message with such a field is written by the packer
+of that module, all others by msgspec itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Errors as values that travel."""
+"""Errors as values of the protocol."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Failure(msgspec.Struct, frozen=True):
 
     Attributes:
         error: The name of its class.
-        message: What it says.
-        details: What it is about, by name.
+        message: Its text.
+        details: Its details, by name.
     """
 
     error: str

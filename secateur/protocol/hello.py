@@ -1,4 +1,4 @@
-"""The first request of every connection, and what it is answered with."""
+"""The hello, the first request of every connection, and its reply."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class FrameLimits(msgspec.Struct, frozen=True):
 
 
 class Greeting(Versions, frozen=True, kw_only=True):
-    """Who answers.
+    """The identity of the server.
 
     Attributes:
         limits: What the server takes.
@@ -58,14 +58,14 @@ class Greeting(Versions, frozen=True, kw_only=True):
 
 
 class Hello(Message[Greeting], frozen=True, kw_only=True):
-    """Who asks, and the proof of it.
+    """The identity of the caller, with its proof.
 
     Attributes:
-        protocol: The version of the protocol that it speaks.
+        protocol: The caller's version of the protocol.
         client: A name for logs and lists.
         token: The users' secret; None where there is none.
-        role: What a process of the cluster claims to be; None for a client.
-        secret: The secret of the cluster, by which it proves that.
+        role: The claimed role of a process of the cluster; None for a client.
+        secret: The secret of the cluster, which proves the role.
     """
 
     protocol: int = PROTOCOL_VERSION
@@ -79,6 +79,6 @@ class Hello(Message[Greeting], frozen=True, kw_only=True):
 
 
 class SpokenVersion(msgspec.Struct, frozen=True):
-    """What can be read of the hello of every version."""
+    """The part of the hello that every version of the protocol can read."""
 
     protocol: int

@@ -1,4 +1,4 @@
-"""Jobs: on record at the controller, run by members, and what members of a running job tell each other."""
+"""Requests and replies of jobs: on record at the controller, at their members, and between members."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class JobState(JobRow, frozen=True, kw_only=True):
 
 
 class WaitForJob(Message[JobState], frozen=True):
-    """What is known of a job, once it has ended or so many seconds have passed."""
+    """Ask for the state of a job once it has ended, or so many seconds have passed."""
 
     job: str
     wait_s: float
@@ -115,13 +115,13 @@ class CancelJob(Message[Acknowledged], frozen=True):
 
 
 class JobPlan(msgspec.Struct, frozen=True):
-    """Where the attempt of a job that started last runs, or ran; None before."""
+    """The placement of the last attempt of a job; None before there is one."""
 
     plan: Any
 
 
 class GetJobPlan(Message[JobPlan], frozen=True):
-    """Where a job runs."""
+    """Ask where a job runs."""
 
     job: str
 
@@ -137,15 +137,15 @@ class ListJobs(Message[Jobs], frozen=True):
 
 
 class ReportJobEnded(Message[Acknowledged], frozen=True):
-    """A member tells how an attempt ended.
+    """A member reports how an attempt ended.
 
     Attributes:
         job: The job.
         attempt: The number of the attempt.
-        member: Who tells.
+        member: The member that reports.
         failure: Why it failed; None for a success.
         members: The members that took part.
-        metrics: What each vertex did on each member.
+        metrics: The work of each vertex on each member.
     """
 
     job: str
@@ -179,13 +179,13 @@ class SubmitJob(Message[FinishedJob], frozen=True):
 
 
 class ResolvedJob(msgspec.Struct, frozen=True):
-    """Where a job runs, or would run."""
+    """The placement of a job that runs or could run."""
 
     plan: Any
 
 
 class ResolveJob(Message[ResolvedJob], frozen=True):
-    """Where a job would run if it were submitted here now; its DAG is the payload."""
+    """Resolve where a job would run if it were submitted here now; its DAG is the payload."""
 
     config: dict[str, Any]
     params: list[Any] | dict[str, Any]
@@ -215,25 +215,25 @@ class HaltAttempt(Message[Acknowledged], frozen=True):
 
 
 class JobMetrics(msgspec.Struct, frozen=True):
-    """What each vertex of a job has done on each member so far."""
+    """The work of each vertex of a job on each member so far."""
 
     metrics: list[VertexMetrics]
 
 
 class GetJobMetrics(Message[JobMetrics], frozen=True):
-    """What a job has done so far, from its coordinator."""
+    """Ask a job's coordinator for its work so far."""
 
     job: str
 
 
 class RunCounters(msgspec.Struct, frozen=True):
-    """What each vertex of a job has done on one member so far."""
+    """The work of each vertex of a job on one member so far."""
 
     metrics: list[VertexMetrics]
 
 
 class GetJobCounters(Message[RunCounters], frozen=True):
-    """What a job has done on one member so far."""
+    """Ask for a job's work on one member so far."""
 
     job: str
 
@@ -304,7 +304,7 @@ class CreditRows(Notice, frozen=True, array_like=True):
 
 
 class EndRun(Notice, frozen=True):
-    """A participant has ended: ``failure`` says why, None for success; ``metrics`` what it did."""
+    """A participant has ended: ``failure`` is the reason, None for success; ``metrics`` is its work."""
 
     job: str
     sender: str

@@ -1,4 +1,4 @@
-"""Members that come, live and go."""
+"""Requests and replies of membership: members that join, renew leases and are lost."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class AskForPromise(Message[LeaseAnswer], frozen=True):
 
 
 class ReportMemberLost(Message[Versions], frozen=True):
-    """Somebody knows that a member is gone."""
+    """Report that a member is gone."""
 
     member: str
 
@@ -132,7 +132,7 @@ class GetMembers(Message[Members], frozen=True):
 
 
 class StoredTable(msgspec.Struct, frozen=True):
-    """What a member has of a table: rows by partition, bytes, and the number of partitions."""
+    """A member's part of a table: rows by partition, bytes, and the number of partitions."""
 
     table_id: int
     rows: dict[int, int]
@@ -141,7 +141,7 @@ class StoredTable(msgspec.Struct, frozen=True):
 
 
 class MemberStats(msgspec.Struct, frozen=True):
-    """What a member has, and has done.
+    """The data of a member, and its counters.
 
     Attributes:
         tables: What it has.
@@ -161,4 +161,4 @@ class MemberStats(msgspec.Struct, frozen=True):
 
 
 class GetMemberStats(Message[MemberStats], frozen=True):
-    """What a member has, and has done."""
+    """Ask for a member's data and counters."""

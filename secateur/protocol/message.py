@@ -1,4 +1,4 @@
-"""What every request is: an immutable value that says by its type what is asked, and what the answer will be."""
+"""The base of every request: an immutable value whose type determines the operation and its reply."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Acknowledged(msgspec.Struct, frozen=True):
 
 
 class Role(StrEnum):
-    """What the other end of a connection is to the cluster.
+    """The role of the other end of a connection in the cluster.
 
     Everything but a client has proved that it is part of it.
     """

@@ -1,4 +1,4 @@
-"""What a vertex of a job has done on one member: counters of processors and edges."""
+"""The work of a vertex on one member: counters of processors and edges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operation is: the properties by which servers dispatch, admit and count requests."""
+"""The type of operations: the properties by which servers dispatch, admit and count requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONTROLLER: Final[Callers] = frozenset({Role.CONTROLLER})
 
 
 class Server(Enum):
-    """Who answers an operation."""
+    """The server that answers an operation."""
 
     CONTROLLER = "controller"
     MEMBER = "member"
@@ -30,17 +30,16 @@ class Server(Enum):
 
 
 class Trait(Flag):
-    """What is special about an operation."""
+    """A special property of an operation."""
 
     NONE = 0
     HOUSEKEEPING = auto()
     """It concerns the cluster and no statement, and so does not count as a frame received."""
     ABANDONABLE = auto()
-    """It ends where it waits when nobody waits for its answer any more: it changes nothing, or only what is dropped
-    again.
-    """
+    """It is cancelled where it waits when its answer is no longer needed: it changes nothing, or only something that
+    is dropped anyway."""
     IDEMPOTENT = auto()
-    """To ask twice does no harm, so it is asked again where a connection broke before its answer came."""
+    """Repeating it does no harm, so it is sent again if a connection broke before its answer came."""
     STREAMS = auto()
     """Its answer comes in parts."""
 

@@ -1,4 +1,4 @@
-"""Every operation that travels: who answers it, who may ask, and what is special about it.
+"""The enumeration of all operations: who answers each, who may request it, and its special properties.
 
 The one place that lists them. A server dispatches by it, and has a handler for each; the wire refuses whoever may not
 ask, before a handler sees the request. A client knows at most the users' token; members and the controller prove in

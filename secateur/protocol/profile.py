@@ -1,4 +1,4 @@
-"""What a run of a query or a change did, stage by stage and member by member: the figures of EXPLAIN ANALYZE."""
+"""The profile of a query or a change, by stage and member: the figures of EXPLAIN ANALYZE."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["RunProfile", "StageWork"]
 
 
 class StageWork(msgspec.Struct, frozen=True, array_like=True):
-    """What one stage of a query did on one member.
+    """The work of one stage of a query on one member.
 
     Attributes:
         stage: Its name, as EXPLAIN has it; a query that one member answers whole has the one stage ``local``, what is
@@ -40,7 +40,7 @@ class StageWork(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RunProfile(msgspec.Struct, frozen=True):
-    """What a run of a query did.
+    """The work of a run of a query.
 
     Attributes:
         rows: Rows of its result.

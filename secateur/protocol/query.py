@@ -1,4 +1,4 @@
-"""Planning a statement at the controller, and running its plan at a member."""
+"""Requests and replies of statements: planning at the controller, and execution at a member."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 
 
 class PreparedAnswer(Versions, frozen=True, kw_only=True):
-    """What a statement is; the payload has its rows, if it has some already."""
+    """A prepared statement; the payload has its rows, if it has some already."""
 
     statement: dict[str, Any]
 
@@ -87,7 +87,7 @@ class ReadSystemTable(Message[Acknowledged], frozen=True):
 
 
 class Since(msgspec.Struct, frozen=True):
-    """The state in which keys were found: a statement that uses them is refused in any other.
+    """The state in which join keys were found: a statement that uses them is refused in any other.
 
     Attributes:
         mark: Names the reads that found them.
@@ -152,14 +152,14 @@ class Execute(Message[Executed], frozen=True, array_like=True):
 
 
 class Profiled(msgspec.Struct, frozen=True):
-    """The result of a plan, and what the run did."""
+    """The result of a plan, with the profile of the run."""
 
     result: Executed
     profile: RunProfile
 
 
 class Profile(Message[Profiled], frozen=True):
-    """Run a plan and say what it took; ``has_rows`` says whether the rows are wanted as well."""
+    """Run a plan and profile the run; ``has_rows`` requests the rows as well."""
 
     run: Execute
     has_rows: bool
