@@ -2,7 +2,7 @@
 
 ``python tests/property/placed_run.py --statements 10000 --seed 7`` is what ``make generated`` runs. Members are played,
 one to four of them, and one that has everything; every tenth world is also one of real clusters, of one member and of
-three. A failure names its seed: ``--statements 1 --seed`` repeats it.
+three, and one of changes. A failure names its seed: ``--statements 1 --seed`` repeats it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ __all__ = ["STATEMENTS_PER_WORLD", "Compared", "compare_changes", "compare_on_cl
 STATEMENTS_PER_WORLD = 40
 _ATTEMPTS_MAX = 2 * STATEMENTS_PER_WORLD
 _ON_CLUSTERS_EVERY = 10
+_CHANGES_PER_WORLD = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +171,11 @@ def _load(world: World, connection: secateur.Connection) -> None:
 
 def _compare(seed: int) -> Compared:
     compared = compare_world(seed)
-    return (
-        replace(compared, on_clusters=sum(compare_on_cluster(seed, members) for members in (1, 3)))
-        if seed % _ON_CLUSTERS_EVERY == 0
-        else compared
-    )
+    if seed % _ON_CLUSTERS_EVERY:
+        return compared
+    on_clusters = sum(compare_on_cluster(seed, members) for members in (1, 3))
+    changes = compare_changes(seed, (1, 3)[seed // _ON_CLUSTERS_EVERY % 2], _CHANGES_PER_WORLD)
+    return replace(compared, on_clusters=on_clusters + changes)
 
 
 def main() -> int:

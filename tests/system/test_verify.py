@@ -11,6 +11,8 @@ import pytest
 import secateur
 from secateur.errors import PruningMismatchError
 from secateur.planner import stages
+from secateur.planner.dml.delete import Delete
+from secateur.planner.dml.update import Update
 from secateur.planner.fragments import PartialFinal, split_select
 
 
@@ -64,3 +66,60 @@ def test_the_users_text_is_what_is_compared_with(
     monkeypatch.setattr(stages, "difference", lambda *args, **named: None)
     with pytest.raises(PruningMismatchError, match="differ"):
         connection.execute("SELECT s, count(*) FROM verified WHERE a > 4 GROUP BY s").fetchall()
+
+
+CHANGES = [
+    pytest.param("UPDATE verified SET a = a + 1 WHERE k IN (3, 4)", id="update"),
+    pytest.param("UPDATE verified SET k = k + 1000 WHERE k > 197", id="update of the key"),
+    pytest.param("UPDATE verified SET a = b FROM others WHERE k = j AND b = 2", id="update from"),
+    pytest.param("UPDATE verified SET a = 7, s = 'y' FROM few WHERE k = few.j", id="update from a view"),
+    pytest.param("DELETE FROM verified WHERE a = 3 AND k > 150", id="delete"),
+    pytest.param("DELETE FROM verified USING others WHERE k = j AND b = 4 AND k > 100", id="delete using"),
+    pytest.param(
+        "MERGE INTO verified v USING others o ON v.k = o.j + 60 WHEN MATCHED AND o.b = 1 THEN DELETE WHEN MATCHED THEN"
+        " UPDATE SET a = o.b WHEN NOT MATCHED THEN INSERT (k, a) VALUES (o.j + 60, -o.b)",
+        id="merge",
+    ),
+    pytest.param("INSERT INTO verified VALUES (5, 1, 'z') ON CONFLICT DO UPDATE SET a = excluded.a", id="upsert"),
+    pytest.param("UPDATE verified SET a = (random() * 9)::INTEGER WHERE k < 9", id="random numbers"),
+    pytest.param("UPDATE verified SET a = 0 WHERE false", id="nothing"),
+]
+
+
+@pytest.fixture
+def changed(connection: secateur.Connection) -> secateur.Connection:
+    connection.execute("CREATE OR REPLACE VIEW few AS SELECT * FROM others WHERE b = 3 AND j < 20")
+    return connection
+
+
+@pytest.mark.parametrize("sql", CHANGES)
+def test_no_false_alarm_of_a_change(changed: secateur.Connection, sql: str) -> None:
+    changed.execute(sql)
+
+
+def faulty(original: Any, **fault: Any) -> Any:
+    return lambda self: original(replace(self, **fault))
+
+
+@pytest.mark.parametrize(
+    ("kind", "method", "fault", "sql"),
+    [
+        pytest.param(
+            Delete, "in_partitions", {"where": None}, "DELETE FROM verified WHERE k IN (11, 12)", id="of partitions"
+        ),
+        pytest.param(
+            Delete, "effects", {"where": None}, "DELETE FROM verified USING others WHERE k = j AND j = 13", id="using"
+        ),
+        pytest.param(
+            Update, "in_partitions", {"where": None}, "UPDATE verified SET a = -1 WHERE k IN (11, 12)", id="update"
+        ),
+    ],
+)
+def test_a_change_is_compared_with_what_duckdb_makes_of_the_text(
+    changed: secateur.Connection, monkeypatch: pytest.MonkeyPatch, kind: Any, method: str, fault: Any, sql: str
+) -> None:
+    before = sorted(changed.execute("SELECT * FROM verified").fetchall(), key=repr)
+    monkeypatch.setattr(kind, method, faulty(getattr(kind, method), **fault))
+    with pytest.raises(PruningMismatchError, match="DuckDB leaves"):
+        changed.execute(sql)
+    assert sorted(changed.execute("SELECT * FROM verified").fetchall(), key=repr) == before

@@ -18,9 +18,9 @@ from secateur.client.execution.pruning import Pruning
 from secateur.client.execution.ranges_known import check_ranges
 from secateur.client.execution.routing import ExecutionMode, choose_route
 from secateur.client.execution.run_profile import profile_of_change
-from secateur.client.execution.select import run_select
 from secateur.client.execution.statement import ChangeStatement, Prepared, WholeChange
 from secateur.client.execution.statement_call import StatementCall
+from secateur.client.execution.verify_change import check_change
 from secateur.client.session import Session
 from secateur.errors import (
     DeadlineError,
@@ -140,13 +140,14 @@ def carry_out(execution: ChangeExecution[C]) -> ChangeResult:
         ParameterError: The parameters are not those of the statement.
         DuplicateKeyError, DataError, NullKeyError: A row that the table cannot take; nothing was changed.
         ProgrammingError: MERGE would change a row twice.
-        PruningMismatchError: With ``SET pruning = verify``, the unpruned run finds other rows; nothing was changed.
+        PruningMismatchError: With ``SET pruning = verify``, the unpruned run finds other rows, or DuckDB leaves other
+            rows when it runs the text over copies of the tables; nothing was changed.
         OperationalError: The members could not be reached for longer than 10 s; or an answer was lost, so that it is
             unknown whether the change was made, and the message says so.
     """
     call = execution.call
     if call.session.pruning is Pruning.VERIFY:
-        run_select(call.of(call.statement.source))
+        check_change(call)
     outcome = execute(execution)
     stats = call.stats(
         execution=outcome.execution,

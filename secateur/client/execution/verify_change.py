@@ -1,0 +1,167 @@
+"""``SET pruning = verify`` for UPDATE, DELETE, MERGE and their kin: the rows that a change would leave are compared with
+those that DuckDB leaves when it runs the user's own text over copies of the tables.
+
+The change is planned as a query for the rows that it touches. What is made of the user's text before that, such as the
+query itself, is the same in a pruned and an unpruned run; only DuckDB's reading of the text shows whether it is right.
+The copies live in a closed database of this process, which is imported with the first such change.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import pyarrow as pa
+
+from secateur.client.dbapi.rows import ResultColumn, as_table
+from secateur.client.execution.select import run_select
+from secateur.client.execution.statement import ChangeStatement, SelectStatement, WholeChange
+from secateur.client.execution.statement_call import StatementCall
+from secateur.client.execution.verify import same_rows
+from secateur.client.session import Session
+from secateur.errors import InterfaceError, PruningMismatchError
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["check_change"]
+
+_ROUNDS: Final = 3
+_CONFIG: Final[Mapping[str, Any]] = {
+    "autoload_known_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "enable_external_access": "false",
+}
+_FOUND: Final = "rows that the change finds"
+_OURS: Final = "rows that the change leaves"
+
+C = TypeVar("C", bound=ChangeStatement | WholeChange)
+
+_Rows = tuple[pa.Table, tuple[ResultColumn, ...]]
+
+
+def check_change(call: StatementCall[C]) -> None:
+    """Compare a change that has not been made yet with what DuckDB makes of its text.
+
+    A difference that comes from rows written in between does not last, so it has to show three times. Nothing is
+    compared where the text leaves open what becomes of a row, such as a random value or one of several matches, and
+    where DuckDB refuses the text over the copies: then the change itself says what is wrong.
+
+    Raises:
+        PruningMismatchError: They leave different rows. Nothing was changed.
+
+    Cost: reads all tables of the statement, and takes memory of this process for their rows.
+    """
+    change: ChangeStatement | WholeChange = call.statement
+    left: tuple[pa.Table, pa.Table] | None = None
+    for _ in range(_ROUNDS):
+        names = sorted({change.table.name, *(scan.table for scan in change.source.scans)})
+        tables = {name: _read(call.session, f"SELECT * FROM {_quoted(name)}") for name in names}
+        selected = run_select(call.of(change.source))
+        if not change.source.deterministic:
+            return
+        found = as_table(selected.result, selected.columns), selected.columns
+        left = _left(call, tables, found)
+        if left is None or same_rows(*left):
+            return
+    assert left is not None
+    ours, theirs = left
+    raise PruningMismatchError(
+        f"the change would leave other rows in {change.table.name} than DuckDB leaves when it runs the text over copies"
+        f" of the tables ({ours.num_rows} rows against {theirs.num_rows}), for {call.sql!r} with parameters"
+        f" {call.params!r}; nothing was changed; please report it",
+        sql=call.sql,
+        rows_pruned=ours.num_rows,
+        rows_unpruned=theirs.num_rows,
+    )
+
+
+def _read(session: Session, sql: str) -> _Rows:
+    prepared, cached = session.prepare(sql, [])
+    if not isinstance(prepared, SelectStatement):
+        raise InterfaceError(f"{sql!r} is no query")
+    selected = run_select(StatementCall(session, sql, [], prepared, cached, time.perf_counter()))
+    return as_table(selected.result, selected.columns), selected.columns
+
+
+def _left(call: StatementCall[C], tables: Mapping[str, _Rows], found: _Rows) -> tuple[pa.Table, pa.Table] | None:
+    """The rows that the change leaves, by what it has found and by DuckDB; None where they cannot be compared."""
+    import duckdb  # a hard dependency, but some 20 ms to load
+
+    change: ChangeStatement | WholeChange = call.statement
+    table = change.table
+    with duckdb.connect(":memory:", config=dict(_CONFIG)) as database:
+        try:
+            database.execute("SET TimeZone = 'UTC'")
+            for name, rows in tables.items():
+                _create(database, name, rows, table.primary_key if name == table.name else ())
+            _create(database, _OURS, tables[table.name])
+            _create(database, _FOUND, found)
+            decided = _delete(database, change) if isinstance(change, ChangeStatement) else _apply(database, change)
+            if not decided:
+                return None
+            for sql in _views(call.session):
+                with contextlib.suppress(duckdb.Error):  # a view of tables that the statement does not read
+                    database.execute(sql)
+            database.execute(call.sql, call.params)
+            target = database.table(_quoted(table.name)).to_arrow_table()
+            return database.table(_quoted(_OURS)).to_arrow_table(), target
+        except duckdb.Error:
+            return None
+
+
+def _views(session: Session) -> list[str]:
+    """The statements that make the views, in an order in which they can be made."""
+    rows, _ = _read(session, "SELECT sql FROM secateur.tables WHERE table_type = 'VIEW'")
+    return [str(sql) for sql in rows.column(0).to_pylist()]
+
+
+def _create(database: duckdb.DuckDBPyConnection, name: str, rows: _Rows, key: tuple[str, ...] = ()) -> None:
+    table, columns = rows
+    said = [f"{_quoted(column.name)} {column.type}" for column in columns]
+    if key:
+        said.append(f"PRIMARY KEY ({', '.join(map(_quoted, key))})")
+    database.execute(f"CREATE TABLE {_quoted(name)} ({', '.join(said)})")
+    database.register("arrow", table)
+    database.execute(f"INSERT INTO {_quoted(name)} SELECT * FROM arrow")
+    database.unregister("arrow")
+
+
+def _delete(database: duckdb.DuckDBPyConnection, change: ChangeStatement) -> bool:
+    """Apply what an UPDATE or DELETE of single partitions has found: rows that replace others, or keys of rows that
+    go.
+    """
+    same = " AND ".join(f"f.{_quoted(name)} = o.{_quoted(name)}" for name in change.table.primary_key)
+    database.execute(f"DELETE FROM {_quoted(_OURS)} AS o USING {_quoted(_FOUND)} AS f WHERE {same}")
+    if change.operation == "upsert":
+        database.execute(f"INSERT INTO {_quoted(_OURS)} BY NAME FROM {_quoted(_FOUND)}")
+    return True
+
+
+def _apply(database: duckdb.DuckDBPyConnection, change: WholeChange) -> bool:
+    """Apply a table of row changes; False where it says several things of one row."""
+    key, columns = change.table.primary_key, change.table.columns
+    names = ["action", *(f"old {at}" for at in range(len(key))), *(f"new {column.name}" for column in columns)]
+    listed = ", ".join(map(_quoted, names))
+    database.execute(f'CREATE TABLE "changes" AS FROM {_quoted(_FOUND)} AS f({listed})')
+    old = ", ".join(_quoted(f"old {at}") for at in range(len(key)))
+    new = ", ".join(_quoted(f"new {name}") for name in key)
+    for of, actions in ((old, "('UPDATE')"), (new, "('UPDATE', 'INSERT')")):
+        again = f'SELECT 1 FROM "changes" WHERE "action" IN {actions} GROUP BY {of} HAVING count(*) > 1'
+        if database.execute(again).fetchone() is not None:
+            return False
+    same = " AND ".join(f"{_quoted(f'old {at}')} = o.{_quoted(name)}" for at, name in enumerate(key))
+    database.execute(
+        f"DELETE FROM {_quoted(_OURS)} AS o USING \"changes\" WHERE \"action\" IN ('UPDATE', 'DELETE') AND {same}"
+    )
+    values = ", ".join(_quoted(f"new {column.name}") for column in columns)
+    database.execute(
+        f"INSERT INTO {_quoted(_OURS)} SELECT {values} FROM \"changes\" WHERE \"action\" IN ('UPDATE', 'INSERT')"
+    )
+    return True
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
