@@ -1,5 +1,7 @@
-"""``SET pruning = verify`` for UPDATE, DELETE, MERGE and their kin: the rows that a change would leave are compared with
-those that DuckDB leaves when it runs the user's own text over copies of the tables.
+"""Check changes under ``SET pruning = verify`` against DuckDB's reading of their text.
+
+The rows that a change would leave are compared with those that DuckDB leaves when it runs the user's own text over
+copies of the tables.
 
 The change is planned as a query for the rows that it touches. What is made of the user's text before that, such as the
 query itself, is the same in a pruned and an unpruned run; only DuckDB's reading of the text shows whether it is right.
@@ -130,9 +132,7 @@ def _create(database: duckdb.DuckDBPyConnection, name: str, rows: _Rows, key: tu
 
 
 def _delete(database: duckdb.DuckDBPyConnection, change: ChangeStatement) -> bool:
-    """Apply what an UPDATE or DELETE of single partitions has found: rows that replace others, or keys of rows that
-    go.
-    """
+    """Apply what an UPDATE or DELETE of single partitions has found: new rows, or keys of rows that go."""
     same = " AND ".join(f"f.{_quoted(name)} = o.{_quoted(name)}" for name in change.table.primary_key)
     database.execute(f"DELETE FROM {_quoted(_OURS)} AS o USING {_quoted(_FOUND)} AS f WHERE {same}")
     if change.operation == "upsert":
