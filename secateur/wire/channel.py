@@ -296,8 +296,8 @@ class Channel:
             self._socket = socket.create_connection((self.host, self.port), timeout=wait_s)
         except OSError as error:
             raise UnreachableError(
-                f"nobody answers at {self.address} ({error}): check that the cluster runs and that this is the address"
-                " it printed",
+                f"no process answers at {self.address} ({error}): check that the cluster runs and that this"
+                " is the address it printed",
                 address=self.address,
                 refused=isinstance(error, ConnectionRefusedError),
                 silent=isinstance(error, TimeoutError),
@@ -315,8 +315,8 @@ class Channel:
             raise
         except (DeadlineError, MemberLostError) as error:
             raise UnreachableError(
-                f"{self.address} accepted the connection but did not answer our hello: the process there is stopped,"
-                " overloaded or about to end",
+                f"{self.address} accepted the connection but did not answer the hello: the process there is"
+                " stopped, overloaded or about to end",
                 address=self.address,
                 silent=isinstance(error.__cause__, TimeoutError),
             ) from error

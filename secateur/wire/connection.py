@@ -155,8 +155,8 @@ class ServerConnection(FrameReceiver):
 
     def give_way(self) -> None:
         message = (
-            f"nothing has come of a frame for {self._limits.stalled_s:g} s, and others wait for the memory that it"
-            " takes: send it again, with fewer bytes"
+            f"no byte of a frame has arrived for {self._limits.stalled_s:g} s, and others wait for the"
+            " memory that it takes: send it again, with fewer bytes"
         )
         self._refuse(LimitExceededError(message, limit="held_bytes_max", retry_safe=True))
         self._transport.abort()

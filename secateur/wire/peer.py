@@ -218,7 +218,7 @@ class Peer:
                 _, link = await loop.create_connection(lambda: _Link(self.address, self._limits), self.host, self.port)
         except (OSError, TimeoutError) as error:
             raise UnreachableError(
-                f"nobody answers at {self.address} ({error}): check that the process there lives",
+                f"no process answers at {self.address} ({error}): check that the process there lives",
                 address=self.address,
                 refused=isinstance(error, ConnectionRefusedError),
             ) from error
@@ -230,8 +230,8 @@ class Peer:
         except (TimeoutError, MemberLostError) as error:
             await link.close(ProtocolError("no hello"))
             raise UnreachableError(
-                f"{self.address} accepted the connection but did not answer our hello: the process there is stopped,"
-                " overloaded or about to end",
+                f"{self.address} accepted the connection but did not answer the hello: the process there is"
+                " stopped, overloaded or about to end",
                 address=self.address,
             ) from error
         except BaseException:

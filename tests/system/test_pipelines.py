@@ -77,9 +77,9 @@ def test_a_chain_without_a_sink_is_told_to_end(conn: secateur.Connection, clicks
             DagError, match=rf"the rows of the stage 'read {clicks}' go nowhere: end the chain with write_to\(...\)"
         ):
             submit(P.read_table(clicks))
-    with pytest.raises(ParameterError, match=r"a str is no job: submit a secateur.DAG, or a secateur.Pipeline"):
+    with pytest.raises(ParameterError, match=r"a str is not a job: submit a secateur.DAG, or a secateur.Pipeline"):
         conn.submit("SELECT 1")  # type: ignore[call-overload]
-    with pytest.raises(ParameterError, match=r"a dict is no configuration of a job: pass a secateur.JobConfig"):
+    with pytest.raises(ParameterError, match=r"a dict is not a job configuration: pass a secateur.JobConfig"):
         conn.submit(P.read_table(clicks).write_to(collect()), {"name": "x"})  # type: ignore[call-overload]
 
 

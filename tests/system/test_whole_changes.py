@@ -236,7 +236,7 @@ def test_rows_to_return_may_be_lost_but_the_change_is_made(
         member._whole_changes._returned._count_max = 0
         member._whole_changes._returned.tables = _dropped  # type: ignore[method-assign]
     try:
-        with pytest.raises(OperationalError, match="was changed, but the rows to return are lost"):
+        with pytest.raises(OperationalError, match="was changed, but the rows of RETURNING were lost"):
             conn.execute(f"UPDATE {counters} SET v = 4 WHERE id = 3 RETURNING v")
     finally:
         for member in cluster._runtime._members.values():

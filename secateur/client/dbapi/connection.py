@@ -193,7 +193,9 @@ class Connection:
             NotSupportedError: Always.
         """
         self._session.check_open()
-        raise NotSupportedError("rollback(): every statement commits by itself; there is nothing to roll back")
+        raise NotSupportedError(
+            "rollback(): every statement is a transaction of its own, so there is nothing to roll back"
+        )
 
     def interrupt(self) -> None:
         """Cancel every statement of this connection that runs or is being read; from another thread.

@@ -93,7 +93,7 @@ def _run(session: Session, sql: str, params: Params) -> _Run:
         case InsertSelect():
             return _of_load(call, prepared.table, insert_select(call.of(prepared), work), work)
         case _:
-            raise InterfaceError(f"{sql!r} was a query or a change and is none any more")
+            raise InterfaceError(f"{sql!r} was planned again and is no longer a query or a change: execute it again")
 
 
 def _of_change(changed: ChangeResult) -> _Run:

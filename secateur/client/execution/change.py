@@ -216,7 +216,9 @@ class _RowsChange(ChangeExecution[ChangeStatement]):
 
     def of_this_kind(self, prepared: Prepared, because: Error) -> ChangeStatement:
         if not isinstance(prepared, ChangeStatement):
-            raise InterfaceError(f"{self.call.sql!r} was an UPDATE or DELETE and is none any more") from because
+            raise InterfaceError(
+                f"{self.call.sql!r} was planned again and is no longer an UPDATE or DELETE: execute it again"
+            ) from because
         return prepared
 
 
@@ -247,6 +249,6 @@ def unknown_outcome(table: TableDef, error: Error) -> OperationalError:
     name = table.name
     kind = DeadlineError if isinstance(error, DeadlineError) else OperationalError
     return kind(
-        f"whether {name} was changed is unknown, since the answer was lost: look at the rows. {error.message}",
+        f"the answer was lost, so it is not known whether {name} was changed: read its rows. {error.message}",
         table=name,
     )

@@ -108,7 +108,7 @@ def _rows(session: Session, sql: str, insertions: list[Insertion]) -> list[pa.Ta
 def _evaluated(session: Session, sql: str, params: Params) -> InsertRows:
     prepared = session.prepare_anew(sql, params)
     if not isinstance(prepared, InsertRows):
-        raise InterfaceError(f"{sql!r} was an INSERT and is none any more")
+        raise InterfaceError(f"{sql!r} was planned again and is no longer an INSERT: execute it again")
     return prepared
 
 

@@ -153,7 +153,9 @@ class _SelectExecution(StatementExecution[SelectStatement, RunOutcome]):
                 assert prepared.source is not None
                 return prepared.source
             case _:
-                raise InterfaceError(f"{self.call.sql!r} was a query and is none any more") from because
+                raise InterfaceError(
+                    f"{self.call.sql!r} was planned again and is no longer a query: execute it again"
+                ) from because
 
     def given_up(self, error: Error) -> Error:
         if isinstance(error, (MemberLostError, UnreachableError)) and not is_final(error):
@@ -178,9 +180,10 @@ def _verified(call: StatementCall[SelectStatement]) -> tuple[_SelectExecution, R
         ):
             return without, pruned
     raise PruningMismatchError(
-        f"pruned and unpruned runs differ: {pruned.result.num_rows} rows from {pruned.partitions_read} partitions"
-        f" against {unpruned.result.num_rows} rows from {unpruned.partitions_read}, for {call.sql!r} with parameters"
-        f" {call.params!r}; please report it, and use SET pruning = off until it is mended",
+        f"pruned and unpruned runs differ: {pruned.result.num_rows} rows from {pruned.partitions_read}"
+        f" partitions against {unpruned.result.num_rows} rows from {unpruned.partitions_read}, for"
+        f" {call.sql!r} with parameters {call.params!r}; please report it, and use SET pruning = off until"
+        " it is fixed",
         sql=call.sql,
         rows_pruned=pruned.result.num_rows,
         rows_unpruned=unpruned.result.num_rows,

@@ -62,7 +62,9 @@ class _CoordinatedChange(ChangeExecution[WholeChange]):
 
     def of_this_kind(self, prepared: Prepared, because: Error) -> WholeChange:
         if not isinstance(prepared, WholeChange):
-            raise InterfaceError(f"{self.call.sql!r} was another kind of statement before") from because
+            raise InterfaceError(
+                f"{self.call.sql!r} was planned again and is another kind of statement now: execute it again"
+            ) from because
         return prepared
 
 
@@ -147,5 +149,6 @@ def _fetch(session: Session, change: WholeChange, coordinator: str | None, load_
     except (OperationalError, *NOTHING_DONE) as error:
         name = change.table.name
         raise OperationalError(
-            f"{name} was changed, but the rows to return are lost: read them with SELECT. {error.message}", table=name
+            f"{name} was changed, but the rows of RETURNING were lost: read them with SELECT. {error.message}",
+            table=name,
         ) from error

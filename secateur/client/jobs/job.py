@@ -204,8 +204,8 @@ class Job:
             answer = self._session.ask_member_on_own_channel(member_id, GetJobResult(self.job_id))
         except (MemberLostError, UnreachableError) as error:
             lost = (
-                f"job {self.job_id} has succeeded, but member {member_id}, which had its rows, was lost since: submit"
-                " it again, or write rows to a table"
+                f"job {self.job_id} succeeded, but member {member_id}, which held its result, was lost:"
+                " submit it again, or write the result to a table"
             )
             raise MemberLostError(lost, member=member_id) from error
         return read_results(answer)

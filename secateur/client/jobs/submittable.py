@@ -78,13 +78,12 @@ def submission(session: Session, dag: Submittable, config: SubmittableConfig | N
     session.check_open()
     if not hasattr(dag, "freeze"):
         raise ParameterError(
-            f"a {type(dag).__name__} is no job: submit a secateur.DAG, or a secateur.Pipeline that ends with"
-            " write_to(...)"
+            f"a {type(dag).__name__} is not a job: submit a secateur.DAG, or a secateur.Pipeline that ends"
+            " with write_to(...)"
         )
     if config is not None and not hasattr(config, "to_wire"):
         raise ParameterError(
-            f"a {type(config).__name__} is no configuration of a job: pass a secateur.JobConfig, or None for its"
-            " defaults"
+            f"a {type(config).__name__} is not a job configuration: pass a secateur.JobConfig, or None for its defaults"
         )
     frozen = dag.freeze()
     values = dict(params) if isinstance(params, Mapping) else list(params)

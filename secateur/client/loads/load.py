@@ -210,7 +210,9 @@ class _LoadExecution(Retryable[LoadResult]):
             return error
         name, member = self._table.name, self._written_to
         return LoadFailedError(
-            f"{name}: member {member} is out of reach, nothing was loaded: {error.message}", table=name, member=member
+            f"{name}: member {member} cannot be reached, and nothing was loaded: {error.message}",
+            table=name,
+            member=member,
         )
 
     def _write_directly(self) -> LoadResult | None:
@@ -261,7 +263,7 @@ class _LoadExecution(Retryable[LoadResult]):
             if session.control is not None and session.control.error is error:
                 raise
             raise LoadFailedError(
-                f"the load into {table.name} was given up, the table is as it was: {error.message}", table=table.name
+                f"the load into {table.name} was aborted, and the table is unchanged: {error.message}", table=table.name
             ) from error
         except BaseException:
             _abort(session, load_id)
@@ -273,13 +275,13 @@ class _LoadExecution(Retryable[LoadResult]):
             answer = session.ask(PublishLoad(load_id, table.name, mode.value, parts, table.table_id))
         except UnreachableError as error:  # so it was not sent
             raise LoadFailedError(
-                f"the load into {table.name} could not be published, the table is as it was: {error.message}",
+                f"the load into {table.name} could not be published, and the table is unchanged: {error.message}",
                 table=table.name,
             ) from error
         except _OUT_OF_REACH as error:
             raise type(error)(
-                f"the load into {table.name} was staged, but the answer to its publication was lost: look whether the"
-                f" rows are there. {error.message}"
+                f"the load into {table.name} was staged, but the answer to its publication was lost: read"
+                f" the table to see whether its rows are visible. {error.message}"
             ) from error
         except Error:
             _abort(session, load_id)

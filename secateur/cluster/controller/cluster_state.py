@@ -168,7 +168,7 @@ class ClusterState:
     def look(self) -> None:
         """Give up the members that have been silent for too long; to be called again and again."""
         for member_id in self._watch.look(self._clock()):
-            self._lose(member_id, "nothing was heard of it for too long, and its lease has ended")
+            self._lose(member_id, "it has been silent for too long, and its lease has ended")
         for member_id in self._watch.suspects():
             self.doubt(member_id)
 
@@ -219,7 +219,7 @@ class ClusterState:
 
     def _lose(self, member_id: str, why: str) -> None:
         if member_id in self._topology.member_ids:
-            _log.warning("member %s is given up: %s", member_id, why)
+            _log.warning("member %s is removed: %s", member_id, why)
             self.apply(MemberLost(member_id))
 
     def _stir(self) -> None:

@@ -228,7 +228,7 @@ class Controller:
         statistics = await self._statistics.refresh(table.table_id)
         if statistics is None:
             raise UnknownTableError(
-                f"table {table.name!r} was dropped while its members were asked for statistics", table=table.name
+                f"table {table.name!r} was dropped while its members collected statistics", table=table.name
             )
         return Reply(RefreshedStatistics(statistics=statistics.to_wire(), **self._versions()))
 

@@ -299,8 +299,8 @@ class LoadPublisher:
         failures = [commit.failures[member] for member in load.copies if member in commit.failures]
         if is_stopped or (commit.is_committed and any(isinstance(f, asyncio.CancelledError) for f in failures)):
             raise OperationalError(
-                f"the controller was stopped while it published load {load.load_id} into {load.table.name}: look"
-                " whether the rows are there",
+                f"the controller was stopped while it published load {load.load_id} into {load.table.name}:"
+                " read the table to see whether they are visible",
                 table=load.table.name,
             )
         if not commit.committed:
@@ -401,6 +401,6 @@ def _as_load_failure(load: LoadPublication, cause: BaseException) -> Error:
     if isinstance(cause, PartitionLostError) or (isinstance(cause, Error) and not isinstance(cause, OperationalError)):
         return cause
     return LoadFailedError(
-        f"load {load.load_id} into {load.table.name} was not published, the table is as it was: {cause}",
+        f"load {load.load_id} into {load.table.name} was not published, and the table is unchanged: {cause}",
         table=load.table.name,
     )

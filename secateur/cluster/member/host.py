@@ -78,13 +78,13 @@ class MemberHost:
             (outcome,) = await asyncio.gather(self._starting, return_exceptions=True)
             if outcome is None:
                 _log.warning(
-                    "member %s was given up by the cluster although it lives: it has dropped its rows, and is back"
-                    " as %s",
+                    "member %s was removed from the cluster although it lives: it has dropped its rows and"
+                    " joined again as %s",
                     given_up,
                     self.member_id,
                 )
                 return
-            _log.warning("member %s was given up, and cannot come back yet: %s", given_up, outcome)
+            _log.warning("member %s was removed, and cannot come back yet: %s", given_up, outcome)
             await self.member.stop()
             await asyncio.sleep(0 if self._is_ending else self._settings.lease_times.interval_s)
 

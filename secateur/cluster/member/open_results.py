@@ -95,8 +95,7 @@ class OpenResults:
         except asyncio.CancelledError:
             if task.cancelled():
                 raise MemberLostError(
-                    "the connection over which a change was asked for has ended before its rows were found: nothing was"
-                    " changed"
+                    "the connection that requested a change ended before its rows were found: nothing was changed"
                 ) from None
             task.cancel()
             raise
@@ -134,7 +133,7 @@ class OpenResults:
                 if self.held_bytes + stream.held_bytes > self.held_bytes_max:
                     raise self._too_much(stream.held_bytes)
                 if peer.connection_id not in self._connections:
-                    raise ProtocolError("the connection that asked for this result is gone")
+                    raise ProtocolError("the connection that requested this result is closed")
         except BaseException:
             stream.close()
             raise

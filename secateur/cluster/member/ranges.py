@@ -104,8 +104,8 @@ class RangeChanges:
     def given_up(table: TableDef) -> LoadFailedError:
         """The error for a change that has ended before the controller said so."""
         return LoadFailedError(
-            f"the change of the ranges of {table.name} was given up, since its members had not heard from the"
-            " controller for too long: nothing was changed, try again",
+            f"the change of the ranges of {table.name} was aborted, because its members received nothing"
+            " from the controller for too long: nothing was changed, try again",
             table=table.name,
         )
 

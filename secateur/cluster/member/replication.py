@@ -454,8 +454,8 @@ class Replication:
             replica = self._replicas.get(key)
             waits_for = " and ".join(replica.others) if replica is not None else "nobody"
             raise TopologyChangedError(
-                f"{self._name(key)}: {self._member_id} takes over as the primary and has not heard from {waits_for} for"
-                f" {_TAKE_OVER_S:g} s; nothing was written, try again",
+                f"{self._name(key)}: {self._member_id} takes over as the primary and has received nothing"
+                f" from {waits_for} for {_TAKE_OVER_S:g} s; nothing was written, try again",
                 topology_version=self._topology.version,
             ) from error
 

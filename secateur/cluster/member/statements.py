@@ -241,7 +241,7 @@ class StatementRunner:
             if not scan.replicated:
                 if scan.group not in view.topology.owners:
                     raise TopologyChangedError(
-                        f"member {self._member_id} has not heard of the owners of {scan.group} yet; try again"
+                        f"member {self._member_id} does not know the owners of {scan.group} yet; try again"
                     )
                 view.topology.check_live(view.topology.primaries(scan.group, ids))
         return partitions, view.topology, False

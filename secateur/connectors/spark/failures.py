@@ -72,7 +72,9 @@ def error_behind(failure: BaseException, *, table: str) -> Error:
             f" PYSPARK_PYTHON or spark.pyspark.python at it. Spark said: {_summary(text)}",
             table=table,
         )
-    return LoadFailedError(f"Spark could not write to {table}, which is as it was: {_summary(text)}", table=table)
+    return LoadFailedError(
+        f"Spark could not write to {table}, and the table is unchanged: {_summary(text)}", table=table
+    )
 
 
 def _summary(text: str) -> str:

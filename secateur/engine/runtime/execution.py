@@ -338,6 +338,6 @@ def _check_processors(vertex: VertexPlan, processors: list[Any]) -> None:
     if len(processors) != vertex.local_parallelism or len({id(p) for p in processors}) != len(processors):
         asked = vertex.local_parallelism
         raise DagError(
-            f"the supplier of vertex {vertex.name!r} returned {len(processors)} processors; {asked} different ones were"
-            " asked for"
+            f"the supplier of vertex {vertex.name!r} returned {len(processors)} processors; {asked}"
+            " different ones were expected"
         )

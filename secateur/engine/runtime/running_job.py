@@ -73,7 +73,7 @@ class RunningJob:
         try:
             return await asyncio.shield(self._done)
         except asyncio.CancelledError:
-            self.cancel("whoever waited for its result has gone away")
+            self.cancel("the client that waited for its result is gone")
             raise
 
     def when_done(self, call: Callable[[], None]) -> None:
@@ -107,7 +107,9 @@ class RunningJob:
         """
         if not self.has_enough and self._machine.error is None:
             self.has_enough = True
-            unwanted = JobCancelledError(f"job {self.job_id} has all rows that are wanted of it", job=self.job_id)
+            unwanted = JobCancelledError(
+                f"job {self.job_id} has produced all rows that its result needs", job=self.job_id
+            )
             self._timers.append(self._runtime.loop.call_later(_LAST_ROWS_S, self.stop, unwanted))
             for call in self._when_done:
                 call()

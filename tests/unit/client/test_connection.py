@@ -47,7 +47,7 @@ def test_connect_and_close(cluster: Any) -> None:
 def test_nobody_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    with pytest.raises(UnreachableError, match=f"nobody answers at 127.0.0.1:{port}"):
+    with pytest.raises(UnreachableError, match=f"no process answers at 127.0.0.1:{port}"):
         connect(f"secateur://127.0.0.1:{port}")
 
 

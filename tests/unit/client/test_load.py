@@ -170,7 +170,7 @@ def test_an_unknown_mode(conn: Connection) -> None:
 def test_a_member_out_of_reach_ends_the_load(cluster: Any, conn: Connection) -> None:
     table = conn.table("orders")
     cluster.failures["m2", "stage_rows"] = [MemberLostError("gone")]
-    with pytest.raises(LoadFailedError, match="the load into Orders was given up, the table is as it was: gone"):
+    with pytest.raises(LoadFailedError, match="the load into Orders was aborted, and the table is unchanged: gone"):
         table.load(rows_of(100))
     assert cluster.asked("abort_load") == ["controller"]
     assert cluster.staged == {}
@@ -181,7 +181,8 @@ def test_a_member_out_of_reach_ends_the_load(cluster: Any, conn: Connection) -> 
 def test_a_publication_without_an_answer_is_not_called_a_failure(cluster: Any, conn: Connection) -> None:
     cluster.failures["controller", "publish_load"] = [MemberLostError("broke")]
     with pytest.raises(
-        MemberLostError, match=r"the answer to its publication was lost: look whether the rows are there. broke"
+        MemberLostError,
+        match=r"the answer to its publication was lost: read the table to see whether its rows are visible. broke",
     ):
         conn.table("orders").load(rows_of(100))
     assert cluster.asked("abort_load") == []
@@ -211,7 +212,7 @@ def test_a_write_to_a_dead_member_says_that_nothing_was_loaded(cluster: Any, con
     conn._session.retry_s = 0.1
     table = conn.table("orders")
     cluster.kill(table.owner_of(table.partition_of({"customer_id": "C2"})))
-    with pytest.raises(LoadFailedError, match="is out of reach, nothing was loaded"):
+    with pytest.raises(LoadFailedError, match="cannot be reached, and nothing was loaded"):
         table.load({"customer_id": ["C2"], "id": [500]})
 
 

@@ -80,7 +80,7 @@ def test_a_member_lost_before_it_prepared_fails_the_load() -> None:
             ("m1", "load_abort"): MemberLostError("gone", member="m1"),
         }
     )
-    with pytest.raises(LoadFailedError, match="was not published, the table is as it was: gone"):
+    with pytest.raises(LoadFailedError, match="was not published, and the table is unchanged: gone"):
         publish(members)
     assert ("m2", "load_abort") in members.calls
 
@@ -170,5 +170,5 @@ def test_a_change_that_fails_opens_the_gates(failing: tuple[str, str]) -> None:
 
 def test_a_member_lost_while_it_works_a_change_out_changes_nothing() -> None:
     members = Workers({}, {("m2", "change_work_out"): MemberLostError("gone", member="m2")})
-    with pytest.raises(LoadFailedError, match="the table is as it was: gone"):
+    with pytest.raises(LoadFailedError, match="the table is unchanged: gone"):
         change_whole(members)

@@ -206,7 +206,7 @@ def test_writes_go_on_when_the_controller_is_gone_between_the_phases() -> None:
         await setting.latch.wait_open()
         assert setting.store.table(1).version == 1
         for op in ("commit", "prepare"):
-            with pytest.raises(LoadFailedError, match="the change of the ranges of t was given up"):
+            with pytest.raises(LoadFailedError, match="the change of the ranges of t was aborted"):
                 await setting.ask(op, changed(ADDED))  # the controller was only slow
         await setting.ask("prepare", changed(ADDED), "another try")
         await setting.ask("commit", changed(ADDED), "another try")
@@ -239,7 +239,7 @@ def test_a_member_that_had_not_prepared_ends_the_change_for_all() -> None:
             member.lose_controller()
         for member in members:
             await member.latch.wait_open()
-        with pytest.raises(LoadFailedError, match="was given up"):
+        with pytest.raises(LoadFailedError, match="was aborted"):
             await members[2].ask("prepare", changed(ADDED))
         assert {member.store.table(1).version for member in members} == {1}
 

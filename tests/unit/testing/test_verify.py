@@ -190,7 +190,7 @@ class Many(ProcessorSupplier):
             r"batches of one row.*\n1 rows came, 1 were expected\n    missing: \(1,\)\n    extra:   \(3,\)",
             id="depends on batches",
         ),
-        pytest.param(TwiceTheSame(), "asked for 2 new processors", id="one processor twice"),
+        pytest.param(TwiceTheSame(), "called for 2 new processors", id="one processor twice"),
         pytest.param(Many(), "returned a int, which is not a Processor", id="no processor"),
     ],
 )

@@ -145,7 +145,7 @@ def test_a_bad_token_is_said_every_time(
 def test_an_address_where_nobody_listens(channel_to: Any) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    with pytest.raises(UnreachableError, match=f"nobody answers at 127.0.0.1:{port}.*check that the cluster runs"):
+    with pytest.raises(UnreachableError, match=f"no process answers at 127.0.0.1:{port}.*check that the cluster runs"):
         Channel("127.0.0.1", port).connect()
 
 
@@ -154,7 +154,7 @@ def test_an_address_where_nobody_listens(channel_to: Any) -> None:
     [
         pytest.param(b"HTTP/1.1 400 Bad Request\r\n\r\n", "expected a secateur frame", id="http"),
         pytest.param(b"SC\x09\x02" + bytes(12), "the peer speaks protocol version 9, this side 2", id="version"),
-        pytest.param(b"", "did not answer our hello", id="hang up"),
+        pytest.param(b"", "did not answer the hello", id="hang up"),
         pytest.param(
             b"".join(encode_frame(FrameKind.NOTIFY, b"", request_id=1)), "answered with a NOTIFY frame", id="kind"
         ),

@@ -209,8 +209,8 @@ async def test_a_wrong_token_is_said() -> None:
     ("answer", "message", "error"),
     [
         pytest.param(b"HTTP/1.1 400 Bad Request\r\n\r\n", "expected a secateur frame", ProtocolError, id="http"),
-        pytest.param(None, "did not answer our hello", UnreachableError, id="hang up"),
-        pytest.param(b"", "did not answer our hello", UnreachableError, id="silence"),
+        pytest.param(None, "did not answer the hello", UnreachableError, id="hang up"),
+        pytest.param(b"", "did not answer the hello", UnreachableError, id="silence"),
         pytest.param(
             b"".join(encode_frame(FrameKind.NOTIFY, b"", request_id=1)),
             "sent a NOTIFY frame to the side that asks",

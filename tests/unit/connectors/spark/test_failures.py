@@ -81,6 +81,6 @@ def test_anything_else_is_a_failed_load_that_can_be_repeated() -> None:
     assert type(found) is LoadFailedError
     assert found.retry_safe
     assert found.message.startswith(
-        "Spark could not write to flights, which is as it was: [USER_RAISED_EXCEPTION] boom xxx"
+        "Spark could not write to flights, and the table is unchanged: [USER_RAISED_EXCEPTION] boom xxx"
     )
     assert len(found.message) < 600

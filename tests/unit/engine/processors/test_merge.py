@@ -53,7 +53,7 @@ def test_random_inputs() -> None:
     ("make", "message"),
     [
         pytest.param(lambda: merge(inputs=2), "name at least one column", id="no key"),
-        pytest.param(lambda: merge("k", inputs=0), "asked for 0 inputs", id="no input"),
+        pytest.param(lambda: merge("k", inputs=0), "called with 0 inputs", id="no input"),
     ],
 )
 def test_what_cannot_be_is_refused_at_once(make: Callable[[], object], message: str) -> None:
