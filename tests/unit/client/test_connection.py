@@ -53,7 +53,7 @@ def test_nobody_there() -> None:
 
 def test_transactions_are_what_they_are(conn: Connection) -> None:
     conn.commit()
-    with pytest.raises(NotSupportedError, match="every statement commits by itself"):
+    with pytest.raises(NotSupportedError, match="every statement is a transaction of its own"):
         conn.rollback()
 
 
