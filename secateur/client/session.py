@@ -243,8 +243,8 @@ class Session:
         is_gone = isinstance(error.__cause__, ConnectionRefusedError)
         return UnreachableError(
             f"the controller of this cluster {'is gone' if is_gone else 'cannot be reached'}: {error.message}."
-            " Statements that this connection has already planned still run on the members; new statements, DDL and loads need"
-            " the controller" + ("; start the cluster anew" if is_gone else ""),
+            " Statements that this connection has already planned still run on the members; new statements, DDL"
+            " and loads need the controller" + ("; start the cluster anew" if is_gone else ""),
             address=self._controller.address,
             retry_safe=not is_gone,
         )
