@@ -57,7 +57,7 @@ _PROBES_MAX: Final = 3
 
 
 class Sign(Enum):
-    """What is to be seen of a member over a connection of its own."""
+    """The state of a member as a separate connection to it shows."""
 
     ANSWERS = auto()
     SILENT = auto()
@@ -76,10 +76,11 @@ class Session:
         host: Host of the controller.
         port: Port of the controller.
         token: The secret of the cluster, if it has one.
-        timeout_s: Seconds to wait for more of an answer; None waits as long as whoever works on it shows signs of life.
+        timeout_s: Seconds to wait for more of an answer; None waits as long as the process that works on it shows signs
+            of life.
 
     Raises:
-        UnreachableError: Nobody answers there.
+        UnreachableError: No process answers at this address.
         AuthenticationError: The token is missing or wrong.
         ProtocolError: Something answers that is not a cluster of ours.
     """
@@ -177,7 +178,7 @@ class Session:
 
     @property
     def control(self) -> CallControl | None:
-        """What ends the calls of the statement that this thread works on; None while it works on none."""
+        """The object that ends the calls of the statement on which this thread works; None between statements."""
         return getattr(self._local, "control", None)
 
     def check_control(self) -> None:
@@ -326,9 +327,9 @@ class Session:
         return next((known.id for known in self._topology.members if f"{known.host}:{known.port}" == address), None)
 
     def is_gone(self, member_id: str) -> bool:
-        """Whether a member has ended: nobody listens any more where it did.
+        """Whether a member has ended: no process listens at its address any more.
 
-        One that is silent may come back, and counts as there.
+        A silent member may come back, and does not count as gone.
         """
         return self.sign_of(member_id) is Sign.GONE
 
@@ -438,9 +439,9 @@ class Session:
         return table
 
     def known_table(self, name: str) -> TableDef:
-        """The definition of a table as far as this session has heard; may be old.
+        """The definition of a table that this session has; it may be old.
 
-        A round trip only for a table that it has not heard of.
+        Costs a round trip only for a table whose definition the session does not have.
 
         Raises:
             UnknownTableError: There is no such table.
@@ -523,6 +524,6 @@ class Session:
 
 
 def _name_member(error: Error, channel: Channel, member_id: str) -> None:
-    """Note which member did not answer, if it was the one that was asked: its address may soon be nobody's."""
+    """Note which member did not answer, if a member was asked: another process may soon have its address."""
     if error.details.get("address") == channel.address:
         error.details.setdefault("member", member_id)

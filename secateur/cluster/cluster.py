@@ -196,8 +196,8 @@ def start(
         ray_address: As :attr:`ClusterSettings.ray_address <secateur.cluster.settings.ClusterSettings>`, and so are all
             others but ``token``; docs/settings.md has the table.
         token: Left out, or None, it is made at random: connections and Spark writes of this process carry it by
-            themselves, other processes need ``cluster.token``. ``""`` is a cluster without a secret, which everybody
-            who reaches its port may read and write, and which therefore runs nobody's Python functions.
+            themselves, other processes need ``cluster.token``. ``""`` is a cluster without a secret, which every
+            process that reaches its port may read and write, and which therefore runs no Python functions of clients.
         allow_code: As there.
         host: As there.
         port: As there.

@@ -160,10 +160,10 @@ class Connection:
         return submit_job_if_absent(self._session, name, dag, config, params)
 
     def job(self, id_or_name: str) -> Job:
-        """A job on record, whoever submitted it: by its id, or else the newest of that name.
+        """The job on record with that id, or else the newest of that name, whichever client submitted it.
 
         Raises:
-            UnknownJobError: There is none, or it ended so long ago that it was forgotten.
+            UnknownJobError: There is none, or it its record was dropped some time after it ended.
         """
         return find_job(self._session, id_or_name)
 

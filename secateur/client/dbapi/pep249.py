@@ -38,7 +38,7 @@ Binary = bytes
 
 
 class CursorConnection(Protocol):
-    """What a cursor promises of the connection that made it: what PEP 249 asks of one."""
+    """The part of PEP 249's connection interface that a cursor uses."""
 
     def cursor(self) -> Any: ...
 

@@ -40,13 +40,13 @@ __all__ = ["analyze"]
 
 
 class _Run(NamedTuple):
-    """What a run of a statement did.
+    """The outcome of one run of a statement.
 
     Attributes:
         rows: Rows of the result, or rows changed.
-        stats: What was touched.
+        stats: Members, partitions and rows that the run touched.
         profile: The figures by stage; None for a query that was compared with another (``SET pruning = verify``).
-        narrowed: What values that a query found in steps have come to.
+        narrowed: By how much the values found by earlier steps narrowed the scans.
     """
 
     rows: int

@@ -54,13 +54,13 @@ NOTHING_DONE: Final = (TopologyChangedError, UnknownTableError, UnreachableError
 
 @dataclass(frozen=True, slots=True)
 class ChangeResult:
-    """What a statement has done.
+    """The outcome of a statement that changes rows.
 
     Attributes:
-        rows: How many rows it has changed.
-        stats: What that cost.
-        returned: What it returns of them, for RETURNING; else None.
-        profile: What the members did, when that was wanted.
+        rows: The number of changed rows.
+        stats: The cost of the statement.
+        returned: The rows of RETURNING; None without that clause.
+        profile: The members' work; None when no profile was requested.
     """
 
     rows: int
@@ -71,11 +71,11 @@ class ChangeResult:
 
 @dataclass(frozen=True, slots=True)
 class ChangeOutcome:
-    """What one attempt at a change has done.
+    """The outcome of one attempt at a change.
 
     Attributes:
-        rows: How many rows it has changed.
-        execution: How much of the cluster it needed.
+        rows: The number of changed rows.
+        execution: Its execution mode.
         members_touched: How many members received a frame for it, backups included.
         partitions: How many partitions it concerned.
         topology_version: The topology that its members answered from.

@@ -93,7 +93,7 @@ def run_in_steps(
 
 @dataclass(slots=True)
 class _State:
-    """What requests say of the state of the rows, when keys are good for one state alone.
+    """The read state that requests carry when the keys found by a step are valid for one state of the rows alone.
 
     Attributes:
         mark: Names the reads of this run.

@@ -18,10 +18,10 @@ __all__ = ["NarrowedScans", "ReadRequirements", "RunOutcome", "StepResult", "com
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What a step of a query found.
+    """The values that a step of a query found.
 
     Attributes:
-        values: How many values.
+        values: The number of values.
         used: Whether the rest ran with them; it did not where they were too many, could not be sent, or had changed.
     """
 
@@ -31,11 +31,11 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True)
 class ReadRequirements:
-    """What a query has to read.
+    """The partitions and members that a query has to read.
 
     Attributes:
-        partitions: Over all scans.
-        members: Their owners.
+        partitions: The number of partitions over all scans.
+        members: The number of their owners.
     """
 
     partitions: int
@@ -44,11 +44,11 @@ class ReadRequirements:
 
 @dataclass(frozen=True, slots=True)
 class NarrowedScans:
-    """What values that were found at run time have come to.
+    """The reading requirements of a query without and with the values found at run time.
 
     Attributes:
-        before: What the query needs without them.
-        after: What the rest of it needed.
+        before: The requirements of the whole query without these values.
+        after: The requirements of the rest of the query with them.
     """
 
     before: ReadRequirements

@@ -14,8 +14,8 @@ from secateur.wire import CallControl, Channel, decode_tables
 __all__ = ["GRANT_BYTES", "ResultStream"]
 
 GRANT_BYTES: Final = 4 << 20
-"""What a client has room for at a time: a result up to this size is one answer; a larger one comes in parts of about as
-much.
+"""The bytes that a client accepts at a time. A result up to this size is one answer; a larger one is sent in parts of
+about this size.
 """
 
 

@@ -49,7 +49,7 @@ __all__ = ["RunOptions", "SelectResult", "run_select"]
 
 _VERIFY_ROUNDS: Final = 3
 _MOVED: Final = (TopologyChangedError, MemberLostError, UnreachableError, UnknownTableError)
-"""What a member's answer is when the client's view of the cluster is out of date."""
+"""The errors that a member raises when the client's view of the cluster is out of date."""
 _EXECUTIONS: Final = {execution_mode.value: execution_mode for execution_mode in ExecutionMode}
 
 
@@ -75,7 +75,7 @@ class SelectResult:
 
 
 class RunOptions(Enum):
-    """What is wanted of a run."""
+    """The options of one run of a query."""
 
     ROWS = auto()
     """All rows at once."""
@@ -85,7 +85,7 @@ class RunOptions(Enum):
     Until the first of them are here the run may be repeated, and never
     afterwards."""
     PROFILE = auto()
-    """What the run does, and no rows."""
+    """The profile of the run, without its rows."""
     ROWS_AND_PROFILE = auto()
     """Both, as for the steps of a query that is profiled."""
 

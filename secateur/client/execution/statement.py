@@ -117,7 +117,7 @@ class SelectStatement:
 
 
 class StepUse(Enum):
-    """What a statement needs of a step."""
+    """The use that a statement makes of a step's values."""
 
     LIST = "list"
     """All values of its one column, as a list."""
@@ -210,8 +210,8 @@ class InsertRows:
     Attributes:
         table: The table.
         rows: In its schema.
-        mode: What happens to keys that are there already.
-        template: Makes the rows for other parameters, when that needs nobody else; else None.
+        mode: The treatment of keys that exist already.
+        template: Makes the rows for other parameters, if the client can do that alone; else None.
     """
 
     table: TableDef

@@ -60,7 +60,7 @@ class JobInfo:
 
     @classmethod
     def of(cls, row: JobRow) -> JobInfo:
-        """What the controller says of a job."""
+        """The client's view of a job, from the controller's description."""
         return cls(
             row.job_id,
             row.name,

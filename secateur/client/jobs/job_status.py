@@ -21,7 +21,7 @@ class JobStatus(StrEnum):
     RESTARTING = "restarting"
     """A member was lost or partitions moved; it is about to begin again, from the beginning."""
     COMPLETING = "completing"
-    """It was told to stop and has not reported yet that it has."""
+    """The coordinator was asked to stop the job and has not yet reported that it has stopped."""
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELLED = "cancelled"

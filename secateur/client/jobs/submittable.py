@@ -1,4 +1,4 @@
-"""What a client has to know of a job in order to submit it, and how the job is sent."""
+"""The client's description of a job that can be submitted, and its submission."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SubmittableConfig(Protocol):
 
 
 class Submission(NamedTuple):
-    """What a request needs that carries a job.
+    """The contents of a request that submits a job.
 
     Attributes:
         job_id: Its id.
@@ -64,9 +64,9 @@ class Submission(NamedTuple):
 
 
 def submission(session: Session, dag: Submittable, config: SubmittableConfig | None, params: Params) -> Submission:
-    """A job on its way, which gets its id here.
+    """A job ready to be sent, with a new id.
 
-    A round trip for each table it names that this session has not heard of.
+    Costs a round trip for each named table that this session has no definition of.
 
     Raises:
         InterfaceError: The connection is closed.

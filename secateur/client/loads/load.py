@@ -53,7 +53,7 @@ _OUT_OF_REACH: Final = (MemberLostError, UnreachableError, DeadlineError)
 
 
 class LoadMode(StrEnum):
-    """What a load does with the rows that are there."""
+    """The treatment of existing rows by a load."""
 
     APPEND = "append"
     """Keep them; a key that is there already is an error."""
@@ -81,7 +81,7 @@ class LoadMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """What a load did.
+    """The outcome of a load.
 
     Attributes:
         rows: Rows that became visible.
@@ -292,7 +292,7 @@ class _LoadExecution(Retryable[LoadResult]):
 
 
 def _sent(table: TableDef, member: str, partitions: int, rows: pa.Table, started_s: float) -> StageWork:
-    """What this client has sent to a member since, for EXPLAIN ANALYZE."""
+    """The work of sending rows to one member since ``started_s``, for EXPLAIN ANALYZE."""
     return StageWork(
         f"insert into {table.name}",
         member,

@@ -46,16 +46,16 @@ class ClusterState:
 
     Args:
         peers: The way to the members.
-        on_lost: Is told the id of each member that left.
+        on_lost: Called with the id of each member that left.
         times: Of leases.
         stall_s: Seconds for which the event loop of a member may stand still.
         clock: Seconds that only grow.
 
     Attributes:
-        catalog: The tables; replaced as a whole by whoever holds :attr:`changing`.
+        catalog: The tables; replaced as a whole, under :attr:`changing`.
         joining: The members that are about to join.
-        changing: Held by whoever changes the catalog, or the topology for any other reason than a loss, from reading
-            what is there to the end of the change.
+        changing: The lock for a change of the catalog, or of the topology for any other reason than a loss. It is held
+            from the first read of the old state to the end of the change.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class ClusterState:
             task.add_done_callback(lambda _: self._probing.pop(member_id, None))
 
     async def still_there(self, member_id: str) -> bool:
-        """Wait until a silent member is heard of again, or removed; returns whether it is still in the cluster."""
+        """Wait until a silent member sends again or is removed; return whether it is still in the cluster."""
         beats = self._beats[member_id]
         await self._probe(member_id)
         while member_id in self._topology.member_ids and self._beats[member_id] == beats:

@@ -198,7 +198,7 @@ class Controller:
         )
 
     def _versions(self) -> GivenVersions:
-        """What every answer to a client says."""
+        """The versions that every answer to a client carries."""
         return {
             "catalog_version": self._state.catalog.version,
             "topology_version": self._state.topology.version,
@@ -425,7 +425,7 @@ class Controller:
         return self._state.catalog.table(table).scheme.affinity_group()
 
     async def _watch(self) -> None:
-        """Find out that a member is lost although nobody said so."""
+        """Detect lost members that no process has reported."""
         while True:
             await asyncio.sleep(self._settings.lease_times.interval_s)
             try:

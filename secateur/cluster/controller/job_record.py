@@ -72,7 +72,7 @@ class JobRecord:
     """One job from submission to its end.
 
     Invariant: at most one attempt counts at any time; ``FinishRecord`` comes exactly once; a coordinator whose state is
-    unknown is told to stop before another is chosen.
+        unknown is asked to stop before another is chosen.
 
     Args:
         restarts: Whether the job restarts when a member is lost or partitions moved.
@@ -132,7 +132,7 @@ class JobRecord:
         return self._finish(error)
 
     def unsure(self, attempt: int, error: Error) -> list[Effect]:
-        """The coordinator did not answer: it may run the attempt or not, so it is told to stop it."""
+        """The coordinator did not answer. It may run the attempt, therefore it is asked to stop it."""
         if attempt != self.attempt or self.coordinator is None:
             return []
         if isinstance(error, MemberLostError):
@@ -166,7 +166,7 @@ class JobRecord:
         return [CancelAttempt(self.coordinator, self.attempt, error), AwaitAttemptEnd()]
 
     def cancel_wait_over(self) -> list[Effect]:
-        """The coordinator was told to stop and has had enough time."""
+        """The coordinator was asked to stop and has had enough time."""
         return [] if self.status.is_final or self._cause is None else self._finish(self._cause)
 
     @property

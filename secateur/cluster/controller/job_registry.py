@@ -65,7 +65,7 @@ class RegisteredJob:
     plan: list[Any] | None = None
 
     def summary(self) -> JobRow:
-        """What ``Connection.jobs`` shows."""
+        """The description of a job that ``Connection.jobs`` shows."""
         record = self.record
         return JobRow(
             job_id=self.job_id,
@@ -157,7 +157,7 @@ class JobRegistry:
         self._running[job.job_id] = job
 
     def end(self, job: RegisteredJob) -> None:
-        """A job has ended: keep what is told about it, drop the rest."""
+        """A job has ended: keep its summary and drop the rest."""
         del self._running[job.job_id]
         job.dag, job.params, job.ended_s = b"", None, time.time()
         self._ended[job.job_id] = job

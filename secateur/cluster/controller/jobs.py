@@ -132,7 +132,7 @@ class ControllerJobs:
         return Reply(JobName(job.job_id))
 
     async def wait(self, request: Request[WaitForJob]) -> Reply[JobState]:
-        """What is known of a job, once it has ended or the wait is over.
+        """The description of a job, once the job has ended or the wait is over.
 
         Raises:
             UnknownJobError: There is no such job.
@@ -169,7 +169,7 @@ class ControllerJobs:
         return Reply(Jobs(self.rows()))
 
     def rows(self) -> list[JobRow]:
-        """What there is to say of each job, newest first."""
+        """One row for each job, newest first."""
         return [job.summary() for job in self._registry]
 
     def ended(self, request: Request[ReportJobEnded]) -> Reply[Acknowledged]:

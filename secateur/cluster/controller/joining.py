@@ -32,7 +32,7 @@ class Joining:
         settings: Of the cluster.
 
     Attributes:
-        loads: Held, shared, by whoever publishes rows; members join while nobody does.
+        loads: A shared lock that every publication holds; members join while there is none.
     """
 
     def __init__(self, state: ClusterState, settings: ClusterSettings) -> None:

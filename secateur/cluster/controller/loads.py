@@ -75,7 +75,7 @@ class LoadPublication:
     """A staged load, ready to be published.
 
     Attributes:
-        load_id: Given by whoever staged it.
+        load_id: Chosen by the process that staged the load.
         number: Grows with every load of the cluster; readers tell by it whether members answered from the same
             publications.
         table: The table.
@@ -128,12 +128,12 @@ class CoordinatedChange:
 
 @dataclass(frozen=True, slots=True)
 class PublishResult:
-    """What has become of a load.
+    """The outcome of a load.
 
     Attributes:
-        rows: Rows that it has changed.
-        work: What the members did for it, as :func:`~secateur.cluster.statement_profile.work_of` has it: what they did
-            to find rows, where that was asked for, and how long it took to publish them, the copies included.
+        rows: The number of rows that it has changed.
+        work: The members' work, as :func:`~secateur.cluster.statement_profile.work_of` describes it: the search for
+            rows, if that was requested, and the time it took to publish them, the copies included.
     """
 
     rows: int
@@ -142,12 +142,13 @@ class PublishResult:
 
 @dataclass(frozen=True, slots=True)
 class CoordinatedChangeResult:
-    """What has become of a :class:`CoordinatedChange`.
+    """The outcome of a :class:`CoordinatedChange`.
 
     Attributes:
-        rows: Rows concerned.
-        missing_cells: Ranges that have to be made before it can be carried out: nothing was changed. Empty when it was.
-        work: As that of :class:`PublishResult`.
+        rows: The number of rows that it concerns.
+        missing_cells: Ranges that have to be made first, in which case nothing was changed. Empty when the change was
+            carried out.
+        work: As in :class:`PublishResult`.
     """
 
     rows: int
@@ -321,7 +322,7 @@ class LoadPublisher:
                 task.cancel()
 
     def exclusive(self, table_id: int) -> asyncio.Lock:
-        """Held while a load of a table is published; whoever changes what the members prepare for takes it as well."""
+        """The lock of a table, held to publish a load and to change anything that preparing a load depends on."""
         return self._locks[table_id]
 
     def forget(self, table_id: int) -> None:

@@ -15,7 +15,7 @@ from secateur.wire import Reply, Request
 __all__ = ["ANSWER_WAIT_S", "MemberList"]
 
 ANSWER_WAIT_S: Final = 2.0
-"""How long a member may take to say what it has, when somebody looks at all of them."""
+"""How long each member may take to report its contents, when all members are listed."""
 _NOTHING_SAID: Final = MemberStats()
 
 

@@ -3,13 +3,13 @@
 The controller runs two phases, as it does for a load. Every member *prepares*: all that can fail fails here, such as a
 range that is to be added over rows in the catch-all. Then every member *commits*: it takes the new scheme over, makes
 the new partitions and drops those of dropped ranges; that cannot fail. Only when all have done so does the catalog say
-that the ranges have changed, so nobody can write to a new range before every member knows it.
+that the ranges have changed, so no client can write to a new range before every member knows it.
 
 Where the catch-all is cut, members let no write in between the phases, under a lease that the controller renews. When
 it is gone, they decide by themselves (:mod:`secateur.cluster.load_leases`).
 
-**Invariant**: a member refuses a statement that was planned for other ranges than it knows. Whoever holds an old plan
-is so told to plan again, and no row of a new range is missed.
+**Invariant**: a member refuses a statement that was planned for other ranges than it knows. A client with an old plan
+therefore has to plan again, and no row of a new range is missed.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class RangeChanger:
             SchemeError: A range to be added has rows in the catch-all. The table is as it was.
             MemberLostError: A member is gone, so the new ranges want other owners; ``details`` has ``member``. The
                 table is as it was.
-            LoadFailedError: The members have given the change up: they had not heard from this controller for too long.
+            LoadFailedError: The members have given the change up: this controller had sent them nothing for too long.
                 The table is as it was.
             OperationalError: A member could not prepare. The table is as it was.
         """

@@ -87,7 +87,7 @@ class PlanningView:
 
 
 class Prepared(NamedTuple):
-    """What a client is told of a statement: a description, and the rows that it has already."""
+    """The controller's answer to a statement: its description for the client, and rows if there are any already."""
 
     statement: dict[str, Any]
     rows: Payload
@@ -243,7 +243,7 @@ class StatementReplies:
         }
 
     def _keep(self, statement: SelectStatement, sql: str) -> dict[str, Any]:
-        """What a client needs of a query; members will ask for the plans."""
+        """Keep a query's plan for the members that will request it, and return its description for the client."""
         plan = statement.plan
         with self._lock:
             self._plans[plan.plan_id] = plan

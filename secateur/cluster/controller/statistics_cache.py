@@ -62,7 +62,7 @@ class StatisticsCache:
 
     @property
     def statistics_snapshot(self) -> StatisticsSnapshot:
-        """What is known now; a frozen value."""
+        """The statistics of this moment; a frozen value."""
         return self._statistics_snapshot
 
     def replaced(self, table_id: int) -> None:
@@ -140,9 +140,9 @@ class StatisticsCache:
             self._working = asyncio.get_running_loop().create_task(self._work())
 
     async def _work(self) -> None:
-        """Look at the tables that are due, one after the other.
+        """Refresh the statistics of the tables that are due, one after the other.
 
-        One that cannot be looked at has its turn when its members are heard of again.
+        A table whose members do not answer has its turn when they do again.
         """
         while due := self._due():
             now_s = time.monotonic()

@@ -143,13 +143,13 @@ class TableCommands:
             return await self._change_ranges(before, change)
 
     async def make_ranges(self, name: str, table_id: int, cells: Sequence[Any]) -> None:
-        """Make the ranges that rows need, which are on their way to a table with EVERY.
+        """Make the ranges for rows that are about to be written to a table with EVERY.
 
-        They take nothing from anybody, so loads need not wait.
+        The new ranges take no rows from existing ones; loads therefore need not wait.
 
         Args:
-            name: Of the table.
-            table_id: Its id, as whoever has the rows knows it.
+            name: The name of the table.
+            table_id: Its id, as the sender of the rows knows it.
             cells: The numbers of the ranges.
 
         Raises:

@@ -5,8 +5,8 @@ Loads, changes of several partitions and changes of ranges are all published in 
 *aborts*. Only a participant that has left the cluster is not waited for: what it had is gone with it. What participants
 do when the coordinator is gone is in :mod:`secateur.cluster.load_leases`.
 
-**Invariant**: nobody is told to commit before all have prepared, and nobody is told to abort once somebody was told to
-commit.
+**Invariant**: no participant receives a commit before all have prepared, and none receives an abort once any has
+received a commit.
 
 Source: Gray, "Notes on Data Base Operating Systems" (1978).
 """
@@ -29,17 +29,18 @@ class CommitPhase(Enum):
     """How far a commit has come."""
 
     PREPARING = auto()
-    """Participants are told to prepare. Nothing is decided."""
+    """Participants are asked to prepare. Nothing is decided."""
     COMMITTING = auto()
-    """All have prepared, so it is decided: participants are told to commit until each has or is gone."""
+    """All have prepared, so commit is decided: each participant is sent the commit until it has committed or is
+    gone."""
     ABORTING = auto()
-    """One could not prepare: participants are told to forget it."""
+    """One could not prepare: the others are sent an abort."""
     ENDED = auto()
     """Nobody is waited for any more."""
 
 
 class Order(Enum):
-    """What a participant is told to do."""
+    """The order sent to a participant."""
 
     PREPARE = auto()
     COMMIT = auto()
@@ -59,8 +60,8 @@ class TwoPhaseCommit:
         phase: How far it has come.
         is_committed: Whether it was decided to commit.
         committed: The participants that have committed.
-        failures: What participants answered instead of doing as they were told, of the phase that decides it: why they
-            could not prepare, or, once it was decided to commit, did not commit.
+        failures: The errors with which participants refused an order, in the phase that decides the outcome: why they
+            could not prepare, or, once commit was decided, why they did not commit.
     """
 
     def __init__(self, participants: Iterable[str]) -> None:
@@ -76,13 +77,13 @@ class TwoPhaseCommit:
         return self._all(Order.PREPARE) if self._participants else self._proceed()
 
     def done(self, participant: str) -> Orders:
-        """A participant has done as it was told."""
+        """A participant has carried out its order."""
         if self.phase is CommitPhase.COMMITTING:
             self.committed.add(participant)
         return self._heard(participant)
 
     def refused(self, participant: str, error: BaseException) -> Orders:
-        """A participant has answered that it does not do as it was told."""
+        """A participant has answered that it does not carry out its order."""
         if self.phase is not CommitPhase.ABORTING:
             self.failures[participant] = error
         return self._heard(participant)
@@ -90,7 +91,7 @@ class TwoPhaseCommit:
     def unanswered(self, participant: str, error: BaseException, *, is_member: bool) -> Orders:
         """A participant gave no answer.
 
-        One that may have prepared is told again to commit, for as long as it is a member.
+        A participant that may have prepared is sent the commit again, for as long as it is a member.
         """
         if self.phase is CommitPhase.COMMITTING:
             return ((participant, Order.COMMIT),) if is_member else self._heard(participant)

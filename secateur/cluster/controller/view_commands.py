@@ -52,7 +52,7 @@ class ViewCommands:
         """Take over other views.
 
         **Invariant**: once the catalog has changed, no member runs a plan that was made of a view as it was before:
-        every member that stays hears of the change first, and the lease of one that does not stay has ended.
+        every member that stays has received the change by then, and the lease of every other member has ended.
         """
         known = AdoptViews(catalog.version, [view.view_id for view in catalog.views.values()])
         await asyncio.gather(

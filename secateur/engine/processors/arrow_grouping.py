@@ -30,7 +30,6 @@ _FIRST_ROW: Final = ArrowAggregate(
 )
 _ROWS_MAX: Final = 2**31 - 1
 
-#: Of these, values that SQL calls equal are equal bytes. Not so 0.0 and -0.0, and Arrow takes no UUID and no list.
 _KEY_KINDS: Final = frozenset(TypeKind) - {
     TypeKind.FLOAT,
     TypeKind.DOUBLE,
@@ -38,6 +37,7 @@ _KEY_KINDS: Final = frozenset(TypeKind) - {
     TypeKind.INTERVAL,
     TypeKind.LIST,
 }
+"""Of these, values that SQL calls equal are equal bytes. Not so 0.0 and -0.0, and Arrow takes no UUID and no list."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,17 +29,18 @@ __all__ = ["grouped_densely"]
 
 _PLACES_MAX: Final = 1 << 21
 _PLACES_PER_ROW_MAX: Final = 4
-#: Arrays of so many words stay in cache, and threads of one process meet less often than with smaller ones.
 _BLOCK_ROWS: Final = 1 << 18
-#: So many rows of values whose sum in each block is exact in a DOUBLE have a sum that fits a BIGINT.
+"""Arrays of so many words stay in cache, and threads of one process meet less often than with smaller ones."""
 _ROWS_MAX: Final = _BLOCK_ROWS << 8
-#: Each block adds to every place, so with many places blocks are larger.
+"""So many rows of values whose sum in each block is exact in a DOUBLE have a sum that fits a BIGINT."""
 _ROWS_PER_PLACE: Final = 4
+"""Each block adds to every place, so with many places blocks are larger."""
 _ROOM_ROWS_MAX: Final = 1 << 19
-#: With fewer rows of a block to each place, taking a count and a sum apart costs more than another pass over the rows.
 _PACKED_ROWS_PER_PLACE_MIN: Final = 8
-#: A key may lie outside of the first block's by this part of its span.
+"""With fewer rows of a block to each place, taking a count and a sum apart costs more than another pass over the rows.
+"""
 _MARGIN: Final = 8
+"""A key may lie outside of the first block's by this part of its span."""
 _FUNCTIONS: Final = frozenset({AggregateFunction.COUNT_ROWS, AggregateFunction.COUNT, AggregateFunction.SUM})
 _KEY_TYPES: Final = frozenset({pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()})
 _SUMMED_KINDS: Final = frozenset(

@@ -49,8 +49,8 @@ _DESCRIBE: Final = re.compile(r"\bDESC(?:RIBE)?\s+(?:TABLE\s+)?$", re.IGNORECASE
 _RELATION_NAME: Final = re.compile(r"[sx]\d+")
 """Scans are ``s0``, ``s1``, ..., and the rows of stages ``x0``, ``x1``, ..."""
 
-#: With these, how many rows an EXISTS looks at depends on the columns of its star.
 _COUNTS_DISTINCT_ROWS: Final = ("distinct", "group", "having", "qualify", "limit", "offset")
+"""With these, how many rows an EXISTS looks at depends on the columns of its star."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,9 +65,6 @@ _ARITHMETIC: Final[dict[type[exp.Expr], ScalarFunction]] = {
     exp.Sub: ScalarFunction.SUBTRACT,
     exp.Mul: ScalarFunction.MULTIPLY,
 }
-#: What is read of a node beside its operands. sqlglot grows such arguments from version to version (LIKE's ``negate``
-#: once was a NOT around it): one that is not read here would be a #: wrong answer, so that a node that has another one
-#: is declined.
 _READ: Final[dict[type[exp.Expr], frozenset[str]]] = {
     exp.Like: frozenset({"negate"}),
     exp.In: frozenset({"expressions"}),
@@ -81,6 +78,10 @@ _READ: Final[dict[type[exp.Expr], frozenset[str]]] = {
     exp.Table: frozenset({"alias"}),
     exp.Column: frozenset({"table"}),
 }
+"""What is read of a node beside its operands. sqlglot grows such arguments from version to version (LIKE's ``negate``
+once was a NOT around it): one that is not read here would be a wrong answer, so that a node that has another one is
+declined.
+"""
 _OPERANDS: Final = frozenset({"this", "expression"})
 _SIGNED: Final = (TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT)
 _UNSIGNED: Final = (TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER, TypeKind.UBIGINT)

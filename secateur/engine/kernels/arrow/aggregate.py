@@ -31,13 +31,13 @@ from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX, unscaled
 
 __all__ = ["Aggregator", "compile_aggregation"]
 
-#: Columns of the stage in, its row count, to the columns ``#0``, ``#1`` of the groups.
 Aggregator = Callable[[EvaluationContext, int], Mapping[str, Any]]
+"""Columns of the stage in, its row count, to the columns ``#0``, ``#1`` of the groups."""
 
-#: From so many rows on, a second core is worth the start of Arrow's threads.
 _THREADED_ROWS_MIN: Final = 200_000
-#: Up to here the results are finished one by one: Arrow's functions cost more to start.
+"""From so many rows on, a second core is worth the start of Arrow's threads."""
 _FEW_GROUPS_MAX: Final = 64
+"""Up to here the results are finished one by one: Arrow's functions cost more to start."""
 _HUGEINT: Final = pa.decimal128(38, 0)
 _SKIP_NULLS: Final = pc.ScalarAggregateOptions(skip_nulls=True, min_count=1)
 _MIN_MAX: Final = pc.get_function("min_max")

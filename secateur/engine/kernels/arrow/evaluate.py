@@ -27,8 +27,8 @@ from secateur.partitioning.types.column_type import TypeKind
 
 __all__ = ["EvaluationContext", "Evaluator", "compile_expression"]
 
-#: Arrays, or scalars for constants and parameters. An Array where the relation has one chunk, else a ChunkedArray.
 Datum = Any
+"""Arrays, or scalars for constants and parameters. An Array where the relation has one chunk, else a ChunkedArray."""
 
 
 class EvaluationContext:
@@ -43,7 +43,6 @@ class EvaluationContext:
 
 Evaluator = Callable[[EvaluationContext], Datum]
 
-#: Function objects rather than pyarrow's wrappers: half the cost of a call on a hundred rows.
 _COMPUTE: Final = {
     ScalarFunction.EQUAL: pc.get_function("equal"),
     ScalarFunction.NOT_EQUAL: pc.get_function("not_equal"),
@@ -61,6 +60,7 @@ _COMPUTE: Final = {
     ScalarFunction.COALESCE: pc.get_function("coalesce"),
     ScalarFunction.NEGATE: pc.get_function("negate_checked"),
 }
+"""Function objects rather than pyarrow's wrappers: half the cost of a call on a hundred rows."""
 _MATCHES: Final = {
     ScalarFunction.STARTS_WITH: pc.get_function("starts_with"),
     ScalarFunction.ENDS_WITH: pc.get_function("ends_with"),

@@ -14,17 +14,18 @@ from secateur.partitioning.types.decimals import fits
 
 __all__ = ["LISTED_CLASSES", "InexactError", "compute_type", "exact_array", "exact_scalar"]
 
-#: Every integer up to here is a FLOAT and a DOUBLE. Past it, DuckDB rounds an integer that meets a FLOAT column.
 _INTEGER_IN_FLOAT_MAX: Final = 2**24
+"""Every integer up to here is a FLOAT and a DOUBLE. Past it, DuckDB rounds an integer that meets a FLOAT column."""
 
-#: Types of which a list needs no look at each value: Arrow itself refuses what is out of range. By kind, the class that
-#: all values have.
 LISTED_CLASSES: Final[dict[TypeKind, type]] = {
     **dict.fromkeys((TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT), int),
     **dict.fromkeys((TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER, TypeKind.UBIGINT), int),
     TypeKind.VARCHAR: str,
     TypeKind.DATE: dt.date,
 }
+"""Types of which a list needs no look at each value: Arrow itself refuses what is out of range. By kind, the class that
+all values have.
+"""
 
 
 class InexactError(Exception):

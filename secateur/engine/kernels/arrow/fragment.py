@@ -82,9 +82,10 @@ class ArrowFragment:
     order: tuple[OrderTerm, ...] = ()
     limit: Expression | None = None
     offset: Expression | None = None
-    #: The closure that the kernel compiled from this value. A memo beside the value: looking it up by value would hash
-    #: the whole tree in each call.
     program: Any = field(default=None, init=False, compare=False, repr=False)
+    """The closure that the kernel compiled from this value. A memo beside the value: looking it up by value would hash
+    the whole tree in each call.
+    """
 
     @property
     def is_row_by_row(self) -> bool:

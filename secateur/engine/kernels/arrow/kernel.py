@@ -32,10 +32,11 @@ from secateur.wire.short_table import SHORT_ROWS_MAX, is_short, shorten, travels
 
 __all__ = ["answer", "run"]
 
-#: Chunks of a relation up to so many rows are joined first: calls on one array cost less than calls on many small ones.
 _JOINED_ROWS_MAX: Final = 65_536
-#: Past so many rows DuckDB sorts faster, with more than one thread and without sorting everything for a LIMIT.
+"""Chunks of a relation up to so many rows are joined first: calls on one array cost less than calls on many small ones.
+"""
 _SORTED_ROWS_MAX: Final = 20_000
+"""Past so many rows DuckDB sorts faster, with more than one thread and without sorting everything for a LIMIT."""
 
 _ARRAY_FILTER: Final = pc.get_function("array_filter")
 _FILTER: Final = pc.get_function("filter")
@@ -45,8 +46,8 @@ _DROP: Final = pc.FilterOptions("drop")
 _UNCHECKED: Final = pc.TakeOptions(boundscheck=False)
 
 Program = Callable[[pa.Table, Sequence[Any]], pa.Table | ShortTable]
-#: Columns by name and their row count, as one stage hands them to the next.
 Rows = tuple[Mapping[str, Any], int]
+"""Columns by name and their row count, as one stage hands them to the next."""
 
 
 def run(fragment: ArrowFragment, table: pa.Table, params: Sequence[Any] = ()) -> pa.Table | None:

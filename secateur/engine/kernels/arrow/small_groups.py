@@ -24,11 +24,12 @@ from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX
 
 __all__ = ["SMALL_ROWS_MAX", "SmallAggregation", "compile_small_aggregation"]
 
-#: Up to here Python is faster than the start of Arrow's aggregation.
 SMALL_ROWS_MAX: Final = 128
+"""Up to here Python is faster than the start of Arrow's aggregation."""
 
-#: (columns by name, first row and end of the wanted groups by their number) to the plain values of each result column.
 SmallAggregation = Callable[[Mapping[str, Any], Callable[[int], tuple[int, int]]], list[list[Any]]]
+"""(columns by name, first row and end of the wanted groups by their number) to the plain values of each result column.
+"""
 
 _Fold = Callable[[list[Any]], Any]
 

@@ -11,7 +11,6 @@ from secateur import errors
 
 __all__ = ["translated", "unreadable"]
 
-#: The first row whose exception class and pattern (searched in the message) both match decides.
 _MEANING: Final[tuple[tuple[type[duckdb.Error], str, type[errors.Error]], ...]] = (
     (duckdb.ParserException, "", errors.SqlSyntaxError),
     (duckdb.SyntaxException, "", errors.SqlSyntaxError),
@@ -45,6 +44,7 @@ _MEANING: Final[tuple[tuple[type[duckdb.Error], str, type[errors.Error]], ...]] 
     (duckdb.InternalException, r"threw an execution error", errors.DataError),
     (duckdb.Error, r"^Parameter not supported", errors.ParameterError),
 )
+"""The first row whose exception class and pattern (searched in the message) both match decides."""
 
 _ADVICE: Final[dict[type[errors.Error], str]] = {
     errors.LimitExceededError: (
@@ -55,19 +55,19 @@ _ADVICE: Final[dict[type[errors.Error], str]] = {
 }
 _FORBIDDEN: Final = "; statements cannot read files, load extensions or change the configuration of the members"
 
-#: What DuckDB says around the error of a value in a function of which it believed that no value is one.
 _INFALLIBLE: Final = re.compile(r"^Scalar function .* threw an execution error, but .*? Error: ", re.DOTALL)
+"""What DuckDB says around the error of a value in a function of which it believed that no value is one."""
 _PREFIX: Final = re.compile(r"^[A-Za-z ]+ Error: ")
-#: The excerpt shows the SQL of the fragment, which is not the user's text, and so does everything behind it.
 _EXCERPT: Final = re.compile(r"\s*\n\s*LINE \d+:.*", re.DOTALL)
-#: Settings to change, which are locked here; our own advice follows.
+"""The excerpt shows the SQL of the fragment, which is not the user's text, and so does everything behind it."""
 _SETTINGS_HINT: Final = re.compile(
     r"\s*\n\s*(?:Possible solutions:|See also https|Database is launched in in-memory|Use \"?SET ).*", re.DOTALL
 )
-#: What DuckDB adds to an error of its own is about addresses in its library.
+"""Settings to change, which are locked here; our own advice follows."""
 _STACK: Final = re.compile(r"\s*\n\s*Stack Trace:.*", re.DOTALL)
-#: DuckDB offers names of its own catalog, none of which a statement should use.
+"""What DuckDB adds to an error of its own is about addresses in its library."""
 _SYSTEM_HINT: Final = re.compile(r'\s*Did you mean "(?:pg_|duckdb_|sqlite_|pragma_|information_schema)[^"]*"\?')
+"""DuckDB offers names of its own catalog, none of which a statement should use."""
 
 
 def translated(error: duckdb.Error) -> errors.Error:

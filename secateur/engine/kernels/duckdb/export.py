@@ -27,7 +27,6 @@ _BATCH_ROWS_MIN: Final = 2_048
 _BATCH_BYTES: Final = 1 << 20
 _SAMPLED_ROWS: Final = 1_024
 
-#: What DuckDB calls its exceptions in messages. A stream raises OSError for all of them.
 _CLASSES: Final[dict[str, type[duckdb.Error]]] = {
     "Binder": duckdb.BinderException,
     "Constraint": duckdb.ConstraintException,
@@ -44,6 +43,7 @@ _CLASSES: Final[dict[str, type[duckdb.Error]]] = {
     "Out of Range": duckdb.OutOfRangeException,
     "Permission": duckdb.PermissionException,
 }
+"""What DuckDB calls its exceptions in messages. A stream raises OSError for all of them."""
 
 
 def exported(relation: duckdb.DuckDBPyRelation, bytes_max: int, cancellation: Cancellation | None) -> pa.Table:

@@ -18,8 +18,8 @@ from secateur.partitioning.types.held_values import check_held
 __all__ = ["conform"]
 
 _HUGEINT: Final = pa.decimal128(38, 0)
-#: Upper 8 bytes of 10**38, the first integer that has 39 digits.
 _DIGITS_HIGH: Final = 10**38 >> 64
+"""Upper 8 bytes of 10**38, the first integer that has 39 digits."""
 
 
 def conform(table: pa.Table, types: list[pa.DataType], names: list[str]) -> pa.Table:
