@@ -22,9 +22,9 @@ The names required by PEP 249 are the trunk; ours are the branches::
         │   ├── NullKeyError            a NULL where the column is NOT NULL
         │   └── NoRangeError            a row that no range partition covers
         ├── OperationalError            a transient failure: the same call may succeed later; see ``retry_safe``
-        │   ├── UnreachableError        nobody answers at that address
+        │   ├── UnreachableError        no process answers at that address
         │   ├── ProtocolError           the peer speaks something that is not ours
-        │   ├── AuthenticationError     the token is missing or wrong, or the operation is not for this caller
+        │   ├── AuthenticationError     the token is missing or wrong, or the caller may not request the operation
         │   ├── MemberLostError         a member left while it worked for us
         │   ├── PartitionLostError      all copies of a partition are gone
         │   ├── TopologyChangedError    a partition moved; the statement ran against old owners
@@ -32,7 +32,7 @@ The names required by PEP 249 are the trunk; ours are the branches::
         │   ├── KeysChangedError        rows of found join keys changed; the client runs the statement undivided
         │   ├── LimitExceededError      a bound on size, memory or queue was passed
         │   ├── DeadlineError           it took longer than allowed
-        │   ├── JobCancelledError       somebody asked the job to stop
+        │   ├── JobCancelledError       a client asked the job to stop
         │   ├── JobFailedError          user code in a job raised; has vertex and member
         │   └── LoadFailedError         a bulk load was not published; the table is as it was
         ├── InternalError               our bug: please report it with the message
@@ -209,7 +209,7 @@ class ProtocolError(OperationalError):
 
 
 class AuthenticationError(OperationalError):
-    """The token is missing or wrong, or the operation is not for whoever asks."""
+    """The token is missing or wrong, or the caller may not request the operation."""
 
 
 class MemberLostError(OperationalError):

@@ -15,7 +15,7 @@ _KEY: Final = "tunable"
 
 @dataclass(frozen=True, slots=True)
 class Tunable:
-    """What there is to say of one number.
+    """The description of one number.
 
     Attributes:
         name: Its name.
@@ -57,7 +57,7 @@ class Tunable:
 
     @property
     def expected(self) -> str:
-        """What values it takes, for messages."""
+        """The values that it accepts, for messages."""
         kind = "a whole number" if isinstance(self.default, int) else "a number"
         bounds = f" of at least {self.least:g}" if isinf(self.most) else f" from {self.least:g} to {self.most:g}"
         return f"{kind}{bounds} ({self.unit})"

@@ -66,7 +66,7 @@ class Sign(Enum):
     It may come back.
     """
     GONE = auto()
-    """Nobody listens any more where it did, or it has left the cluster."""
+    """No process listens at its address any more, or it has left the cluster."""
 
 
 class Session:

@@ -1,23 +1,23 @@
 """Leases of the latches that loads and changes close, and the outcome of a load whose controller is gone.
 
-A change of ranges that cuts a catch-all is prepared and committed like a load, so everything said of loads here holds
-for it: it is *published* once a member has taken the new ranges over.
+A change of ranges that cuts a catch-all is prepared and committed like a load, so everything said of loads here applies
+to it: it is *published* once a member uses the new ranges.
 
-The controller renews the lease of every latch that it has had closed. When a lease ends, or the connection over which
-the latch was closed, and the controller does not come back at once, the load is *in doubt*, and the members decide it
-themselves, all in the same way:
+The controller renews the lease of every latch that was closed on its request. When a lease ends, or the connection over
+which the latch was closed, and the controller does not come back at once, the load is *in doubt*, and the members
+decide it themselves, all in the same way:
 
-- A member that has not prepared the load aborts it: without its word nobody can have published.
+- A member that has not prepared the load aborts it: no member can have published without its consent.
 - A member that has prepared it turns to the first living member in the order of their ids, the only one that decides.
-  That one asks all others. Whoever is asked and has prepared the load takes no word of the controller about it any
-  more; whoever has not prepared it aborts it. If one has published, all do: its rows have been seen. Otherwise all
-  abort.
+  That member asks all others. A member that is asked and has prepared the load accepts no order of the controller about
+  it any more; a member that has not prepared it aborts it. If one has published, all do: its rows have been seen.
+  Otherwise all abort.
 
-A member that does not answer, and of which nobody knows that its process has ended, is waited for: it may have
+The deciding member waits for a member that does not answer, unless its process is known to have ended: it may have
 published.
 
 **Invariant**: of one load, no two living members have different outcomes. When the member that decides dies, the next
-one in order does, and finds what its predecessor has told anybody.
+one in order does, and finds every decision that its predecessor has sent to any member.
 
 Source: two-phase commit with presumed abort and cooperative termination (Bernstein, Hadzilacos and Goodman, 1987,
 section 7.4).
@@ -64,7 +64,7 @@ class LoadProgress(Enum):
     """How far a load has come on a member. The value is its name on the wire."""
 
     UNKNOWN = "unknown"
-    """Not prepared; and it will not be, now that somebody has asked."""
+    """The load was not prepared, and it will not be, because a member has asked for its outcome."""
     PREPARED = "prepared"
     PUBLISHED = "published"
     ABORTED = "aborted"
@@ -79,7 +79,7 @@ class _Silence(Enum):
 
 
 class LoadDecision(NamedTuple):
-    """What becomes of a load in doubt.
+    """The decision about a load in doubt.
 
     Attributes:
         published: Whether it is published.
@@ -97,7 +97,7 @@ class LoadDecision(NamedTuple):
 
 
 class TwoPhases(Protocol):
-    """What a member prepares and then publishes or aborts, by id."""
+    """The operation that a member prepares and then publishes or aborts, by id."""
 
     def outcome(self, load_id: str) -> LoadOutcome | None:
         """How it has ended here; None when it has not."""
@@ -354,7 +354,7 @@ class LoadLeases:
         )
 
     async def _ask(self, member: str, message: Message[R]) -> R | _Silence:
-        """What a member answers, or why it does not."""
+        """Return a member's answer, or the error that it failed with."""
         if member not in self._member_ids():
             return _Silence.ENDED
         try:

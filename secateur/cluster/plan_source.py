@@ -85,7 +85,7 @@ class PlanSource:
         return SelectPlan.from_wire(answer.message.plan)
 
     async def _ask_members(self, plan_id: str) -> SelectPlan | None:
-        """The plan from any other member; None when nobody who answers has it."""
+        """Fetch the plan from any other member; None when no member that answers has it."""
         others = [member for member in self._member_ids() if member != self._member_id]
         for start in range(0, len(others), _MEMBERS_AT_ONCE):
             found = await self._ask_some(others[start : start + _MEMBERS_AT_ONCE], plan_id)

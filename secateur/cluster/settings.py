@@ -25,18 +25,18 @@ class ClusterSettings:
 
     Attributes:
         members: How many members to start.
-        host: The address that controller and members listen on; loopback unless told otherwise.
+        host: The address that controller and members listen on; loopback by default.
         port: The controller's port; 0 takes any free one.
-        token: The secret that every connection has to prove; None asks for none. :func:`secateur.start` makes one
-            unless it is told otherwise.
+        token: The secret that every connection has to prove; None asks for none. :func:`secateur.start` makes one by
+            default.
         allow_code: Whether clients that have proved the secret may submit DAGs that carry Python functions. Without a
-            secret nobody may.
-        kernel_memory_bytes_max: What the duckdb kernel of one member process may use; a statement that needs more
-            spills, or fails with LimitExceededError. None leaves DuckDB's default, 80 % of the machine.
-        spill_directory: A directory of the members' machines for intermediate results that pass a limit; None: to pass
-            it is an error. What a killed process leaves there is nobody's.
-        gathered_bytes_max: What the stages of one statement may gather of each other's rows on one member; a statement
-            that needs more fails with LimitExceededError.
+            secret no client may.
+        kernel_memory_bytes_max: The memory that the duckdb kernel of one member process may use; a statement that needs
+            more spills, or fails with LimitExceededError. None leaves DuckDB's default, 80 % of the machine.
+        spill_directory: A directory of the members' machines for intermediate results that pass a limit; None: passing
+            the limit is an error. Files left there by a killed process belong to no other process.
+        gathered_bytes_max: Bytes of each other's rows that the stages of one statement may gather on one member; a
+            statement that needs more fails with LimitExceededError.
         result_bytes_max: Bytes of results that one member holds while clients read them, all together; more is a
             LimitExceededError. Rows that can be made as they are read do not count, only those of results that are made
             whole.
@@ -48,17 +48,18 @@ class ClusterSettings:
         ray_address: The Ray to run on, as ``ray.init(address=...)`` takes it; None: the one that this process is
             connected to, else one that is started for this process and ends with its last cluster. ``RAY_ADDRESS`` is
             not followed.
-        member_silence_s: Seconds after which a member of which nothing is heard is given up: its backups serve its
-            partitions from then on, and what had no backup is lost. A member that lives comes back as a new one. Pauses
-            of a machine that are to be survived have to be shorter.
+        member_silence_s: Seconds of silence after which a member is given up: its backups serve its partitions from
+            then on, and partitions without a backup are lost. A member that lives comes back as a new one. Pauses of a
+            machine that are to be survived have to be shorter.
         member_stall_s: Seconds for which a member may be unable to answer although its process lives, because a
             function holds its event loop, before it is given up as well.
         cluster_id: Tells clusters apart: in Ray actor names, and so that a client notices that an address belongs to
             another cluster now.
         limits: Bounds of every connection.
         engine_limits: Bounds of the storage and the engine of each member.
-        cost_model: By what the planner chooses between plans that give the same rows; a session may set single numbers.
-        secret: By which members and controller recognise each other; made at random, and given to no client.
+        cost_model: The costs by which the planner chooses between plans that give the same rows; a session may set
+            single numbers.
+        secret: The secret by which members and controller recognise each other; made at random, and given to no client.
     """
 
     members: int = 3
@@ -83,7 +84,7 @@ class ClusterSettings:
     secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
 
     def identity(self, role: Role) -> ClusterIdentity:
-        """What a process of this cluster proves in its hello."""
+        """The identity that a process of this cluster proves in its hello."""
         return ClusterIdentity(role, self.secret)
 
     @property
@@ -111,4 +112,4 @@ class ClusterSettings:
 
 
 DEFAULTS: Final = ClusterSettings()
-"""What a cluster is started with unless it is told otherwise; its ids and secrets are nobody's."""
+"""The defaults of a cluster; their ids and secrets belong to no cluster."""

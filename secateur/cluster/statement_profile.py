@@ -21,7 +21,7 @@ __all__ = ["CountedResult", "job_work", "local_work", "work_of"]
 
 
 class CountedResult(ResultCollector):
-    """In place of the collector of a job whose rows nobody wants, but their number."""
+    """The result of a job of which only the number of rows is wanted; it stands in for the collector."""
 
     def __init__(self) -> None:
         super().__init__(1)
@@ -122,7 +122,7 @@ def work_of(
     kernel_s: float = 0.0,
     busy_s: float = 0.0,
 ) -> StageWork:
-    """What a stage did on a member."""
+    """The work of a stage on a member."""
     return StageWork(
         stage, member, partitions, rows_in, rows_out, bytes_out, sent_bytes, kernel_s * 1000, busy_s * 1000
     )

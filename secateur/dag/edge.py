@@ -49,7 +49,7 @@ class Unicast:
 
 
 class UnmatchedRows(Enum):
-    """What happens to rows on an edge partitioned like a table if the destination does not read their partition."""
+    """The treatment of rows whose partition the destination does not read, on an edge partitioned like a table."""
 
     REFUSE = "refuse"
     """Rows of partitions whose owner takes no part are distributed over those that do; a row that belongs to no

@@ -15,7 +15,7 @@ RESULT_BYTES_MAX: Final = 1 << 30
 
 
 class OnMemberLost(StrEnum):
-    """What happens to a job that cannot continue because a member was lost, or partitions moved or changed."""
+    """The treatment of a job that cannot continue because a member was lost, or partitions moved or changed."""
 
     RESTART = "restart"
     """It runs again from the beginning; its sinks write their rows again."""

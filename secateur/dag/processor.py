@@ -75,7 +75,7 @@ class Offloader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProcessorContext:
-    """What a processor may know about its surroundings.
+    """The surroundings of a processor.
 
     Attributes:
         job_id: Unique in the cluster.

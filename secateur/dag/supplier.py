@@ -46,7 +46,7 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, slots=True)
 class MetaContext:
-    """What a meta-supplier may know: the same for all vertices of a run, except ``vertex``.
+    """The information given to a meta-supplier: the same for all vertices of a run, except ``vertex``.
 
     Attributes:
         job_id: Unique in the cluster.
@@ -85,7 +85,7 @@ class MetaContext:
 
 @dataclass(frozen=True, slots=True)
 class SupplierContext:
-    """What a supplier may know about the member that it serves.
+    """The information given to a supplier about the member that it serves.
 
     Attributes:
         job_id: Unique in the cluster.
@@ -94,7 +94,7 @@ class SupplierContext:
         local_parallelism: Processors that ``get`` will be asked for.
         total_parallelism: Processors of the vertex in the whole job.
         params: The parameters of the job.
-        services: What the member offers to its processors, by type; read with :meth:`service`.
+        services: The services of the member for its processors, by type; read with :meth:`service`.
     """
 
     job_id: str

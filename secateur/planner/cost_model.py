@@ -18,7 +18,7 @@ __all__ = ["COST_SETTINGS", "CostModel"]
 
 @dataclass(frozen=True, slots=True)
 class CostModel:
-    """What the planner assumes of costs. Equal models give equal plans.
+    """The planner's assumptions about costs. Equal models give equal plans.
 
     A threshold in bytes, rows or milliseconds takes 0 (or less, where that is allowed) for "always" and infinity for
     "never". No number changes the rows of an answer.

@@ -21,22 +21,22 @@ __all__ = ["gathered_ms", "placed_ms"]
 
 
 def gathered_ms(nbytes: float, parts: int, model: CostModel) -> float:
-    """What it costs to gather a statement, in milliseconds.
+    """The cost of gathering a statement, in milliseconds.
 
     Args:
         nbytes: Bytes that its scans send.
         parts: References to tables and queries in it.
-        model: The ``gather_`` numbers count.
+        model: The cost model, of which the ``gather_`` numbers are used.
     """
     return model.gather_ms + model.gather_ms_per_byte * nbytes + model.gather_ms_per_part * parts
 
 
 def placed_ms(sent: float, parts: int, model: CostModel) -> float:
-    """What it costs to run a statement in stages, as :func:`gathered_ms`.
+    """The cost of running a statement in stages, in milliseconds, as :func:`gathered_ms`.
 
     Args:
         sent: Bytes that its stages send; 0 gives a lower bound, for a statement that has not been placed yet.
-        parts: As there.
-        model: The ``stages_`` numbers count.
+        parts: As in :func:`gathered_ms`.
+        model: The cost model, of which the ``stages_`` numbers are used.
     """
     return model.stages_ms_per_part * parts + model.stages_ms_per_byte * sent

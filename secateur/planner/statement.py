@@ -50,7 +50,7 @@ __all__ = [
 
 
 class InsertMode(Enum):
-    """What an INSERT does with a key that exists already. The value is the mode's name in the storage API."""
+    """The treatment of existing keys by an INSERT. The value is the mode's name in the storage API."""
 
     APPEND = "append"
     """It is an error."""
@@ -61,7 +61,7 @@ class InsertMode(Enum):
 
 
 class ChangeKind(Enum):
-    """What an UPDATE or DELETE does with the rows that its query finds.
+    """The operation of an UPDATE or DELETE on the rows that its query finds.
 
     The value is the operation's name in the storage API.
     """
@@ -105,7 +105,7 @@ class SelectStatement:
 
 
 class SubqueryUse(Enum):
-    """What a statement needs of a subquery. The value is its name on the wire."""
+    """The use that a statement makes of a subquery. The value is its name on the wire."""
 
     LIST = "list"
     """The distinct values of its one column, NULL among them: ``x IN (subquery)``."""

@@ -45,7 +45,7 @@ _NATIVE: Final = (
     inspect.DictType,
     inspect.UnionType,
 )
-"""What msgspec writes exactly as the packer of values would."""
+"""The types that msgspec encodes exactly as the packer of values does."""
 _encoder: Final = msgspec.msgpack.Encoder()
 
 

@@ -101,8 +101,8 @@ class MemberInfo(msgspec.Struct, frozen=True):
     Attributes:
         id: ``m1``, ``m2``, ...
         address: ``host:port`` of its socket.
-        state: ``"joining"``, ``"active"``, ``"suspect"`` (nothing was heard of it for a while) or ``"lost"``.
-        partitions_primary: Partitions, over all tables, that it serves; a replicated table counts as one.
+        state: ``"joining"``, ``"active"``, ``"suspect"`` (it has sent nothing for a while) or ``"lost"``.
+        partitions_primary: The number of partitions, over all tables, that it serves; a replicated table counts as one.
         partitions_backup: Partitions, over all tables, of which it keeps a backup.
         rows: Rows of the partitions that it serves.
         bytes: Arrow bytes of everything it keeps, backups included.

@@ -1,10 +1,10 @@
 """The enumeration of all operations: who answers each, who may request it, and its special properties.
 
-The one place that lists them. A server dispatches by it, and has a handler for each; the wire refuses whoever may not
-ask, before a handler sees the request. A client knows at most the users' token; members and the controller prove in
-their hello that they are part of the cluster. What only they need (closing a table's writes, publishing on one member,
-copies of writes, the topology) is refused to clients: a client that is broken or hostile can spoil its own statements,
-and nothing else.
+The one place that lists them. A server dispatches by it, and has a handler for each; the wire refuses a request that
+its sender may not make, before a handler sees it. A client knows at most the users' token; members and the controller
+prove in their hello that they are part of the cluster. Operations that only they need (closing a table's writes,
+publishing on one member, copies of writes, the topology) are refused to clients: a client that is broken or hostile can
+spoil its own statements, and nothing else.
 
 To add an operation: a type for its request and one for its reply in this room, a line here, and a handler at its
 server.

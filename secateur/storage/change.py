@@ -16,7 +16,7 @@ operation: :class:`MixedAttempt`."""
 
 
 class DuplicateKeys(Enum):
-    """What happens to a key that occurs twice."""
+    """The treatment of a key that occurs twice."""
 
     REFUSED = "refused"
     FIRST_WINS = "first wins"
@@ -24,7 +24,7 @@ class DuplicateKeys(Enum):
 
 
 class ChangeOperation(StrEnum):
-    """What happens to the given rows. All but the last are also modes of a load."""
+    """The operation on the given rows. All but the last are also modes of a load."""
 
     APPEND = "append"
     """Add rows; a key that is already there is an error."""
@@ -46,7 +46,7 @@ class ChangeOperation(StrEnum):
 
     @property
     def repeats(self) -> DuplicateKeys:
-        """What happens to a key that occurs twice."""
+        """The treatment of a key that occurs twice."""
         match self:
             case ChangeOperation.APPEND | ChangeOperation.OVERWRITE:
                 return DuplicateKeys.REFUSED
@@ -59,7 +59,7 @@ class ChangeOperation(StrEnum):
 
 
 class MixedAttempt(IntEnum):
-    """What happens to the rows of an attempt of a mixed load; attempts are applied in this order."""
+    """The operation on the rows of an attempt of a mixed load; attempts are applied in this order."""
 
     REMOVED = 0
     """They are keys: the rows with these keys go."""

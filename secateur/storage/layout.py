@@ -1,4 +1,4 @@
-"""What all partitions of one table share: the schema, the key order, and the check that every batch must pass."""
+"""The properties shared by all partitions of a table: the schema, the key order, and the check of every batch."""
 
 from __future__ import annotations
 
@@ -109,9 +109,9 @@ class TableLayout:
         """Check on three rows, or on all for a catch-all, that the sender computes the same partitions as this member.
 
         A row in the wrong partition is found by full scans and missed by pruned ones: a silent wrong answer for ever
-        after. Senders go wrong for all rows (another scheme, another function), so the first, middle and last row tell.
-        Costs about 5 us. Only what a catch-all holds depends on the other ranges: a sender that has not heard of a new
-        one goes wrong for its rows alone. Costs 50 ns a row there.
+        after. Senders go wrong for all rows (another scheme, another function), therefore the first, middle and last
+        row are enough. Costs about 5 us. Only the contents of a catch-all depend on the other ranges: a sender that
+        does not know a new range goes wrong for the rows of that range alone. Costs 50 ns a row there.
 
         Args:
             rows: Admitted rows.

@@ -236,11 +236,11 @@ class ServerConnection(FrameReceiver):
         self._answer(frame, self._peer)
 
     def _asked(self, frame: Frame, peer: PeerInfo) -> Request[Any]:
-        """What a frame asks, if its sender may.
+        """The request in a frame, if its sender may make it.
 
         Raises:
             ProtocolError: There is no such operation here, or its message cannot be read.
-            AuthenticationError: Its sender may not ask for it.
+            AuthenticationError: Its sender may not request the operation.
         """
         operation = self._operations.get(frame.operation)
         if operation is None or (operation.reply is None) is not (frame.kind is FrameKind.NOTIFY):

@@ -39,7 +39,7 @@ class ClusterIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """What a hello has proved: a name for logs and lists, and what the peer is to the cluster."""
+    """The claims that a hello has proved: the client's name, for logs and lists, and the role of the peer."""
 
     client: str
     role: Role
@@ -57,8 +57,8 @@ def check_hello(frame: Frame, token: str | None, secret: str | None = None) -> P
 
     Args:
         frame: The request.
-        token: What a client has to know; None for nothing.
-        secret: What a process of the cluster has to know; None where there are no such processes.
+        token: The secret that a client has to know; None if there is none.
+        secret: The secret that a process of the cluster has to know; None where there are no such processes.
 
     Raises:
         AuthenticationError: It is no hello, its token is not ``token``, or it claims to be part of the cluster without

@@ -55,9 +55,9 @@ class Request(NamedTuple, Generic[M]):
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[R]):
-    """What a handler answers: a message of the type that the operation says, and bytes.
+    """A handler's answer: a message of the operation's reply type, and bytes.
 
-    An iterator of them is sent piece by piece.
+    An iterator of replies is sent piece by piece.
     """
 
     message: R
@@ -65,11 +65,11 @@ class Reply(Generic[R]):
 
 
 Handled: TypeAlias = Reply[Any] | Awaitable[Reply[Any]] | AsyncIterator[Reply[Any]]
-"""What a handler gives back."""
+"""The results that a handler may return."""
 
 
 class Handler(Protocol):
-    """What serves the requests of a server. Called on the server's event loop only; must not block it."""
+    """The handler of a server's requests. Called on the server's event loop only; must not block it."""
 
     def handle(self, request: Request[Any]) -> Handled:
         """Answer a request that its sender may ask.

@@ -32,7 +32,7 @@ class MemberAttempts:
 
     Args:
         runtime: The member's engine.
-        controller: Is told how attempts ended.
+        controller: Receives the outcome of each attempt.
         topology: Gives the newest topology.
         allow_code: Whether DAGs may carry functions.
     """
@@ -52,7 +52,7 @@ class MemberAttempts:
     async def run(self, request: Request[RunAttempt]) -> Reply[ResolvedJob]:
         """Start an attempt; answers with its plan when it runs.
 
-        Its end is told by ``job_ended``, which may overtake the answer.
+        The notice ``job_ended`` reports its end, and may overtake the answer.
 
         Raises:
             Error: Why it could not start; nothing runs then.
@@ -127,7 +127,7 @@ class MemberAttempts:
         await self._report(ReportJobEnded(*key, self._runtime.member_id, failure, members, list(job.metrics)))
 
     async def _report(self, report: ReportJobEnded) -> None:
-        """Tell the controller, again if need be: to hear it twice does no harm."""
+        """Report the end to the controller, repeatedly if need be; receiving it twice does no harm."""
         for _ in range(_REPORT_TRIES_MAX):
             try:
                 await self._controller.request(report)

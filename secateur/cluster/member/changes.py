@@ -56,25 +56,25 @@ _TRIES_MAX: Final = 3
 
 
 class _Finding(Enum):
-    """What the query of a change finds. The value is its name on the wire."""
+    """The kinds of rows that the query of a change finds. The value is the name on the wire."""
 
     ROWS = "upsert"
     """Rows as they will be."""
     KEYS = "delete"
     """Keys of rows that go."""
     EFFECTS = "effects"
-    """What becomes of the rows of one partition, as :class:`~secateur.engine.sql.row_changes.RowChanges` reads it; none
-    of them goes.
+    """The changes to the rows of one partition, in the form that :class:`~secateur.engine.sql.row_changes.RowChanges`
+    reads; no row is removed.
     """
 
     @property
     def word(self) -> str:
-        """What EXPLAIN calls it."""
+        """The name in EXPLAIN."""
         return "change" if self is _Finding.EFFECTS else "delete" if self is _Finding.KEYS else "update"
 
     @property
     def operation(self) -> ChangeOperation:
-        """What is done with the rows."""
+        """The operation that is applied to the rows."""
         return ChangeOperation.DELETE if self is _Finding.KEYS else ChangeOperation.UPSERT
 
 
@@ -234,7 +234,7 @@ class MemberChanges:
         *,
         pruning: bool,
     ) -> tuple[LocalExecution, pa.Table]:
-        """What was asked, and the rows, as of now. It is given up with the connection over which it was asked."""
+        """Find the rows of the request as of now. The search is given up with the connection that requested it."""
         hosted = self._store.partition(plan.scans[0].table_id, partitions[0][0])
         for _ in range(_TRIES_MAX):
             version = hosted.version
@@ -257,7 +257,7 @@ class MemberChanges:
         sent_bytes: int,
         kernel_s: float,
     ) -> StageWork:
-        """What this member did to find rows and set them aside or write them, for EXPLAIN ANALYZE."""
+        """The work of this member to find rows and to stage or write them, for EXPLAIN ANALYZE."""
         return work_of(
             f"{finding.word} {self._places.table(table_id).name}",
             self._places.member_id,

@@ -42,9 +42,10 @@ class MemberCopies:
         )
 
     async def catch_up(self, table: TableDef, source: str | None) -> None:
-        """Have a table as another member has it: its rows if it is replicated, else none of its partitions.
+        """Create a table here as another member has it: with its rows if it is replicated, else without partitions.
 
-        A replicated table that nobody has any more stays without its rows here, so that whoever reads it gets an error.
+        A replicated table of which no member has a copy any more stays without rows here, and reading it raises an
+        error.
 
         Args:
             table: The table.

@@ -175,7 +175,7 @@ class LeaseKeeper:
 
 
 async def _verdict(ask: Callable[[], Awaitable[WireAnswer[LeaseAnswer]]]) -> LeaseOutcome:
-    """What became of a request; one whose connection broke is made again at once."""
+    """The outcome of a request; a request whose connection broke is sent again at once."""
     for is_last in (False, True):
         try:
             return LeaseOutcome((await ask()).message.answer)

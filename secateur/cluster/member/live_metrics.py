@@ -39,7 +39,7 @@ class LiveMetrics:
         return [*ended, *(entry for entries in live for entry in entries if (entry.vertex, entry.member) not in known)]
 
     def counters(self, request: Request[GetJobCounters]) -> Reply[RunCounters]:
-        """What a job has done on this member so far; nothing when it does not run here."""
+        """The counters of a job on this member so far; empty when the job does not run here."""
         return Reply(RunCounters(list(self._runtime.metrics(request.message.job))))
 
     async def _counters_of(self, member: str, job_id: str) -> list[VertexMetrics]:

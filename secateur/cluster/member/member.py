@@ -410,7 +410,7 @@ class Member:
         return Reply(Acknowledged())
 
     def _send_topology(self, _: Request[GetOwners]) -> Reply[TopologyKnown]:
-        """The owners as far as this member has heard, for clients that cannot reach the controller."""
+        """Send the owners of this member's newest topology, for clients that cannot reach the controller."""
         return Reply(TopologyKnown(self._topology.to_wire()))
 
     def _send_plan(self, request: Request[GetPlan]) -> Reply[PlanAnswer]:

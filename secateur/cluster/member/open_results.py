@@ -48,7 +48,7 @@ class OpenResults:
 
     @property
     def count(self) -> int:
-        """How many results are being read, or made for somebody who will read them."""
+        """The number of results that are being read, or are being made for a reader."""
         return len(self._streams) + sum(map(len, self._running.values()))
 
     @property

@@ -1,9 +1,9 @@
 """ALTER TABLE on one member: the two phases of :mod:`secateur.cluster.controller.range_change`.
 
-Where ranges are cut out of the catch-all, rows of them may be in it, and may be on their way into it. So the writes of
-the table wait from the check until the member has taken the new ranges over; other changes stop nobody. The latch is
-held under a lease (:mod:`secateur.cluster.load_leases`): when the controller is gone, the members commit what one of
-them has committed, and give up everything else.
+When ranges are cut out of the catch-all, it may contain rows of them, and further rows may be on their way into it.
+Therefore the writes of the table wait from the check until the member uses the new ranges; other changes block no
+writes. The latch is held under a lease (:mod:`secateur.cluster.load_leases`): when the controller is gone, the members
+commit what one of them has committed, and give up everything else.
 """
 
 from __future__ import annotations

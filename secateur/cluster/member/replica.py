@@ -62,8 +62,8 @@ class Replica:
         term: The newest term it knows of.
         last: The sequence number of its last change; 0 before the first.
         settled: All copies have the changes up to this one, as far as this copy knows.
-        is_superseded: Another copy knows of a newer term: this one is no longer a primary, though the controller may
-            not have told it yet.
+        is_superseded: Another copy knows of a newer term: this one is no longer a primary, though the controller's
+            notice may not have arrived yet.
     """
 
     __slots__ = ("_asked", "_have", "_kept", "is_superseded", "last", "phase", "settled", "term")

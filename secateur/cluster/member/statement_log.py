@@ -53,11 +53,11 @@ class _Reading:
 
 
 class StatementLog:
-    """What one member executed. Lives on its event loop.
+    """The log of the statements that one member executed. Lives on its event loop.
 
     Args:
         member_id: The member.
-        ended_max: How many ended statements are remembered.
+        ended_max: The number of ended statements that are kept.
     """
 
     def __init__(self, member_id: str, ended_max: int = _ENDED_MAX) -> None:

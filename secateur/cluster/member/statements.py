@@ -58,7 +58,7 @@ _Answering: TypeAlias = Reply[Executed] | Awaitable[Reply[Executed]]
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """What this member knows of the cluster at one topology version.
+    """This member's view of the cluster at one topology version.
 
     Attributes:
         topology: Members and owners.
@@ -84,7 +84,7 @@ class StatementThreads:
     changing: Executor
 
     def of(self, call: LocalExecution, peer: PeerInfo) -> Executor:
-        """Those for one call, which somebody has asked for."""
+        """The executor for one call of a peer."""
         if peer is _ITSELF:
             return self.changing
         return self.long if is_long_over(call.rows) else self.quick
@@ -181,7 +181,7 @@ class StatementRunner:
     async def rows(
         self, plan: SelectPlan, params: Sequence[Any], *, pruning: bool, profiled: bool
     ) -> tuple[pa.Table, tuple[StageWork, ...]]:
-        """The rows of a query, for whoever needs them on this member, and what the run did, if that is wanted.
+        """The rows of a query, for another part of this member, and the work of the run, if that is requested.
 
         Raises:
             Error: As :meth:`execute`.
@@ -259,7 +259,7 @@ class StatementRunner:
         return self._run_in_thread(call, request, ran)
 
     def _ran_here(self, plan: SelectPlan, asked: Execute, partitions: list[Sequence[int]], topology: Topology) -> _Ran:
-        """What to say of a run that is about to read its rows here."""
+        """The description of a run that is about to read its rows here."""
         published = (
             () if asked.mark is None and asked.since is None else read_here(self._store, plan, asked, partitions)
         )
@@ -417,7 +417,7 @@ class StatementRunner:
 
 
 class _Ran(NamedTuple):
-    """What an answer says of a run beside its rows."""
+    """The parts of an answer that describe the run, beside its rows."""
 
     plan: SelectPlan
     partitions: list[Sequence[int]]

@@ -112,17 +112,17 @@ class MemberWrites:
         Args:
             table_id: The table.
             partition: The partition that all rows belong to.
-            operation: What to do.
+            operation: The change to make.
             rows: Complete rows, or keys for a deletion.
-            change_id: By which the change is known.
+            change_id: The id of the change.
             payload: The rows as bytes, when there are any already.
 
         Returns:
-            What was made, and the bytes that are sent to other copies.
+            The applied change, and the bytes that are sent to other copies.
 
         Raises:
             TopologyChangedError: This member is not the primary; nothing was written. The owners may have changed since
-                somebody looked.
+                the sender read the topology.
             Error: As ``Partition.apply``; nothing was written.
         """
         self._places.backups(table_id, (partition,))

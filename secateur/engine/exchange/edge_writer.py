@@ -29,7 +29,7 @@ radix).
 """
 
 _BLOCK_ROWS: Final = 1 << 15
-"""What is computed of so many rows stays in the second-level cache, and in memory that the allocator gives again."""
+"""The intermediate arrays for so many rows stay in the second-level cache, and in memory that the allocator reuses."""
 
 
 class Lane(Protocol):
@@ -154,8 +154,8 @@ def partitioned_route(
         lane_of_partition: Index into ``groups`` for each routing partition, and a last one for rows of no partition
             (-1); the number of groups says that the rows are dropped.
         partitions: Computes the routing partition of each row.
-        lane_without_rows: Where a batch without rows goes when none has gone anywhere yet: somebody has to hear of its
-            columns, or the schema of an empty result would be lost.
+        lane_without_rows: Where a batch without rows goes when none has gone anywhere yet: one consumer has to receive
+            its columns, or the schema of an empty result would be lost.
 
     Returns:
         The route. A batch whose rows all belong to one lane is passed on as it is; otherwise those not dropped are

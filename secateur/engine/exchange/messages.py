@@ -102,7 +102,7 @@ Message = JobStart | ExchangeData | Credit | JobDone | JobCancel
 
 
 def write_message(message: Message) -> tuple[Notice, Payload]:
-    """What travels of a message, and its payload; :func:`read_message` reads them back."""
+    """The notice and the payload of a message; :func:`read_message` is the inverse."""
     match message:
         case JobStart(job, sender, plan):
             return StartRun(job, sender), plan

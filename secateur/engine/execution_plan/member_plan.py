@@ -120,13 +120,13 @@ class VertexPlan:
 
 @dataclass(frozen=True, slots=True)
 class SharedJobPlan:
-    """What all members of a job share.
+    """The part of the plan that all members of a job share.
 
     Attributes:
         job_id: Unique in the cluster.
         coordinator: The member that coordinates; it need not take part.
         participants: The members that take part, in topology order.
-        timeout_s: Seconds after which a participant gives up even if it hears nothing from the coordinator; None for
+        timeout_s: Seconds after which a participant gives up even without a message from the coordinator; None for
             never.
         result_bytes_max: Most bytes that result sinks may collect.
         kernel_bytes_max: Most memory of the kernel calls on each member; None for the member's own limit.
@@ -148,11 +148,11 @@ class SharedJobPlan:
 
 @dataclass(frozen=True, slots=True)
 class MemberPlan:
-    """What one participant runs.
+    """The part of a job that one participant runs.
 
     Attributes:
         member: Its id.
-        job: What all members share.
+        job: The part that all members share.
         vertices: In topological order.
     """
 

@@ -37,7 +37,10 @@ _KEY_KINDS: Final = frozenset(TypeKind) - {
     TypeKind.INTERVAL,
     TypeKind.LIST,
 }
-"""Of these, values that SQL calls equal are equal bytes. Not so 0.0 and -0.0, and Arrow takes no UUID and no list."""
+"""The kinds whose values SQL calls equal only if their bytes are.
+
+0.0 and -0.0 are equal with different bytes, and Arrow takes no UUID and no list.
+"""
 
 
 @dataclass(frozen=True, slots=True)

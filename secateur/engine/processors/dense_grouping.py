@@ -30,17 +30,18 @@ __all__ = ["grouped_densely"]
 _PLACES_MAX: Final = 1 << 21
 _PLACES_PER_ROW_MAX: Final = 4
 _BLOCK_ROWS: Final = 1 << 18
-"""Arrays of so many words stay in cache, and threads of one process meet less often than with smaller ones."""
+"""Arrays of so many words stay in cache, and threads of one process contend less often than with smaller ones."""
 _ROWS_MAX: Final = _BLOCK_ROWS << 8
-"""So many rows of values whose sum in each block is exact in a DOUBLE have a sum that fits a BIGINT."""
+"""The sum of up to so many rows fits a BIGINT if the sum of each block is exact in a DOUBLE."""
 _ROWS_PER_PLACE: Final = 4
-"""Each block adds to every place, so with many places blocks are larger."""
+"""Each block adds to every place; blocks are therefore larger when there are many places."""
 _ROOM_ROWS_MAX: Final = 1 << 19
 _PACKED_ROWS_PER_PLACE_MIN: Final = 8
-"""With fewer rows of a block to each place, taking a count and a sum apart costs more than another pass over the rows.
+"""With fewer rows of a block for each place, separating a packed count and sum costs more than another pass over the
+rows.
 """
 _MARGIN: Final = 8
-"""A key may lie outside of the first block's by this part of its span."""
+"""A key may lie outside the first block's range of keys by the span of that range divided by this number."""
 _FUNCTIONS: Final = frozenset({AggregateFunction.COUNT_ROWS, AggregateFunction.COUNT, AggregateFunction.SUM})
 _KEY_TYPES: Final = frozenset({pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()})
 _SUMMED_KINDS: Final = frozenset(
@@ -240,16 +241,16 @@ class _Column:
         )
 
     def add(self, places: Ints, start: int, counts: Ints | None, room: Doubles) -> Ints | None:
-        """Take in the rows from ``start`` on, whose places these are.
+        """Add the rows from ``start`` on, whose places these are.
 
         Args:
             places: Places of a block of rows.
             start: Its first row.
-            counts: How many of the rows each place has; None: nobody has counted yet.
-            room: For a number of each row.
+            counts: How many of the rows each place has; None if they have not been counted yet.
+            room: A buffer with room for a number of each row.
 
         Returns:
-            ``counts``, also when they were found here by the way.
+            ``counts``, also when they were counted here.
 
         Raises:
             _MisfitError: A sum is not exact in a DOUBLE.

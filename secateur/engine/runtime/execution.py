@@ -140,7 +140,7 @@ class Execution:
     def fail(self, error: Error) -> None:
         """End everything for a reason; only the first counts.
 
-        ``on_ended`` hears of it at once; processors that are busy in a thread are closed when they come back.
+        ``on_ended`` is called at once; processors that are busy in a thread are closed when they come back.
         """
         if self._state is _State.ENDED:
             return

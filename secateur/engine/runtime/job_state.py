@@ -42,7 +42,7 @@ Effect = CancelMember | AwaitCancelled | FinishJob
 class JobStateMachine:
     """Waits for all participants, and ends the job everywhere on the first failure.
 
-    Invariant: every participant is told to stop at most once, and only while it may still run; ``FinishJob`` comes
+    Invariant: every participant is asked to stop at most once, and only while it may still run; ``FinishJob`` comes
     exactly once, and not before every participant that may still run has ended, is lost, or had enough time.
     """
 
@@ -81,7 +81,7 @@ class JobStateMachine:
         return [] if self.is_finished else self._fail(error) + self._finish_if_all_ended()
 
     def cancel_wait_over(self) -> list[Effect]:
-        """The participants that were told to stop have had enough time."""
+        """The participants that were asked to stop have had enough time."""
         if self.is_finished or self._error is None:
             return []
         self._running.clear()

@@ -17,14 +17,14 @@ __all__ = ["measure"]
 def measure(
     vertex: str, member: str, tasklets: Sequence[Tasklet], edges: Sequence[EdgePlan], sent_bytes: Mapping[int, int]
 ) -> VertexMetrics:
-    """What a vertex has done on a member so far. On the event loop; costs some microseconds a processor.
+    """The work of a vertex on a member so far. On the event loop; costs some microseconds a processor.
 
     Args:
         vertex: Name of the vertex.
         member: Id of the member.
         tasklets: Its processors there.
         edges: All edges of the job.
-        sent_bytes: What the member has sent to others, by edge.
+        sent_bytes: The bytes that the member has sent to others, by edge.
     """
     each = tuple(_measure_tasklet(index, tasklet) for index, tasklet in enumerate(tasklets))
     inbound = sorted((edge for edge in edges if edge.destination == vertex), key=lambda edge: edge.destination_ordinal)

@@ -22,8 +22,7 @@ class JobResult:
 
     Attributes:
         job_id: Unique in the cluster.
-        tables: The rows of each result sink, by name of its vertex. Without columns, if no batch told the sink what
-            they are.
+        tables: The rows of each result sink, by name of its vertex; without columns, if the sink received no batch.
         members_touched: Ids of the participants, sorted; the coordinator is in it only if it took part.
         metrics: One entry for each vertex and member.
     """
@@ -77,5 +76,5 @@ class ResultCollector:
         return True
 
     def tables(self) -> dict[str, pa.Table]:
-        """What was collected, without a copy. Once, at the end."""
+        """The collected rows, without a copy. Called once, at the end."""
         return {sink: pa.table({}) if rows.schema is None else rows.take() for sink, rows in self._rows.items()}

@@ -61,7 +61,7 @@ class RunningJob:
 
     @property
     def metrics(self) -> tuple[VertexMetrics, ...]:
-        """What the participants did that have ended, well or not."""
+        """The metrics of the participants that have ended, well or not."""
         return tuple(self._metrics)
 
     async def result(self) -> JobResult:

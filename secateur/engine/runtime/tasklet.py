@@ -48,7 +48,9 @@ class TaskletInput(NamedTuple):
 
 
 class TaskletState(Enum):
-    """What the next turn of a tasklet does. A turn that cannot move all output out does nothing else.
+    """The states of a tasklet; each names the work of its next turn.
+
+    A turn that cannot move all output out does nothing else.
 
     ::
 

@@ -24,7 +24,7 @@ __all__ = ["DuplicateMatchPolicy", "RowAction", "RowChanges"]
 
 
 class RowAction(StrEnum):
-    """What happens to a row. The value is in the first column; a line without one is left out."""
+    """The action for a row. The value is in the first column; a line without one is left out."""
 
     INSERT = "INSERT"
     UPDATE = "UPDATE"
@@ -32,7 +32,7 @@ class RowAction(StrEnum):
 
 
 class DuplicateMatchPolicy(Enum):
-    """What happens when a statement has several changes of one existing row.
+    """The treatment of one existing row for which a statement has several changes.
 
     The value is its name on the wire.
     """

@@ -119,9 +119,9 @@ class SelectPlan:
     """A SELECT, planned.
 
     Attributes:
-        plan_id: A digest of everything else that travels, made by :meth:`named`. So equal ids mean equal plans, members
-            keep plans by them, and whoever gets a plan from another process can tell whether it is the one that was
-            asked for.
+        plan_id: A digest of everything else that travels, made by :meth:`named`. Equal ids therefore mean equal plans:
+            members keep plans by id, and a process that receives a plan from another one can check that it is the
+            requested one.
         scans: Every reference to a table, in the order of the relations ``s0``, ``s1``, ...
         local: The whole statement over the relations of the scans.
         stages: The statement taken apart, each stage after those that feed it; the last runs at the coordinator, and

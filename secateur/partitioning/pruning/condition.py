@@ -110,7 +110,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What a conjunction requires of one column: an intersection of choices. Without choices it requires nothing."""
+    """The requirement of a conjunction on one column: an intersection of choices. No choices mean no requirement."""
 
     choices: tuple[Choice, ...] = ()
 

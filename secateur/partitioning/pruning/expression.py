@@ -5,8 +5,8 @@ numbers that do not overflow, text of ASCII characters (the two change the case 
 and instants without a zone. For other values the result is :data:`UNKNOWN`, and what is compared with it stays
 unbounded. ``tests/property/test_expressions.py`` holds that *known* implies *equal*.
 
-SQL's types are told by the Python class of a value, and the width of a whole number by its size, as DuckDB tells those
-of parameters.
+The Python class of a value gives its SQL type, and the size of a whole number gives its width, as in DuckDB for
+parameters.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ class PartitionTree:
         """Plain data for msgpack, complete: a thin client needs nothing else to bind it.
 
         Args:
-            by_reference: Name a large scheme instead of sending it, to somebody who has the table or will fetch it.
+            by_reference: Name a large scheme instead of sending it, for a receiver that has the table or will fetch it.
         """
         scheme = scheme_to_wire(self.scheme, by_reference=by_reference)
         return {

@@ -50,7 +50,7 @@ _RELATION_NAME: Final = re.compile(r"[sx]\d+")
 """Scans are ``s0``, ``s1``, ..., and the rows of stages ``x0``, ``x1``, ..."""
 
 _COUNTS_DISTINCT_ROWS: Final = ("distinct", "group", "having", "qualify", "limit", "offset")
-"""With these, how many rows an EXISTS looks at depends on the columns of its star."""
+"""With these clauses, the number of rows that an EXISTS sees depends on the columns of its star."""
 
 
 @dataclass(frozen=True, slots=True)

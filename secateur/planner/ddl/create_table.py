@@ -64,7 +64,7 @@ REFUSED_OBJECTS: Final = {
     "RECURSIVE": "write CREATE VIEW ... AS WITH RECURSIVE ...",
     "MATERIALIZED": "write CREATE TABLE ... AS, and CREATE OR REPLACE it to refresh it",
 }
-"""What to do instead of creating objects of kinds that do not exist."""
+"""The advice in errors about creating objects of kinds that do not exist."""
 
 
 @dataclass(slots=True)

@@ -78,9 +78,10 @@ _READ: Final[dict[type[exp.Expr], frozenset[str]]] = {
     exp.Table: frozenset({"alias"}),
     exp.Column: frozenset({"table"}),
 }
-"""What is read of a node beside its operands. sqlglot grows such arguments from version to version (LIKE's ``negate``
-once was a NOT around it): one that is not read here would be a wrong answer, so that a node that has another one is
-declined.
+"""The arguments of a node, beside its operands, that the translation reads.
+
+sqlglot adds such arguments from version to version (LIKE's ``negate`` once was a NOT around it). Ignoring one would
+give a wrong answer; a node that has any other argument is therefore declined.
 """
 _OPERANDS: Final = frozenset({"this", "expression"})
 _SIGNED: Final = (TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT)

@@ -42,12 +42,12 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known of relations.
+    """The known and the assumed sizes of relations.
 
     Attributes:
-        rows: The rows of each that has been looked at so far.
-        estimates: Of the scans.
-        model: What is assumed of everything else.
+        rows: The number of rows of each relation visited so far.
+        estimates: The estimates of the scans.
+        model: The assumptions about everything else.
     """
 
     rows: dict[str, _Rows]

@@ -32,12 +32,12 @@ from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX, unscaled
 __all__ = ["Aggregator", "compile_aggregation"]
 
 Aggregator = Callable[[EvaluationContext, int], Mapping[str, Any]]
-"""Columns of the stage in, its row count, to the columns ``#0``, ``#1`` of the groups."""
+"""A function from the stage's input columns and its row count to the columns ``#0``, ``#1`` ... of the groups."""
 
 _THREADED_ROWS_MIN: Final = 200_000
 """From so many rows on, a second core is worth the start of Arrow's threads."""
 _FEW_GROUPS_MAX: Final = 64
-"""Up to here the results are finished one by one: Arrow's functions cost more to start."""
+"""Up to so many groups, the results are finished one by one, because Arrow's functions cost more to start."""
 _HUGEINT: Final = pa.decimal128(38, 0)
 _SKIP_NULLS: Final = pc.ScalarAggregateOptions(skip_nulls=True, min_count=1)
 _MIN_MAX: Final = pc.get_function("min_max")

@@ -13,7 +13,7 @@ from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX
 __all__ = ["SCALE_MAX", "held_by_double", "to_double"]
 
 SCALE_MAX: Final = 22
-"""Powers of ten up to this one are exact doubles, so that a division by them is rounded once."""
+"""Powers of ten up to this one are exact doubles; a division by them is therefore rounded once."""
 
 
 def to_double(decimals: Any) -> Any:

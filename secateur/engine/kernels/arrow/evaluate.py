@@ -28,7 +28,7 @@ from secateur.partitioning.types.column_type import TypeKind
 __all__ = ["EvaluationContext", "Evaluator", "compile_expression"]
 
 Datum = Any
-"""Arrays, or scalars for constants and parameters. An Array where the relation has one chunk, else a ChunkedArray."""
+"""An Array where the relation has one chunk, else a ChunkedArray; a scalar for a constant or parameter."""
 
 
 class EvaluationContext:
@@ -60,7 +60,7 @@ _COMPUTE: Final = {
     ScalarFunction.COALESCE: pc.get_function("coalesce"),
     ScalarFunction.NEGATE: pc.get_function("negate_checked"),
 }
-"""Function objects rather than pyarrow's wrappers: half the cost of a call on a hundred rows."""
+"""Function objects rather than pyarrow's wrappers, because a call on a hundred rows then costs half as much."""
 _MATCHES: Final = {
     ScalarFunction.STARTS_WITH: pc.get_function("starts_with"),
     ScalarFunction.ENDS_WITH: pc.get_function("ends_with"),

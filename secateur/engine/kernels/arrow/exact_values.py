@@ -15,7 +15,7 @@ from secateur.partitioning.types.decimals import fits
 __all__ = ["LISTED_CLASSES", "InexactError", "compute_type", "exact_array", "exact_scalar"]
 
 _INTEGER_IN_FLOAT_MAX: Final = 2**24
-"""Every integer up to here is a FLOAT and a DOUBLE. Past it, DuckDB rounds an integer that meets a FLOAT column."""
+"""Integers up to this one are exact as FLOAT and DOUBLE. DuckDB rounds a larger one that meets a FLOAT column."""
 
 LISTED_CLASSES: Final[dict[TypeKind, type]] = {
     **dict.fromkeys((TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT), int),
@@ -23,8 +23,8 @@ LISTED_CLASSES: Final[dict[TypeKind, type]] = {
     TypeKind.VARCHAR: str,
     TypeKind.DATE: dt.date,
 }
-"""Types of which a list needs no look at each value: Arrow itself refuses what is out of range. By kind, the class that
-all values have.
+"""The Python class of a kind's values, for kinds whose lists need no check of each value: Arrow itself refuses a value
+out of range.
 """
 
 

@@ -83,8 +83,8 @@ class ArrowFragment:
     limit: Expression | None = None
     offset: Expression | None = None
     program: Any = field(default=None, init=False, compare=False, repr=False)
-    """The closure that the kernel compiled from this value. A memo beside the value: looking it up by value would hash
-    the whole tree in each call.
+    """The closure that the kernel compiled from this value. It is stored here because a lookup by value would hash the
+    whole tree in each call.
     """
 
     @property

@@ -33,10 +33,11 @@ from secateur.wire.short_table import SHORT_ROWS_MAX, is_short, shorten, travels
 __all__ = ["answer", "run"]
 
 _JOINED_ROWS_MAX: Final = 65_536
-"""Chunks of a relation up to so many rows are joined first: calls on one array cost less than calls on many small ones.
+"""The chunks of a relation up to so many rows are combined first, because calls on one array cost less than calls on
+many small ones.
 """
 _SORTED_ROWS_MAX: Final = 20_000
-"""Past so many rows DuckDB sorts faster, with more than one thread and without sorting everything for a LIMIT."""
+"""Above so many rows DuckDB sorts faster: it uses more than one thread, and does not sort everything for a LIMIT."""
 
 _ARRAY_FILTER: Final = pc.get_function("array_filter")
 _FILTER: Final = pc.get_function("filter")
@@ -47,7 +48,7 @@ _UNCHECKED: Final = pc.TakeOptions(boundscheck=False)
 
 Program = Callable[[pa.Table, Sequence[Any]], pa.Table | ShortTable]
 Rows = tuple[Mapping[str, Any], int]
-"""Columns by name and their row count, as one stage hands them to the next."""
+"""Columns by name and their row count, which one stage passes to the next."""
 
 
 def run(fragment: ArrowFragment, table: pa.Table, params: Sequence[Any] = ()) -> pa.Table | None:

@@ -25,10 +25,12 @@ from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX
 __all__ = ["SMALL_ROWS_MAX", "SmallAggregation", "compile_small_aggregation"]
 
 SMALL_ROWS_MAX: Final = 128
-"""Up to here Python is faster than the start of Arrow's aggregation."""
+"""Up to so many rows, Python is faster than the start of Arrow's aggregation."""
 
 SmallAggregation = Callable[[Mapping[str, Any], Callable[[int], tuple[int, int]]], list[list[Any]]]
-"""(columns by name, first row and end of the wanted groups by their number) to the plain values of each result column.
+"""A function that computes the plain values of each result column.
+
+Its arguments are the columns by name, and a function from a group's number to its first row and the end of its rows.
 """
 
 _Fold = Callable[[list[Any]], Any]

@@ -56,16 +56,16 @@ _ADVICE: Final[dict[type[errors.Error], str]] = {
 _FORBIDDEN: Final = "; statements cannot read files, load extensions or change the configuration of the members"
 
 _INFALLIBLE: Final = re.compile(r"^Scalar function .* threw an execution error, but .*? Error: ", re.DOTALL)
-"""What DuckDB says around the error of a value in a function of which it believed that no value is one."""
+"""The text that DuckDB puts around the error of a value in a function that it believed to accept every value."""
 _PREFIX: Final = re.compile(r"^[A-Za-z ]+ Error: ")
 _EXCERPT: Final = re.compile(r"\s*\n\s*LINE \d+:.*", re.DOTALL)
-"""The excerpt shows the SQL of the fragment, which is not the user's text, and so does everything behind it."""
+"""The excerpt and everything behind it show the SQL of the fragment, which is not the user's text."""
 _SETTINGS_HINT: Final = re.compile(
     r"\s*\n\s*(?:Possible solutions:|See also https|Database is launched in in-memory|Use \"?SET ).*", re.DOTALL
 )
-"""Settings to change, which are locked here; our own advice follows."""
+"""DuckDB's advice to change settings, which are locked here; secateur's own advice takes its place."""
 _STACK: Final = re.compile(r"\s*\n\s*Stack Trace:.*", re.DOTALL)
-"""What DuckDB adds to an error of its own is about addresses in its library."""
+"""The stack trace that DuckDB adds to an internal error shows addresses in its library, which help no user."""
 _SYSTEM_HINT: Final = re.compile(r'\s*Did you mean "(?:pg_|duckdb_|sqlite_|pragma_|information_schema)[^"]*"\?')
 """DuckDB offers names of its own catalog, none of which a statement should use."""
 

@@ -43,7 +43,7 @@ _CLASSES: Final[dict[str, type[duckdb.Error]]] = {
     "Out of Range": duckdb.OutOfRangeException,
     "Permission": duckdb.PermissionException,
 }
-"""What DuckDB calls its exceptions in messages. A stream raises OSError for all of them."""
+"""The exception classes by DuckDB's name for them in messages. A stream raises OSError for all of them."""
 
 
 def exported(relation: duckdb.DuckDBPyRelation, bytes_max: int, cancellation: Cancellation | None) -> pa.Table:

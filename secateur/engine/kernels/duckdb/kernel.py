@@ -50,7 +50,7 @@ class DuckDBKernel:
         spill_directory: Where intermediate results go that pass the limit, in a folder of their own that goes with the
             kernel; None to raise LimitExceededError instead.
         result_bytes_max: Most bytes of the Arrow result of one call, which DuckDB does not count.
-        slots_kept_max: Connections that are kept while nobody uses them; None for the default of EngineLimits.
+        slots_kept_max: Idle connections that are kept; None for the default of EngineLimits.
     """
 
     def __init__(

@@ -20,8 +20,8 @@ from secateur.errors import ParameterError, ProgrammingError
 __all__ = ["Slot", "parameters_of_select", "quoted", "values_of"]
 
 _EXCHANGEABLE_ROWS_MAX: Final = 20_000
-"""Up to so many rows in all, relations are read through exchangeable views: a wrong join order costs less than a
-registration.
+"""Up to so many rows in all, relations are read through exchangeable views, because a wrong join order costs less than
+a registration.
 """
 
 
