@@ -79,7 +79,7 @@ def test_a_connection_has_one_open_result_and_takes_it_with_it() -> None:
         results.close(OTHER)
         assert results.count == 0
         stream = TableRows(ROWS)
-        with pytest.raises(ProtocolError, match="is gone"):
+        with pytest.raises(ProtocolError, match="requested this result is closed"):
             await results.open(PEER, stream, PART, SAID)
         assert (stream.is_done, results.count) == (True, 0)
 

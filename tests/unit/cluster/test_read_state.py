@@ -115,7 +115,7 @@ def test_rows_that_have_changed_are_refused(mark: str) -> None:
 
 def test_what_reads_no_partition_takes_any_state() -> None:
     store = Store()
-    assert read_here(cast("Any", store), PLAN, since(), [[], [0]]) == {}
+    assert read_here(cast("Any", store), PLAN, since(), [[], [0]]) == ()
     assert MemberScan("s0", PLACED, (), ("k",), None, 3, since="m").read(cast("Any", store)) == "rows"
 
 

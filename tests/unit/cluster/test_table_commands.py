@@ -32,6 +32,7 @@ from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import TableDef
 from secateur.partitioning.topology import MemberAddress, Topology
 from secateur.partitioning.types import parse_type
+from secateur.protocol import Acknowledged, CreateStoredTable, DropStoredTable, Message, TakeTopology, operation_of
 from secateur.wire import Payload
 
 TABLE = TableDef(
@@ -49,18 +50,19 @@ class FakePeers(Peers):
 
     def __init__(self) -> None:
         self.gone: set[str] = set()
-        self.calls: list[tuple[str, str]] = []
-        self.failures: dict[tuple[str, str], Exception] = {}
+        self.calls: list[tuple[str, type[Message[Any]]]] = []
+        self.failures: dict[tuple[str, type[Message[Any]]], Exception] = {}
 
     def update(self, topology: Topology) -> None:
         pass
 
-    async def call(self, member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> dict[str, Any]:
-        self.calls.append((member_id, op))
-        failure = self.failures.pop((member_id, op), None)
+    async def call(self, member_id: str, message: Message[Any], payload: Payload = b"") -> Acknowledged:
+        assert operation_of(message).reply is Acknowledged
+        self.calls.append((member_id, type(message)))
+        failure = self.failures.pop((member_id, type(message)), None)
         if failure is not None:
             raise failure
-        return {}
+        return Acknowledged()
 
     async def is_gone(self, member_id: str, timeout_s: float) -> bool:
         return member_id in self.gone
@@ -76,9 +78,9 @@ class World:
         loads, statistics = LoadPublisher(self.state, bool), StatisticsCache(self.peers, lambda _: None)
         self.commands = TableCommands(self.state, loads, statistics, ThreadPoolExecutor(1))
 
-    def ops(self, member_id: str) -> list[str]:
+    def asked(self, member_id: str) -> list[type[Message[Any]]]:
         """What a member was asked, but for topologies."""
-        return [op for member, op in self.peers.calls if member == member_id and op != "topology"]
+        return [kind for member, kind in self.peers.calls if member == member_id and kind is not TakeTopology]
 
 
 def run(work: Callable[[World], Awaitable[None]]) -> World:
@@ -100,7 +102,7 @@ def test_a_table_counts_once_every_member_has_it() -> None:
     world = run(create)
     table = world.state.catalog.table("T")
     assert table.table_id == 1
-    assert all(world.ops(member) == ["create_table"] for member in ("m1", "m2", "m3"))
+    assert all(world.asked(member) == [CreateStoredTable] for member in ("m1", "m2", "m3"))
     assert list(world.state.topology.owners) == [table.scheme.affinity_group()]
 
 
@@ -111,7 +113,7 @@ def test_a_name_is_taken_once() -> None:
         with pytest.raises(TableExistsError):
             await create(world)
 
-    assert run(twice).ops("m1") == ["create_table"]
+    assert run(twice).asked("m1") == [CreateStoredTable]
 
 
 def test_a_table_goes_when_the_one_in_its_place_is_there() -> None:
@@ -121,14 +123,16 @@ def test_a_table_goes_when_the_one_in_its_place_is_there() -> None:
 
     world = run(replaced)
     assert [(table.name, table.table_id) for table in world.state.catalog.tables()] == [("T", 2)]
-    assert all(world.ops(member) == ["create_table", "create_table", "drop_table"] for member in ("m1", "m2", "m3"))
+    assert all(
+        world.asked(member) == [CreateStoredTable, CreateStoredTable, DropStoredTable] for member in ("m1", "m2", "m3")
+    )
     assert list(world.state.topology.owners) == [TABLE.scheme.affinity_group()]
 
 
 def test_a_table_stays_when_the_one_in_its_place_is_refused() -> None:
     async def refused(world: World) -> None:
         await create(world)
-        world.peers.failures["m2", "create_table"] = DeadlineError("too slow")
+        world.peers.failures["m2", CreateStoredTable] = DeadlineError("too slow")
         with pytest.raises(DeadlineError):
             await world.commands.create(TABLE, if_not_exists=False, or_replace=True)
 
@@ -139,25 +143,25 @@ def test_a_table_stays_when_the_one_in_its_place_is_refused() -> None:
 
 def test_nothing_is_left_of_a_table_that_a_member_refuses() -> None:
     async def refused(world: World) -> None:
-        world.peers.failures["m2", "create_table"] = DeadlineError("too slow")
+        world.peers.failures["m2", CreateStoredTable] = DeadlineError("too slow")
         with pytest.raises(DeadlineError, match="too slow"):
             await create(world)
 
     world = run(refused)
     assert (world.state.catalog.tables(), dict(world.state.topology.owners)) == ((), {})
-    assert all(world.ops(member) == ["create_table", "drop_table"] for member in ("m1", "m2", "m3"))
+    assert all(world.asked(member) == [CreateStoredTable, DropStoredTable] for member in ("m1", "m2", "m3"))
 
 
 def test_the_survivors_are_asked_anew_under_another_id() -> None:
     async def with_a_loss(world: World) -> None:
-        world.peers.failures["m2", "create_table"] = MemberLostError("gone", member="m2")
+        world.peers.failures["m2", CreateStoredTable] = MemberLostError("gone", member="m2")
         world.peers.gone.add("m2")
         await create(world)
 
     world = run(with_a_loss)
     assert (world.lost, [member.id for member in world.state.lost]) == (["m2"], ["m2"])
     assert world.state.catalog.table("t").table_id == 2
-    assert world.ops("m3") == ["create_table", "drop_table", "create_table"]
+    assert world.asked("m3") == [CreateStoredTable, DropStoredTable, CreateStoredTable]
     assert set(world.state.topology.ownership(TABLE.scheme.affinity_group()).members) == {"m1", "m3"}
 
 
@@ -171,7 +175,7 @@ def test_a_dropped_table_leaves_no_owners() -> None:
 
     world = run(both)
     assert (world.state.catalog.tables(), dict(world.state.topology.owners)) == ((), {})
-    assert world.ops("m1") == ["create_table", "drop_table"]
+    assert world.asked("m1") == [CreateStoredTable, DropStoredTable]
 
 
 @pytest.mark.parametrize(
@@ -201,9 +205,9 @@ def test_whether_a_member_is_alive(lost: list[str]) -> None:
 
 def test_a_connection_that_breaks_once_costs_nobody_a_member() -> None:
     async def with_a_reset(world: World) -> None:
-        world.peers.failures["m2", "create_table"] = MemberLostError("reset")
+        world.peers.failures["m2", CreateStoredTable] = MemberLostError("reset")
         creating = asyncio.create_task(create(world))
-        while world.ops("m2") != ["create_table", "create_table"]:
+        while world.asked("m2") != [CreateStoredTable, CreateStoredTable]:
             world.state.heard("m2", stalled_s=0.0)
             await asyncio.sleep(0)
         await creating
@@ -216,17 +220,17 @@ def test_a_member_that_is_lost_after_it_has_answered_owns_nothing_of_the_new_tab
     async def with_a_loss(world: World) -> None:
         answered = world.peers.call
 
-        async def call(member_id: str, op: str, args: dict[str, Any], payload: Payload = b"") -> dict[str, Any]:
-            if (member_id, op) == ("m3", "create_table") and not world.lost:
+        async def call(member_id: str, message: Message[Any], payload: Payload = b"") -> Acknowledged:
+            if (member_id, type(message)) == ("m3", CreateStoredTable) and not world.lost:
                 world.state.apply(MemberLost("m2"))
-            return await answered(member_id, op, args, payload)
+            return await answered(member_id, message, payload)
 
         world.peers.call = call  # type: ignore[method-assign]
         await create(world)
 
     world = run(with_a_loss)
     assert set(world.state.topology.ownership(TABLE.scheme.affinity_group()).members) == {"m1", "m3"}
-    assert world.ops("m1") == ["create_table", "drop_table", "create_table"]
+    assert world.asked("m1") == [CreateStoredTable, DropStoredTable, CreateStoredTable]
 
 
 def test_a_member_that_comes_back_is_not_lost_any_more() -> None:
