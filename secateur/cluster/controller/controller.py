@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, assert_never
 
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.holders import by_primary, copies_of, served_by
@@ -38,6 +38,9 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import MemberAddress
 from secateur.planner.statement import (
     AlterTable,
+    ChangeStatement,
+    CopyFrom,
+    CopyTo,
     CreateIndex,
     CreateTable,
     CreateTableAs,
@@ -45,6 +48,13 @@ from secateur.planner.statement import (
     DropIndex,
     DropTable,
     DropView,
+    ExplainStatement,
+    InsertRows,
+    InsertSelect,
+    SelectStatement,
+    SetOption,
+    ShowSettings,
+    WholeChange,
 )
 from secateur.protocol.catalog import (
     GetTables,
@@ -264,8 +274,21 @@ class Controller:
                 await self._view_commands.create(view, or_replace=or_replace, if_not_exists=if_not_exists)
             case DropView(name, if_exists):
                 await self._view_commands.drop(name, if_exists=if_exists)
-            case _:  # the client does the rest
-                pass
+            case (
+                SelectStatement()
+                | InsertRows()
+                | InsertSelect()
+                | ChangeStatement()
+                | WholeChange()
+                | CopyFrom()
+                | CopyTo()
+                | SetOption()
+                | ShowSettings()
+                | ExplainStatement()
+            ):
+                pass  # the client runs it
+            case _:
+                assert_never(statement)
         return Reply(PreparedAnswer(statement=told, **self._versions()), rows)
 
     async def _make_ranges(self, request: Request[MakeRanges]) -> Reply[Versions]:

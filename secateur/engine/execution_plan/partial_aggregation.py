@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import count
+from typing import assert_never
 
 from secateur.dag.dag import DAG, FrozenDAG
-from secateur.dag.edge import AllToOne, Distributed, Edge, Local, Partitioned, Unicast
+from secateur.dag.edge import AllToOne, Broadcast, Distributed, Edge, FanOut, Isolated, Local, Partitioned, Unicast
 from secateur.dag.vertex import Vertex
 
 __all__ = ["with_partial_aggregation"]
@@ -88,5 +89,7 @@ def _meeting_by(edge: Edge) -> tuple[str, ...] | None:
             return columns
         case AllToOne():
             return ()
-        case _:
+        case Partitioned() | Unicast() | Broadcast() | Isolated() | FanOut():
             return None
+        case _:
+            assert_never(edge.routing)

@@ -94,8 +94,17 @@ class KernelGrouping:
                     finished[name] = _mean(*states)
                 case AggregateKind.COUNT_DISTINCT:
                     finished[name] = pc.fill_null(pc.list_value_length(states[0]).cast(pa.int64()), 0)
+                case (
+                    AggregateKind.COUNT_ROWS
+                    | AggregateKind.COUNT
+                    | AggregateKind.SUM
+                    | AggregateKind.MIN
+                    | AggregateKind.MAX
+                    | AggregateKind.LIST
+                ):
+                    (finished[name],) = states  # the state is the answer
                 case _:
-                    (finished[name],) = states
+                    assert_never(aggregate.function)
         return pa.table(finished)
 
     def of_nothing(self, kernel: Kernel, schema: pa.Schema | None) -> pa.Table | None:
