@@ -168,7 +168,7 @@ class EdgeConfig:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A connection from a bucket of one vertex to an input of another. The methods return a changed copy.
+    """A connection from an output of one vertex to an input of another. The methods return a changed copy.
 
     >>> edge = between("scan", "aggregate").partitioned("customer_id").distributed()
     >>> edge.routing.columns, edge.is_distributed
@@ -176,7 +176,7 @@ class Edge:
 
     Attributes:
         source: Name of the vertex that produces.
-        source_ordinal: Its bucket, from 0 without gaps.
+        source_ordinal: Its output, from 0 without gaps.
         destination: Name of the vertex that consumes.
         destination_ordinal: Its input, from 0 without gaps.
         routing: Which consumer gets which rows.
@@ -287,12 +287,12 @@ class EdgeStart:
 
 
 def between(source: Vertex | str, destination: Vertex | str) -> Edge:
-    """The edge from bucket 0 of a vertex to input 0 of another, local and unicast."""
+    """The edge from output 0 of a vertex to input 0 of another, local and unicast."""
     return Edge(_name(source), _name(destination))
 
 
 def from_(source: Vertex | str, ordinal: int = 0) -> EdgeStart:
-    """Start an edge at bucket ``ordinal`` of a vertex: ``from_(scan, 1).to(join, 0)``."""
+    """Start an edge at output ``ordinal`` of a vertex: ``from_(scan, 1).to(join, 0)``."""
     return EdgeStart(_name(source), ordinal)
 
 

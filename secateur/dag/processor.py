@@ -25,9 +25,9 @@ Params = Sequence[Any] | Mapping[str, Any]
 
 
 class Outbox(Protocol):
-    """Where a processor puts its output: one *bucket* for each outbound edge, numbered like the edge's source ordinal.
+    """Where a processor puts its output: one *output* for each outbound edge, with the edge's source ordinal.
 
-    A bucket refuses a batch until an earlier one has found room downstream; this is how a slow consumer slows its
+    An output refuses a batch until an earlier one has found room downstream; this is how a slow consumer slows its
     producers. The processor then returns False and offers **the same batch** again in the next call. Offers never block
     a cooperative processor. The outbox of a processor that is not cooperative waits inside ``offer`` instead and always
     returns True.
@@ -43,14 +43,14 @@ class Outbox(Protocol):
         """Offer a batch to every outbound edge at once. True without any outbound edge.
 
         Returns:
-            False when one bucket refuses; then no edge has received the batch.
+            False when one output refuses; then no edge has received the batch.
         """
 
     def offer_to(self, ordinal: int, batch: pa.RecordBatch) -> bool:
         """Offer a batch to one outbound edge.
 
         Returns:
-            False when the bucket refuses.
+            False when the output refuses.
         """
 
 

@@ -27,7 +27,7 @@ __all__ = ["diagram_of", "edge_words", "routing_name", "to_dict", "to_text"]
 
 
 def routing_name(routing: Routing) -> str:
-    """The word for a routing in EXPLAIN, metrics and the dashboard."""
+    """The word for a routing in EXPLAIN, plans and diagrams."""
     match routing:
         case Unicast():
             return "unicast"

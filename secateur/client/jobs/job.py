@@ -132,7 +132,7 @@ class Job:
     def metrics(self) -> list[dict[str, Any]]:
         """Return the work of each vertex on each member so far, or until the job ended.
 
-        See :class:`secateur.engine.runtime.metrics.VertexMetrics` for the names.
+        See :class:`secateur.protocol.metrics.VertexMetrics` for the names.
 
         Costs a round trip to the controller, and while the job runs one to its coordinator, which asks the other
         participants. Between attempts, those of the last one; in the moments of starting and ending a member may be

@@ -83,7 +83,7 @@ class LightJob:
     def metrics(self) -> list[dict[str, Any]]:
         """Return the work of each vertex on each member so far, or until the job ended.
 
-        See :class:`secateur.engine.runtime.metrics.VertexMetrics` for the names.
+        See :class:`secateur.protocol.metrics.VertexMetrics` for the names.
 
         One round trip while it runs, none afterwards.
 
