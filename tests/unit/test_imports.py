@@ -34,8 +34,6 @@ FLOORS = [
     {"pipeline"},
     {"planner"},
     {"cluster"},
-    {"server"},
-    {"cli"},
 ]
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
