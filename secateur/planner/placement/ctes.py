@@ -2,7 +2,8 @@
 
 An expression with one reference becomes a subquery, one with several references becomes rows computed once. A recursive
 one always becomes rows computed once: each step of the recursion needs the rows of the step before, on whichever
-members they are.
+members they are. A UNION of WITH RECURSIVE that does not refer to itself is computed as a recursive one too, because
+DuckDB casts its second part to the types of its first part there, as in a recursion, and not both to a common type.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from secateur.planner.binding.query import may_recur
 from secateur.planner.fragments.qualified import NotDistributable
 from secateur.planner.placement.select_blocks import same_union
 from secateur.planner.placement.table_references import exchanged_reference, relation_of
 from secateur.planner.text.folding import folded
 
-__all__ = ["without_ctes"]
+__all__ = ["is_mention", "without_ctes"]
 
 
 def without_ctes(tree: exp.Expr, compute: Callable[[exp.CTE], str], recurse: Callable[[exp.CTE], str]) -> exp.Expr:
@@ -25,7 +27,7 @@ def without_ctes(tree: exp.Expr, compute: Callable[[exp.CTE], str], recurse: Cal
     Args:
         tree: Changed in place.
         compute: Adds the stages that compute the rows of one; returns their relation.
-        recurse: The same for a recursive one.
+        recurse: The same for a UNION of WITH RECURSIVE.
 
     Raises:
         NotDistributable: A reference has more than a name.
@@ -42,12 +44,8 @@ def without_ctes(tree: exp.Expr, compute: Callable[[exp.CTE], str], recurse: Cal
         while with_.expressions:
             cte = with_.expressions[0]
             cte.pop()
-            itself = (
-                [node for node in cte.find_all(exp.Table) if _is_mention(node, folded(cte.alias))]
-                if with_.args.get("recursive")
-                else []
-            )
-            _put(holder, cte, recurse if itself else compute, once=not itself)
+            recurs = may_recur(with_, cte)
+            _put(holder, cte, recurse if recurs else compute, once=not recurs)
         holder.set("with_", None)
     return tree
 
@@ -72,7 +70,7 @@ def _drop_unused(tree: exp.Expr) -> None:
             holder, name = with_.parent, folded(cte.alias)
             inside = {id(node) for node in cte.find_all(exp.Table)}
             if holder is not None and not any(
-                _is_mention(node, name) and id(node) not in inside and not _is_taken(node, name, holder)
+                is_mention(node, name) and id(node) not in inside and not _is_taken(node, name, holder)
                 for node in holder.find_all(exp.Table)
             ):
                 cte.pop()
@@ -111,7 +109,7 @@ def _put(holder: exp.Expr, cte: exp.CTE, compute: Callable[[exp.CTE], str], *, o
     name = folded(cte.alias)
     if any(folded(inner.alias) == name for inner in holder.find_all(exp.CTE)):
         raise NotDistributable(f"two common table expressions are named {cte.alias}: rename one")
-    found = [node for node in holder.find_all(exp.Table) if _is_mention(node, name)]
+    found = [node for node in holder.find_all(exp.Table) if is_mention(node, name)]
     if not found:
         return
     strange = [
@@ -136,7 +134,8 @@ def _with_joins(item: exp.Expr, node: exp.Table) -> exp.Expr:
     return item
 
 
-def _is_mention(node: exp.Table, name: str) -> bool:
+def is_mention(node: exp.Table, name: str) -> bool:
+    """Whether a table reference may mean the common table expression of a folded name."""
     plain = isinstance(node.this, exp.Identifier) and node.args.get("db") is None
     return plain and relation_of(node) is None and folded(node.name) == name
 

@@ -28,7 +28,7 @@ from secateur.planner.fragments.merged_order import is_worth_merging
 from secateur.planner.fragments.qualified import NotDistributable, RecompositionMismatch
 from secateur.planner.placement.correlated import Lookup, lookup_of, with_asked_keys
 from secateur.planner.placement.cost import Estimate
-from secateur.planner.placement.ctes import without_ctes
+from secateur.planner.placement.ctes import is_mention, without_ctes
 from secateur.planner.placement.distribution import HashPartitioned, UnsupportedDistribution
 from secateur.planner.placement.placement_context import PlacementContext
 from secateur.planner.placement.scan_rows import ScanRows, mark_applied
@@ -60,6 +60,7 @@ from secateur.planner.placement.table_references import (
     tagged_tree,
 )
 from secateur.planner.text.dialect import to_sql
+from secateur.planner.text.folding import folded
 from secateur.planner.text.parser_cross_check import DuckDBParse
 from secateur.planner.text.trees import copied
 
@@ -159,14 +160,20 @@ class _Placer:
         return self._computed(without_ctes(cte.this, self._compute_cte, self._compute_recursion), cte.alias)
 
     def _compute_recursion(self, cte: exp.CTE) -> str:
-        """Run the recursion at the coordinator, over the rows of its first part and of the scans of each step."""
+        """Run a UNION of WITH RECURSIVE at the coordinator, over the rows of its first part and of each step's scans."""
         without_ctes(cte.this, self._compute_cte, self._compute_recursion)
+        cte.set("this", cte.this.unnest())  # in parentheses it would be computed beside, as a plain UNION
         self._compute_beside(cte.this)
         with_ = exp.With(expressions=[cte], recursive=True)
         query = exp.Select(
             expressions=[exp.Star()], from_=exp.From(this=exp.Table(this=cte.args["alias"].this.copy())), with_=with_
         )
-        reason = f"each step of the recursion {cte.alias} reads all rows of the step before"
+        name = folded(cte.alias)
+        reason = (
+            f"each step of the recursion {cte.alias} reads all rows of the step before"
+            if any(is_mention(node, name) for node in cte.this.find_all(exp.Table))
+            else f"{cte.alias}, a UNION in WITH RECURSIVE, has the types of its first part: write it without RECURSIVE"
+        )
         return self._at_coordinator(
             cte.alias, self._context.all_moved(query, reason), self._context.columns_as_rows(query)
         )

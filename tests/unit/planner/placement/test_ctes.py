@@ -97,6 +97,19 @@ def test_what_is_not_taken_apart(sql: str, reason: str) -> None:
         without_ctes(parse_query(sql, tokenize(sql)), lambda _: "r", lambda _: "r")
 
 
+@pytest.mark.parametrize("union", ["SELECT 1 AS x UNION SELECT 2.5", "(SELECT 1 AS x UNION ALL SELECT 2.5)"])
+def test_a_union_of_with_recursive_is_computed_as_a_recursion_without_a_mention_of_itself(union: str) -> None:
+    sql = f"WITH RECURSIVE a AS ({union}) SELECT * FROM a"
+    recursions: list[str] = []
+
+    def recurse(cte: exp.CTE) -> str:
+        recursions.append(to_sql(cte))
+        return "r"
+
+    assert to_sql(without_ctes(parse_query(sql, tokenize(sql)), lambda _: "never", recurse)) == "SELECT * FROM r AS a"
+    assert recursions == [f"a AS ({union})"]
+
+
 def test_what_mentions_itself_is_computed_also_where_it_is_mentioned_once() -> None:
     sql = (
         "WITH RECURSIVE a AS (SELECT 1 AS x), b AS (SELECT x FROM a UNION SELECT x + 1 FROM b WHERE x < 3) SELECT *"
