@@ -81,7 +81,14 @@ def inner_leaves(table: Node) -> Iterator[Node]:
             pending += (item["right"], item["left"])
 
 
-def said_in(bare: Any, own: Any, columns: Collection[str], *, exactly: bool = False) -> bool:
+def said_in(
+    bare: Any,
+    own: Any,
+    columns: Collection[str],
+    *,
+    exactly: bool = False,
+    renamed: Mapping[str, str] | None = None,
+) -> bool:
     """Whether a condition on the bare columns of a scan is one of the user's conditions.
 
     Args:
@@ -90,6 +97,8 @@ def said_in(bare: Any, own: Any, columns: Collection[str], *, exactly: bool = Fa
         columns: The columns of the scan.
         exactly: Whether the user's condition has each column by its own name; otherwise a name given by a query around
             the scan is accepted too.
+        renamed: The folded name of each column by the one that it has in the user's condition, if these differ: an
+            alias of the scan names its columns. A condition with any other name is not accepted.
     """
     known = {folded(name) for name in columns}
     pending: list[tuple[Any, Any]] = [(bare, own)]
@@ -98,6 +107,10 @@ def said_in(bare: Any, own: Any, columns: Collection[str], *, exactly: bool = Fa
         if isinstance(left, dict) and isinstance(right, dict):
             if left.get("class") == right.get("class") == "COLUMN_REF":
                 names, theirs = ([folded(name) for name in side["column_names"]] for side in (left, right))
+                if renamed is not None:
+                    if theirs[-1] not in renamed:
+                        return False
+                    theirs[-1] = renamed[theirs[-1]]
                 is_named = theirs[-len(names) :] == names
                 if names[0] not in known or not (is_named or (not exactly and known.isdisjoint(theirs[-len(names) :]))):
                     return False

@@ -284,8 +284,6 @@ class _Placed:
         )
 
     def _is_block(self, was: Node, now: Node, around: _Around) -> bool:
-        if was.get("type") == "RECURSIVE_CTE_NODE" and now.get("type") == "SET_OPERATION_NODE":
-            was = _as_union(was)
         if was.get("type") != now.get("type"):
             return self._differs("a query")
         if now["cte_map"]["map"]:
@@ -593,13 +591,15 @@ class _Placed:
         for table, text in moved:
             tree, base = self._trees[text.sql], self._base(text)
             columns = self._sources[base].columns if base in self._sources else ()
-            alias = _alias(table)
+            alias, renamed = _alias(table), _renamed(table, text.columns)
             own = all(
                 len(names) == 1 or folded(names[-2]) == alias
                 for reference in references(conjunct)
                 for names in [reference["column_names"]]
             )
-            if own and any(said_in(met, conjunct, columns, exactly=True) for met in flat_and(tree["where_clause"])):
+            if own and any(
+                said_in(met, conjunct, columns, exactly=True, renamed=renamed) for met in flat_and(tree["where_clause"])
+            ):
                 return True
         return False
 
@@ -824,24 +824,6 @@ def _with_definitions(query: Node, around: _Around) -> _Around:
     return reached
 
 
-def _as_union(recursion: Node) -> Node:
-    """Turn a recursive expression that does not refer to itself into a plain UNION.
-
-    If it does refer to itself, its name has no meaning there.
-    """
-    kept = {key: recursion[key] for key in ("modifiers", "cte_map")}
-    sides = [recursion["left"], recursion["right"]]
-    return {
-        "type": "SET_OPERATION_NODE",
-        **kept,
-        "setop_type": "UNION",
-        "left": None,
-        "right": None,
-        "setop_all": recursion["union_all"],
-        "children": sides,
-    }
-
-
 def _passes_on(select: Node) -> bool:
     """Whether a query selects all columns of its relation."""
     if select.get("type") != "SELECT_NODE" or select["where_clause"] is not None or len(select["select_list"]) != 1:
@@ -910,6 +892,21 @@ def _names_said(query: Node, count: int) -> list[str | None] | None:
     before, after = said[: several[0]], said[several[-1] + 1 :]
     between = count - len(before) - len(after)
     return [*before, *[None] * between, *after] if between >= 0 else None
+
+
+def _renamed(table: Node, columns: Sequence[str]) -> dict[str, str] | None:
+    """The names of columns by those that the alias of a table gives them; None if it gives none.
+
+    Args:
+        table: The item of FROM.
+        columns: All columns of the table.
+    """
+    given = _names(table["column_name_alias"])
+    if not given:
+        return None
+    own = _names(columns)
+    shown = [*given, *own[len(given) :]]
+    return {name: column for name, column in zip(shown, own, strict=False) if shown.count(name) == 1}
 
 
 def _has_star(item: Node) -> bool:

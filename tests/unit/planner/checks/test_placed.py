@@ -45,6 +45,15 @@ STATEMENTS: Final = (
         id="a recursion",
     ),
     pytest.param(
+        "WITH RECURSIVE v(n) AS (SELECT priority FROM orders WHERE id > 3 UNION ALL SELECT DISTINCT name FROM customers"
+        " UNION ALL SELECT host FROM metrics) SELECT n, day FROM v, orders WHERE n = priority",
+        id="a UNION of WITH RECURSIVE that does not refer to itself",
+    ),
+    pytest.param(
+        "SELECT v.b, c.name FROM customers c LEFT JOIN orders v(a, b, id) ON b = c.customer_id AND v.a <> 3",
+        id="a condition on a column that an alias names",
+    ),
+    pytest.param(
         "SELECT name FROM customers c WHERE score > (SELECT 0.5 * sum(amount) FROM orders o WHERE o.priority = c.name"
         " AND o.id > 7)",
         id="a look-up of a value",
