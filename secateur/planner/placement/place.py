@@ -160,7 +160,7 @@ class _Placer:
         return self._computed(without_ctes(cte.this, self._compute_cte, self._compute_recursion), cte.alias)
 
     def _compute_recursion(self, cte: exp.CTE) -> str:
-        """Run a UNION of WITH RECURSIVE at the coordinator, over the rows of its first part and of each step's scans."""
+        """Run a UNION of WITH RECURSIVE at the coordinator, over its first part and the scans of each step."""
         without_ctes(cte.this, self._compute_cte, self._compute_recursion)
         cte.set("this", cte.this.unnest())  # in parentheses it would be computed beside, as a plain UNION
         self._compute_beside(cte.this)
