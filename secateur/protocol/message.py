@@ -1,4 +1,8 @@
-"""The base of every request: an immutable value whose type determines the operation and its reply."""
+"""The base of every request: an immutable value whose type determines the operation and its reply.
+
+A field that is added to a message later has a default value, because an older peer does not send it. In a struct with
+``array_like=True``, whose fields travel by position, it comes last.
+"""
 
 from __future__ import annotations
 
