@@ -199,7 +199,7 @@ class OperationalError(DatabaseError):
 
 
 class UnreachableError(OperationalError):
-    """Nobody answers at the address."""
+    """No process answers at the address."""
 
     retry_safe = True
 

@@ -21,7 +21,7 @@ class Tunable:
         name: Its name.
         default: Its default.
         unit: What it counts: ``bytes``, ``rows``, ``seconds``, ``share`` (0 to 1), ...
-        effect: What it decides, in one sentence.
+        effect: The decision that it controls, in one sentence.
         basis: The measurement behind the default, or how it was chosen without one.
         least: The smallest value.
         most: The largest value.

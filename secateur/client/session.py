@@ -143,7 +143,7 @@ class Session:
         """Ask the controller for the owners, or, if it is out of reach, the members. One round trip.
 
         Raises:
-            Error: Nobody can be reached; or whatever the controller answers.
+            Error: No process can be reached, or the controller answers with an error.
         """
         try:
             topology = Topology.from_wire(self.ask(GetTopology(), timeout_s=_TOPOLOGY_WAIT_S).message.topology)
@@ -220,7 +220,7 @@ class Session:
         """Send a request to the controller.
 
         Raises:
-            Error: Whatever it answers, or that it is out of reach.
+            Error: It answers with an error, or cannot be reached.
         """
         self.check_open()
         try:
@@ -239,7 +239,7 @@ class Session:
     def _controller_gone(self, error: UnreachableError) -> UnreachableError:
         """The error for a controller that was there when this connection was made.
 
-        Nobody starts another, so a refused connection stays refused.
+        No process starts another controller; a refused connection therefore stays refused.
         """
         is_gone = isinstance(error.__cause__, ConnectionRefusedError)
         return UnreachableError(
@@ -254,7 +254,7 @@ class Session:
         """Send a request to a member, over that member's own socket.
 
         Raises:
-            Error: Whatever it answers, or that it is out of reach.
+            Error: It answers with an error, or cannot be reached.
         """
         self.check_open()
         pool = self._member(member_id)
@@ -273,7 +273,7 @@ class Session:
         The member may send up to :data:`GRANT_BYTES` at a time.
 
         Raises:
-            Error: Whatever it answers, or that it is out of reach.
+            Error: It answers with an error, or cannot be reached.
         """
         self.check_open()
         pool = self._member(member_id)
@@ -298,7 +298,7 @@ class Session:
         """Like :meth:`ask_member`, over a separate connection without a time-out, for requests that may take long.
 
         Raises:
-            Error: Whatever it answers, or that it is out of reach.
+            Error: It answers with an error, or cannot be reached.
         """
         member = self.topology.member(member_id)
         with self._channel_alone(member.host, member.port) as channel:
@@ -310,7 +310,7 @@ class Session:
         Over a connection of its own: a request that waits there would hold up all others.
 
         Raises:
-            Error: Whatever it answers, or that it is out of reach.
+            Error: It answers with an error, or cannot be reached.
         """
         with self._channel_alone(self._controller.host, self._controller.port) as channel:
             for message in messages:
@@ -390,7 +390,7 @@ class Session:
         prepared anew each time: the controller carries out DDL, and evaluates the rows of an INSERT when it is asked.
 
         Raises:
-            Error: What the planner says of the statement.
+            Error: The planner refuses the statement.
         """
         known = self.statements.get(self._key(sql, params))
         if known is not None:
@@ -403,7 +403,7 @@ class Session:
         A plan that was known is replaced once there is an answer: without a controller it stays.
 
         Raises:
-            Error: What the planner says of the statement.
+            Error: The planner refuses the statement.
         """
         prepared = self._prepare(Prepare(sql, params, self.settings()))
         kept = prepared.template if isinstance(prepared, InsertRows) else prepared

@@ -132,7 +132,7 @@ class LoadLeases:
         loads: Its loads, or its changes of ranges.
         peers: The other members.
         member_ids: Gives the members of the newest topology.
-        kind: What is prepared and published.
+        kind: The kind of operation that is prepared and published.
         lease_s: Seconds that a latch stays closed without a word of the controller.
         reconnect_s: Seconds that it stays closed when its connection is gone; longer than :data:`LEASE_RENEWED_S`,
             since a controller that lives connects anew at the next renewal.
@@ -200,7 +200,7 @@ class LoadLeases:
         return Reply(Acknowledged())
 
     def connection_gone(self, connection_id: int) -> None:
-        """Whoever closed latches over this connection may be gone."""
+        """The process that closed latches over this connection may be gone."""
         for hold in self._holds.values():
             if hold.connection_id == connection_id:
                 hold.ends_s = min(hold.ends_s, asyncio.get_running_loop().time() + self._reconnect_s)
@@ -253,7 +253,7 @@ class LoadLeases:
         hold.ends_s = asyncio.get_running_loop().time() + self._lease_s
 
     def _look_again(self) -> None:
-        """Somebody's lease ends earlier than the watch knows."""
+        """A lease ends earlier than the watch expects."""
         if self._watching is not None:
             self._watching.cancel()
         self._watching = asyncio.get_running_loop().create_task(self._watch())

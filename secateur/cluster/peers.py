@@ -23,7 +23,7 @@ class Peers:
 
     Args:
         name: How this side calls itself in the members' logs.
-        role: What this side is, which it proves to the members.
+        role: The role of this side, which it proves to the members.
         settings: Token, limits and time-outs of the cluster.
     """
 
@@ -71,7 +71,7 @@ class Peers:
         """Send a request to a member and return its answer.
 
         Raises:
-            Error: Whatever it answers, or that it is out of reach.
+            Error: It answers with an error, or cannot be reached.
             MemberLostError: It left the cluster before it answered; whether the request was carried out is unknown.
         """
         peer = self.peer(member_id)

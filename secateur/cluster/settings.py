@@ -89,7 +89,7 @@ class ClusterSettings:
 
     @property
     def accepts_code(self) -> bool:
-        """Whether anybody's Python functions are run: only of those who have proved a secret."""
+        """Whether Python functions of clients are run: only of clients that have proved a secret."""
         return self.allow_code and self.token is not None
 
     @property

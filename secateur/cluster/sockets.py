@@ -25,7 +25,7 @@ def listening(
     Args:
         handler: Answers the requests.
         operations: Those that it answers, by code.
-        settings: Of the cluster: its secrets and limits.
+        settings: The settings of the cluster: its secrets and limits.
         on_gone: Called when a connection has ended.
         port: 0 takes any free one.
     """
@@ -49,9 +49,9 @@ def peer_at(
     Args:
         host: Host name or address.
         port: Port.
-        settings: Of the cluster: its secrets and limits.
+        settings: The settings of the cluster: its secrets and limits.
         name: How this side calls itself in logs.
-        role: What this side proves to be.
+        role: The role that this side proves.
         timeout_s: Seconds of silence after which the other side is taken for lost; None takes those that the cluster
             has to come up.
     """

@@ -70,7 +70,7 @@ def job_work(
         plan: The query.
         partitions: For each scan, what was read.
         topology: The owners.
-        metrics: Of its job.
+        metrics: The metrics of its job.
     """
     work = []
     names = vertex_names(plan)

@@ -71,7 +71,7 @@ def read_file(
     """Yield the rows of a file in batches; at least one batch, so that the schema is known.
 
     Args:
-        path: Of one file on this machine.
+        path: The path of one file on this machine.
         form: Its format.
         columns: The columns to read, in order; None for all. Only these are read from Parquet and Arrow files.
         schema: The schema to read it with; None: its own.

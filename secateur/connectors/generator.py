@@ -40,7 +40,7 @@ def generator_source(
             mostly by ``yield``, of dicts (one for each row), RecordBatches or Tables.
         everywhere: True: processors on every member, which makes every member take part, and is refused in a job that
             is restricted to some partitions. False: one processor in the whole job, on a member that takes part anyway.
-        schema: Of the dicts; None: taken from the first ``batch_rows`` of them.
+        schema: The schema of the dicts; None: taken from the first ``batch_rows`` of them.
         batch_rows: Dicts that are combined into one batch. Use 1 for a slow stream: each row is then sent at once.
 
     Raises:

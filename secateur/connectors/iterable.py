@@ -33,7 +33,7 @@ def iterable_source(
 
     Args:
         items: Dicts, one for each row, or RecordBatches or Tables.
-        schema: Of the dicts; None: taken from the first ``batch_rows`` of them.
+        schema: The schema of the dicts; None: taken from the first ``batch_rows`` of them.
         batch_rows: Dicts that are combined into one batch.
 
     Raises:

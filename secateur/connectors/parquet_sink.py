@@ -31,7 +31,7 @@ def parquet_sink(folder: str | Path, *, compression: str = "zstd") -> ParquetSin
     :func:`~secateur.connectors.files.file_source` and for the same reason.
 
     Args:
-        folder: Of the machine of each member.
+        folder: A folder on the machine of each member.
         compression: As ``pyarrow.parquet.ParquetWriter`` knows it.
     """
     return ParquetSink(str(folder), compression)

@@ -23,7 +23,7 @@ def rows_to_batches(items: Iterable[Any], schema: pa.Schema | None, batch_rows: 
     Args:
         items: Each a mapping of column names to values (one row; columns that it leaves out are NULL), or a RecordBatch
             or Table (passed on as they are).
-        schema: Of the rows that are mappings; None: taken from the first ``batch_rows`` of them.
+        schema: The schema of the rows that are mappings; None: taken from the first ``batch_rows`` of them.
         batch_rows: Rows that are gathered before they go on.
 
     Raises:

@@ -75,7 +75,7 @@ class Spread:
     as it has parts, on the coordinator first, with no more processors on each than parts.
 
     Attributes:
-        parts: What can be assigned; ``get`` assigns part *i* to member *i* modulo their number.
+        parts: The parts to assign; ``get`` assigns part *i* to member *i* modulo their number.
     """
 
     parts: int

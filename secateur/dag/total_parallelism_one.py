@@ -43,7 +43,7 @@ def lazy_total_parallelism_one(
     partitions have moved.
 
     Args:
-        source: What makes the processor.
+        source: The source of the processor.
         table: The table whose partition decides.
         key: A value, or a :class:`~secateur.dag.parameter.Param`, for each partitioning column of the table.
     """

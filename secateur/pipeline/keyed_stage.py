@@ -61,7 +61,7 @@ class KeyedStage:
         )
 
     def distinct(self, *, name: str | None = None) -> Stage:
-        """Of rows with the same key the one that arrived first."""
+        """Keep the first row that arrives for each key."""
         return self.stage.in_two(
             lambda: distinct(*self.keys),
             lambda: distinct(*self.keys),

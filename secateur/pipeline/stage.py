@@ -123,7 +123,7 @@ class Stage:
 
         Args:
             columns: Columns of the rows.
-            name: Of the vertex, which only keys that are made need.
+            name: The name of the vertex that computes the keys, if there has to be one.
             made_keys: Key columns to put in front of the rows: each from another column, by name, or by a function of
                 the batch.
 
@@ -165,7 +165,7 @@ class Stage:
             limit: Only the first so many: each member then sends no more than these.
             at_members: Each member sorts its own rows, and the one processor merges them as they come: for more rows
                 than one processor may keep. It takes more than twice the work of one sort.
-            name: Of the vertex.
+            name: The name of the vertex.
 
         Raises:
             DagError: No column is named, or one twice, or ``limit`` is negative.
@@ -216,7 +216,7 @@ class Stage:
             build_suffix: Appended to the name of a column of ``build`` that this side has too.
             partitioned: False: these rows stay on their member and every participant gets all of ``build``. True: both
                 sides are repartitioned by the key, so each processor keeps only its part of ``build``.
-            name: Of the vertex.
+            name: The name of the vertex.
 
         Raises:
             DagError: There is no key, ``how`` is none of these, a schema is missing, or a ``right`` or ``full`` join is
@@ -261,7 +261,7 @@ class Stage:
             make: Makes an argument of :meth:`DAG.new_vertex`: a supplier, a meta-supplier, or (as a class does) a
                 processor.
             kind: Name of the vertex where ``name`` is None; gets a number where several are equal.
-            name: Of the vertex.
+            name: The name of the vertex.
             route: How rows reach it, such as ``lambda edge: edge.partitioned("a").distributed()``; they stay on their
                 member otherwise.
             local_parallelism: Processors on each member.
@@ -278,7 +278,7 @@ class Stage:
             sink: Such as :func:`~secateur.connectors.collect.collect`,
                 :func:`~secateur.connectors.table_sink.table_sink`,
                 :func:`~secateur.connectors.parquet_sink.parquet_sink`, or anything that :meth:`DAG.new_vertex` takes.
-            name: Of the vertex; ``JobResult`` has the collected rows under it.
+            name: The name of the vertex; ``JobResult`` has the collected rows under it.
             route: How rows reach it; None: to the coordinator for :func:`collect`, to the owners of its partitions for
                 a table, otherwise they stay on their member.
 

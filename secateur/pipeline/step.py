@@ -42,7 +42,7 @@ class PipelineStep:
     """A future vertex. Steps never change, so several branches may start from one.
 
     Attributes:
-        name: Of the vertex; a name that the user did not choose gets a number where several are equal.
+        name: The name of the vertex; a name that the user did not choose gets a number where several are equal.
         is_named: Whether the user chose it.
         vertex: Makes the processors, under the name so far.
         inputs: The edges into it, by ordinal.

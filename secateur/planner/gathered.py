@@ -98,7 +98,7 @@ def why_gathered(
         scans: As :func:`gathered_scans`.
         rows_of: As there.
         estimates: As there.
-        model: What both forms cost.
+        model: The costs of both forms.
         sent_in_stages: Places the statement and estimates the bytes that its stages would send, None if it cannot be
             divided. It is called only if gathering costs more than stages that send nothing.
     """

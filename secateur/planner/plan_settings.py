@@ -20,7 +20,7 @@ class PlanSettings:
         disabled_rules: Names of rewrites to leave out, sorted.
         combinations_per_partition: How many combinations of values are hashed before a hash component counts as
             unbounded, as a multiple of the table's partitions.
-        cost_model: By what the planner chooses between plans that give the same rows.
+        cost_model: The costs by which the planner chooses between plans that give the same rows.
         is_verified: Whether statements are compared with the user's own text, for which their plans then have stages.
     """
 
@@ -35,7 +35,7 @@ class PlanSettings:
 
         Args:
             settings: Those of the session.
-            cost_model: That of the cluster, of which a session may set single numbers.
+            cost_model: The cost model of the cluster, of which a session may set single numbers.
         """
         if not settings:
             return cls(cost_model=cost_model)

@@ -117,7 +117,7 @@ class Planner:
 
     Args:
         cached_max: How many plans to keep.
-        cost_model: By what plans are chosen, unless a session has set a number of it.
+        cost_model: The costs by which plans are chosen, unless a session has set a number of it.
     """
 
     def __init__(self, cached_max: int = _CACHED_MAX, cost_model: CostModel | None = None) -> None:

@@ -27,8 +27,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _SEGMENT_FRAMES_MAX: Final = 400
-"""Of the thousand that a thread has unless the user says otherwise. The rest is for calls between two decorated ones,
-and for those through C, which the interpreter counts as well."""
+"""Frames of one segment, of the thousand that a thread has by default. The rest is for calls between two decorated
+functions, and for those through C, which the interpreter counts as well."""
 _SEGMENTS_MAX: Final = 40
 """Bounds the threads that wait for each other, each of which takes a few pages of memory."""
 FRAMES_MAX: Final = _SEGMENT_FRAMES_MAX * _SEGMENTS_MAX

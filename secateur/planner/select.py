@@ -115,7 +115,7 @@ class BoundSelect:
 
     @property
     def cost_model(self) -> CostModel:
-        """By what it is planned."""
+        """The settings by which it is planned."""
         return self._settings.cost_model
 
     @property

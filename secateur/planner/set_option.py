@@ -143,7 +143,7 @@ def read_show_settings(cursor: TokenCursor, cost_model: CostModel) -> ShowSettin
 
     Args:
         cursor: At SHOW.
-        cost_model: That of the cluster, whose numbers are the defaults of their settings.
+        cost_model: The cost model of the cluster, whose numbers are the defaults of their settings.
     """
     cursor.expect("SHOW")
     name = cursor.take().text.lower()

@@ -131,7 +131,7 @@ def staged(
         columns: Name and type of each column of its result.
         params: Values of its parameters, for their types.
         estimates: The estimated rows of each scan that it needs.
-        model: What both forms, and moving rows, cost.
+        model: The costs of both forms and of moving rows.
         small: Why it is to be gathered, from :func:`why_whole`; None where it is divided if that is possible.
         differs: Why it must be gathered in any case.
     """

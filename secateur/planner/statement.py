@@ -148,10 +148,10 @@ class Step:
     """A subquery that runs before the statement in which it stands.
 
     Attributes:
-        text: What the user wrote, its parameters numbered.
+        text: The user's text, with its parameters numbered.
         query: The subquery, bounded to one row more than ``values_max``; its parameters are those of the whole
             statement, then those of the steps before it.
-        use: What is needed of it.
+        use: The use that the statement makes of it.
         values_max: With more values than this the statement runs undivided.
         estimate: About how many values were expected; None where nothing was reckoned.
     """
@@ -310,7 +310,7 @@ class InsertRows:
     Attributes:
         table: The table.
         rows: Exactly in the schema of the table.
-        mode: What happens to keys that exist already.
+        mode: The treatment of keys that exist already.
         shape: How a client makes the rows from the parameters, if it can; else None.
     """
 
@@ -341,7 +341,7 @@ class ChangeStatement:
 
     Attributes:
         table: The table; the query's first scan. Further scans are of replicated tables.
-        kind: What happens to the rows.
+        kind: The operation on the rows.
         select: Finds them: complete rows for an UPDATE, keys for a DELETE. It can be run over each partition by itself.
     """
 
@@ -374,7 +374,7 @@ class WholeChange:
         table: The table that is changed.
         select: The query for what becomes of its rows, as :class:`~secateur.engine.sql.row_changes.RowChanges` reads
             it.
-        duplicate_match: What it means that a row is found twice.
+        duplicate_match: The treatment of a row that is found twice.
         returning: A query over the rows concerned, in place of the table; None when nothing is to be returned.
         names_action: Whether ``returning`` has one parameter more than the statement: the action of the row.
         is_single_partition: Whether the primary of a partition can carry it out by itself, when the keys that

@@ -70,7 +70,7 @@ class WriteRows(Message[RowCount], frozen=True):
     Attributes:
         table_id: The table.
         partition: The partition.
-        mode: What happens to keys that exist already.
+        mode: The treatment of keys that exist already.
         change_id: A write under an id that was used before is not repeated; None for a write without one.
     """
 
@@ -101,8 +101,8 @@ class ChangeOnePartition(Message[ChangedRows], frozen=True):
         plan: The id of the plan of its query.
         params: The values of its parameters, in order.
         pruning: Whether only the required partition is read.
-        operation: What becomes of the rows that the query finds: ``"upsert"``, ``"delete"``, or ``"effects"`` where the
-            query says it.
+        operation: The operation on the rows that the query finds: ``"upsert"``, ``"delete"``, or ``"effects"`` where
+            the query says it.
         change_id: Under an id that was used before nothing is changed again.
         is_profiled: Whether to say what it took.
     """
@@ -219,7 +219,7 @@ class ChangeTable(Message[ChangedTable], frozen=True):
         plan: The id of the plan of the query for the effects.
         params: The values of its parameters, in order.
         pruning: Whether only the required partitions are read.
-        duplicate_match: What it means that a row is found twice.
+        duplicate_match: The treatment of a row that is found twice.
         returning: The id of the plan of what is returned; None for nothing.
         names_action: Whether that plan has the action of the row as one parameter more.
         is_profiled: Whether to say what it took.
@@ -322,7 +322,7 @@ class PublishLoad(Message[LoadedRows], frozen=True):
     Attributes:
         load_id: The load.
         table: The table.
-        mode: What happens to keys that are there already.
+        mode: The treatment of keys that exist already.
         parts: The numbers of the attempts that count, by partition.
         table_id: The id of the table for which they were staged; None where that is not known.
     """

@@ -16,9 +16,9 @@ class Versions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How new what the controller knows is; clients compare it with what they know. 0 says nothing.
 
     Attributes:
-        catalog_version: Of the tables and views.
-        topology_version: Of the members and owners.
-        statistics_version: Of the statistics of the tables.
+        catalog_version: The version of the tables and views.
+        topology_version: The version of the members and owners.
+        statistics_version: The version of the statistics of the tables.
     """
 
     catalog_version: int = 0
@@ -45,7 +45,7 @@ class Greeting(Versions, frozen=True, kw_only=True):
     """The identity of the server.
 
     Attributes:
-        limits: What the server takes.
+        limits: The limits of the server.
         cluster_id: The cluster, of a controller.
         member: The member's id, of a member.
         topology: The members and owners, of a controller.

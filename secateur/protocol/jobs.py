@@ -92,7 +92,7 @@ class JobState(JobRow, frozen=True, kw_only=True):
         failure: Why it failed; None before its end and after a success.
         result_member: The member that has its rows.
         members: The members that took part in the attempt that succeeded.
-        metrics: What each vertex did on each member, in the attempt that ended last.
+        metrics: The work of each vertex on each member, in the attempt that ended last.
     """
 
     failure: Failure | None = None

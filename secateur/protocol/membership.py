@@ -144,12 +144,12 @@ class MemberStats(msgspec.Struct, frozen=True):
     """The data of a member, and its counters.
 
     Attributes:
-        tables: What it has.
+        tables: The tables that it has.
         executions: Statements, changes and jobs that it was asked to run.
         frames_received: Frames of statements that it has received.
         running_jobs: Jobs that run on it now.
         open_results: Results that clients are reading.
-        open_result_bytes: What these hold.
+        open_result_bytes: The bytes that these hold.
     """
 
     tables: list[StoredTable] = []

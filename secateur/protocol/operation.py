@@ -51,11 +51,11 @@ class OperationBase(Enum):
 
     Attributes:
         code: Its number in the head of a frame. It is part of the protocol: never renumber.
-        at: Who answers it.
+        at: The server that answers it.
         request: The type of its requests: a :class:`~secateur.protocol.message.Message`, or a
             :class:`~secateur.protocol.message.Notice`.
         reply: The type of its replies; None for a notice, which has none.
-        callers: Who may ask.
+        callers: The peers that may request it.
         is_housekeeping: :attr:`Trait.HOUSEKEEPING`.
         is_abandonable: :attr:`Trait.ABANDONABLE`.
         is_idempotent: :attr:`Trait.IDEMPOTENT`.

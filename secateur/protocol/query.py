@@ -187,7 +187,7 @@ class StatementEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         number: Counts the statements of the member.
-        plan_id: Of its plan.
+        plan_id: The id of its plan.
         state: ``"running"``, ``"done"`` or ``"failed"``.
         started: Seconds since the epoch.
         elapsed_ms: Milliseconds that it took, or has taken so far.
@@ -195,7 +195,7 @@ class StatementEntry(msgspec.Struct, frozen=True, kw_only=True):
         members: The members that took part.
         partitions_read: How many partitions were read.
         rows: Rows that were sent.
-        error: What went wrong.
+        error: The error.
     """
 
     number: int

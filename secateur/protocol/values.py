@@ -58,7 +58,7 @@ _LEAVES: Final = (bytes, bytearray, memoryview, datetime, date, time, timedelta,
 """The types that :func:`msgspec.to_builtins` leaves as they are: the packer has extension types for them."""
 PACK_ERRORS: Final = (TypeError, ValueError, OverflowError)
 UNCOUNTED_BYTES_MAX: Final = 64 << 10
-"""Of so few bytes the worst becomes five megabytes, and counting would cost every small frame."""
+"""So few bytes become five megabytes at worst, and counting would cost time for every small frame."""
 _OBJECTS_MAX: Final = 1_000_000
 """Lists, maps and values of extension types in one message: each is up to a hundred times as large as its bytes.
 

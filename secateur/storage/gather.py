@@ -54,7 +54,7 @@ def concatenate(arrays: Sequence[pa.Array], field: pa.Field) -> pa.Array:
     """Put arrays into one.
 
     Args:
-        arrays: Of the type of ``field``, or of its storage type.
+        arrays: Arrays of the type of ``field``, or of its storage type.
         field: Name and type of the column.
 
     Raises:

@@ -116,7 +116,7 @@ class Preparation:
         layout: Its table's.
         operation: The mode.
         attempts: The attempts that count, by partition.
-        parts: What to prepare.
+        parts: The parts to prepare.
     """
 
     def __init__(

@@ -159,7 +159,7 @@ class MemberStore:
         Args:
             tdef: The table.
             rows: All rows of each partition.
-            published: Of the other member's :class:`DataVersion`.
+            published: The number in the other member's :class:`DataVersion`.
 
         Raises:
             Error: As :meth:`create_table`, and as for an overwriting :meth:`write`.
@@ -303,7 +303,7 @@ class MemberStore:
         Args:
             table_id: The table.
             partition: The partition that all rows belong to; the caller has computed it.
-            rows: Of exactly the table's schema.
+            rows: Rows of exactly the table's schema.
             mode: ``append``, ``overwrite``, ``upsert`` or ``ignore``; overwriting concerns this partition only.
 
         Returns:

@@ -31,7 +31,7 @@ def sort_rows(layout: TableLayout, tables: Sequence[pa.Table], repeats: Duplicat
     Args:
         layout: The table's.
         tables: Rows with the table's columns, or with its key columns only, in any order and chunks.
-        repeats: What happens to several rows with one key.
+        repeats: The treatment of several rows with one key.
 
     Raises:
         DuplicateKeyError: A key occurs twice and ``repeats`` refuses that; names the smallest such key.
@@ -52,7 +52,7 @@ def merge(layout: TableLayout, base: SortedRows, incoming: SortedRows, operation
         layout: The table's.
         base: The rows before.
         incoming: Rows of the change; for a deletion, keys suffice.
-        operation: What to do with them.
+        operation: The operation on them.
 
     Returns:
         New rows; ``base`` and ``incoming`` stay as they are. It is ``incoming`` itself where that is the answer.

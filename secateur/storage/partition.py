@@ -97,7 +97,7 @@ class Partition:
         partition.
 
         Args:
-            operation: What to do.
+            operation: The operation.
             rows: Rows of exactly the table's schema; for a deletion, a table with at least the key columns.
             is_copy: Whether the primary of the partition has made the change already. It is then made here as well,
                 even

@@ -119,7 +119,7 @@ def scanned(
     Args:
         pieces: The rows of the partitions.
         positions: The columns wanted, at least one; None for all.
-        schema: Of all columns, as they are stored.
+        schema: The schema of all columns, as they are stored.
         limits: From how many rows on columns are converted, and partitions read by themselves.
         converts: Whether columns may have the types of the converted form, as the DuckDB kernel takes them.
 

@@ -63,7 +63,7 @@ class StoreLoads:
             table_id: Its table.
             partition: The partition that all rows belong to.
             attempt: The number of the attempt that brings them.
-            rows: Of exactly the table's schema.
+            rows: Rows of exactly the table's schema.
             keys: Whether they are keys instead, with at least the key columns, for a load that deletes.
 
         Returns:
@@ -213,7 +213,7 @@ class StoreLoads:
 
         Args:
             load_id: The load.
-            number: What ``DataVersion.published`` becomes, the same on all members; None counts on from the last.
+            number: The new ``DataVersion.published``, the same on all members; None counts on from the last.
 
         Returns:
             Rows it brought to this member.

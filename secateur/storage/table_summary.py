@@ -46,7 +46,7 @@ class ColumnSummary:
         nulls: Rows with NULL.
         minimum: Smallest value as Python has it, perhaps a prefix of it; None where there is none.
         maximum: Largest value; None where there is none, or it is too long.
-        sketch: Of its values in the sample; None where the type has no hash.
+        sketch: A sketch of its values in the sample; None where the type has no hash.
     """
 
     nbytes: int
@@ -90,7 +90,7 @@ def summarize(table: TableDef, snapshots: Sequence[PartitionSnapshot]) -> TableS
 
     Args:
         table: The table.
-        snapshots: Of its partitions.
+        snapshots: Snapshots of its partitions.
 
     Returns:
         Their summary. Cost: some 15 ms a column for :data:`SAMPLED_ROWS_MAX` rows and more, of which 1 ms for each

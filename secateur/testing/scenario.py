@@ -14,7 +14,7 @@ import pyarrow as pa
 __all__ = ["SCENARIOS", "BatchSplit", "Refusal", "Scenario", "refusals", "split_input"]
 
 _BATCHES_MAX: Final = 200
-"""Of a long input, batches of one row are made at the start only."""
+"""A long input has batches of one row at its start only."""
 
 
 class BatchSplit(Enum):

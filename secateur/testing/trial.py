@@ -79,7 +79,7 @@ class Trial:
 
     Args:
         processor: Fresh.
-        context: What it is initialised with; its offloads are ``offloads``.
+        context: The context that initialises it; its offloads are ``offloads``.
         offloads: See :class:`TrialOffloads`.
         scenario: How to drive it.
         inputs: The batches of each inbound edge.

@@ -80,7 +80,7 @@ def verify_processor(
         missing: (2,)
 
     Args:
-        source: Whatever makes the processor: a function without arguments, a supplier or a meta-supplier.
+        source: The source of the processor: a function without arguments, a supplier or a meta-supplier.
         inputs: The rows of each inbound edge, by ordinal; none for a source. Some ten rows show as much as thousands.
         expected: The rows that each outbound edge has to get; a sequence when they differ by edge; None: only that
             every trial emits the same. An output without any batch counts as an empty table.
@@ -91,7 +91,7 @@ def verify_processor(
         params: The parameters of the job.
         call_s_max: Bound in seconds on each call of a cooperative processor. The contract says about a millisecond; the
             default leaves room for a busy machine, and the fastest trial counts.
-        services: What its supplier finds at the member beside or instead of the usual, by type, such as
+        services: Services that its supplier finds at the member beside or instead of the usual ones, by type, such as
             ``MemberServices`` with tables.
         limits: Bounds of the member's storage and engine; None for the defaults.
         topology: Members and owners, for a source of tables; its first member runs the processor. None: one member, no

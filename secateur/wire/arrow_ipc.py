@@ -25,7 +25,7 @@ _WRITE_OPTIONS: Final = pa.ipc.IpcWriteOptions()
 """Made once: pyarrow would look into the environment for defaults at every stream, for 10 us."""
 
 _METADATA_BYTES_MAX: Final = 16 << 20
-"""Of one message: names and types of columns, or places of buffers.
+"""Most metadata of one message: names and types of columns, or places of buffers.
 
 Each field becomes an object of many times its size.
 """

@@ -123,7 +123,7 @@ class Channel:
         """Send a request and wait for the whole answer.
 
         Args:
-            message: What is asked.
+            message: The request.
             payload: Bytes to go with it.
             timeout_s: Seconds to wait, once for the connection if it has to be made, and once for the answer; None
                 takes the channel's.

@@ -63,7 +63,8 @@ class Frame(NamedTuple):
     Attributes:
         kind: Its kind.
         operation: The code of the operation; 0 in an answer.
-        request_id: By which an answer finds its request, counted by the side that asks; 0 where there is none.
+        request_id: The number by which an answer finds its request, counted by the side that asks; 0 where there is
+            none.
         header: Its header, still as bytes.
         payload: Its bytes; empty when there are none. Read-only by convention; owned by this frame, so tables decoded
             from it may keep it.
@@ -88,12 +89,12 @@ def encode_frame(
     """Turn a frame into buffers to write in order: one for a small frame, else the header and the payload uncopied.
 
     Args:
-        kind: What it is.
+        kind: The kind of the frame.
         header: A message as bytes.
         payload: The bytes behind it.
         limits: Bounds of the connection.
         operation: The code of what is asked.
-        request_id: By which the answer finds its request.
+        request_id: The number by which the answer finds its request.
 
     Raises:
         LimitExceededError: Header or payload are larger than ``limits`` allow; nothing was written.

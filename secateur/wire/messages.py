@@ -41,7 +41,7 @@ class Request(NamedTuple, Generic[M]):
     """A request or notice. A NamedTuple because one is made for every frame.
 
     Attributes:
-        operation: What is asked.
+        operation: The requested operation.
         message: Its arguments, of the type that the operation says.
         payload: Bytes that came with it; empty when there are none.
         peer: The sender.
@@ -85,7 +85,7 @@ class Handler(Protocol):
         """
 
     def notify(self, request: Request[Any]) -> None:
-        """Take a one-way message, in the order sent. Nobody learns of an exception but the log."""
+        """Take a one-way message, in the order sent. An exception is logged and not sent to the peer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Answer(Generic[R]):
     """A reply as it arrives at the side that asked.
 
     Attributes:
-        message: What it says; of an answer that came in several pieces, what the last of them says.
+        message: The message; for an answer in several pieces, that of the last piece.
         parts: The payloads in the order sent; one, unless the answer was sent piece by piece.
     """
 

@@ -28,7 +28,7 @@ class QueryStats:
         topology_version: The topology that its members answered from.
         plan_cached: Whether the client knew the plan already.
         elapsed_ms: From the call to the complete answer, as seen by the client.
-        steps: Of a query in steps, the result of each; empty for one without steps.
+        steps: The result of each step of a query in steps; empty for a query without steps.
     """
 
     members_touched: int

@@ -19,7 +19,7 @@ class StreamedRows:
     Args:
         first: The part that is there.
         rest: The others.
-        columns: Of the result.
+        columns: The columns of the result.
     """
 
     def __init__(self, first: pa.Table, rest: ResultStream, columns: Sequence[ResultColumn]) -> None:

@@ -60,7 +60,7 @@ def analyze(session: Session, plan: PlanText, sql: str, params: Params) -> tuple
 
     Args:
         session: Where.
-        plan: What EXPLAIN says of it.
+        plan: The EXPLAIN text of the statement.
         sql: The statement, without EXPLAIN ANALYZE.
         params: Plain parameters as the user gave them.
 
@@ -69,7 +69,7 @@ def analyze(session: Session, plan: PlanText, sql: str, params: Params) -> tuple
         and what was touched.
 
     Raises:
-        Error: What the statement gives.
+        Error: The error of the statement.
     """
     run = _run(session, sql, params)
     return _with_actuals(plan, run, session.topology.member_ids), run.stats

@@ -39,7 +39,7 @@ def insert_values(call: StatementCall[InsertRows | InsertTemplate], work: list[S
         work: As for :func:`~secateur.client.loads.load.load_rows`.
 
     Raises:
-        Error: What the statement gives for these parameters, or as :func:`~secateur.client.loads.load.load_rows`.
+        Error: The error of the statement for these parameters, or as :func:`~secateur.client.loads.load.load_rows`.
     """
     return _insert(call.session, call.sql, [Insertion(call.statement, call.params)], work)
 

@@ -50,7 +50,7 @@ class InsertTemplate:
         table: The table.
         columns: Those that get values, in order; the others become NULL.
         rows: The values, one row of cells for each row of the statement.
-        mode: What happens to keys that exist already.
+        mode: The treatment of keys that exist already.
         parameter_count: How many parameters the statement has.
         parameter_names: Their names in order, when they are named, else empty.
         catalog_version: The catalog it was read for.

@@ -62,8 +62,8 @@ def run_in_steps(
             whole may not have, or when the rows have changed in which keys were found.
 
     Raises:
-        Error: What the three raise; a DataError of a step, or for keys of the rest, is left to the whole query to find
-            again.
+        Error: One of the three functions fails; after a DataError of a step, or for keys of the rest, the whole query
+            runs instead.
     """
     state = _State(secrets.token_hex(8), materialized.watched)
     found: list[RunOutcome] = []

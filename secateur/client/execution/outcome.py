@@ -62,16 +62,16 @@ class RunOutcome:
     Attributes:
         result: The rows.
         execution: How much of the cluster it needed.
-        members: Who received a frame for it.
+        members: The members that received a frame for it.
         partitions_read: Over all scans.
         partitions_total: Partitions of all scanned tables.
         members_total: Members of the cluster.
         topology_version: The topology that its members answered from.
-        profile: What the run did, when that was asked for; the rows may not be in ``result`` then.
+        profile: The profile of the run, if it was requested; the rows may not be in ``result`` then.
         rest: The rows behind those of ``result``, which come as they are read; None when that is all.
-        published: Of a run under a mark, the last publication of each replicated table that it read, by table id.
-        steps: Of a query in steps, what each of them found, in their order.
-        narrowed: Of a query in steps that is profiled, what the values have come to; None where the rest did not run
+        published: The last publication of each replicated table that a run under a mark read, by table id.
+        steps: The result of each step of a query in steps, in their order.
+        narrowed: The effect of the found values on a query in steps that is profiled; None where the rest did not run
             with them.
     """
 

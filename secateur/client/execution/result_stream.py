@@ -30,7 +30,7 @@ class ResultStream:
     Args:
         pool: Where the channel came from.
         channel: Over which the first part came.
-        control: What ends the statement.
+        control: The object that ends the statement.
     """
 
     def __init__(self, pool: ChannelPool, channel: Channel, control: CallControl | None = None) -> None:

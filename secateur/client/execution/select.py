@@ -60,10 +60,10 @@ class SelectResult:
     Attributes:
         result: The rows, or the first of them; none of them for a run that is profiled.
         columns: Their columns.
-        stats: What was touched.
+        stats: Members, partitions and rows that the run touched.
         rest: The rows behind ``result``, when they come as they are read.
-        profile: What the run did, when that was wanted.
-        narrowed: What values found in steps have come to, for a run that is profiled.
+        profile: The profile of the run, if it was requested.
+        narrowed: The effect of values found in steps, for a run that is profiled.
     """
 
     result: pa.Table | ShortTable
@@ -98,7 +98,7 @@ def run_select(call: StatementCall[SelectStatement], wanted: RunOptions = RunOpt
 
     Args:
         call: The call.
-        wanted: What is wanted of the run; two runs that are compared give their rows at once, whatever is.
+        wanted: The options of the run; two runs that are compared return their rows at once in any case.
 
     Raises:
         ParameterError: The parameters are not those of the statement.

@@ -73,7 +73,7 @@ class SelectStatement:
     """A planned SELECT: what a client needs to route it.
 
     Attributes:
-        plan_id: By which members know the plan.
+        plan_id: The id by which members know the plan.
         scans: Every reference to a table.
         columns: The columns of the result.
         parameter_count: How many values a member is given: parameters of the user, then ``lists``.
@@ -133,7 +133,7 @@ class Step:
 
     Attributes:
         statement: The subquery; its parameters are those of the whole statement, then those of the steps before it.
-        use: What the rest needs of it.
+        use: The use that the rest of the query makes of it.
         values_max: With more rows than this the statement runs undivided.
     """
 
@@ -274,8 +274,8 @@ class WholeChange:
     Attributes:
         table: The table that is changed.
         source: The query for what becomes of its rows.
-        duplicate_match: What it means that a row is found twice; for members.
-        returning: What the statement returns of the rows concerned, None for nothing: only its columns and its id
+        duplicate_match: The treatment of a row that is found twice; for members.
+        returning: The query for the rows of RETURNING, None without it: only its columns and its id
             matter here.
         names_action: Whether that has the action of the row as a parameter more; for members.
         is_single_partition: Whether the primary of a partition can carry it out by itself, when the first scan of the

@@ -107,7 +107,7 @@ class JobPlacement:
 
     Attributes:
         coordinator: Id of the member that coordinates; where several may, another one may do so next time.
-        topology_version: Of the topology that the plan is for.
+        topology_version: The version of the topology for which the plan was made.
         members: All members of the cluster, in topology order.
         participants: Those that take part.
         vertices: In topological order.

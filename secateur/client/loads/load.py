@@ -114,7 +114,7 @@ def load_rows(
         table: Its definition.
         data: Columns matched by name without regard to case, converted where that is exact; nullable columns may be
             missing.
-        mode: What happens to the rows that are there.
+        mode: The treatment of existing rows.
         progress: Called after each chunk.
         same_table: Refuse to go on with a table that has taken the name of this one since.
         work: Gets what was sent to each member, and what the publication took, for EXPLAIN ANALYZE.

@@ -47,7 +47,7 @@ class ClusterState:
     Args:
         peers: The way to the members.
         on_lost: Called with the id of each member that left.
-        times: Of leases.
+        times: The durations of leases.
         stall_s: Seconds for which the event loop of a member may stand still.
         clock: Seconds that only grow.
 
@@ -139,7 +139,7 @@ class ClusterState:
         What is idempotent is asked again while the connection to a member that lives breaks.
 
         Raises:
-            Error: Whatever it answers, or that it is out of reach.
+            Error: It answers with an error, or cannot be reached.
             MemberLostError: It left the cluster before it answered.
         """
         while True:

@@ -106,7 +106,7 @@ class Controller:
     """The controller of one cluster. Lives on one event loop.
 
     Args:
-        settings: Of the cluster.
+        settings: The settings of the cluster.
     """
 
     def __init__(self, settings: ClusterSettings) -> None:
@@ -197,7 +197,7 @@ class Controller:
         return self.handlers[request.operation](request)
 
     def notify(self, request: Request[Any]) -> None:
-        """Nobody sends one-way messages to a controller."""
+        """The controller receives no one-way messages."""
         raise ProtocolError(f"a controller takes no one-way messages; got {request.operation.title!r}")
 
     # -- what clients and members may know

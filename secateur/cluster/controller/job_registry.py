@@ -34,7 +34,7 @@ class RegisteredJob:
     Attributes:
         job_id: Unique; made by the client, so that a repeated submission is recognised.
         config: Its arguments.
-        needs: What it needs; chooses the coordinator of each attempt.
+        needs: Its requirements; they decide the coordinator of each attempt.
         params: The values of its parameters.
         dag: The packed DAG, empty once the job has ended.
         record: Where it is.
@@ -44,7 +44,7 @@ class RegisteredJob:
         ended_s: Seconds since the epoch; None before its end.
         result_member: The member that has its rows; None before its end and after a failure.
         members: Ids of the members that took part in the attempt that succeeded.
-        metrics: What each vertex did on each member, in the attempt that ended last.
+        metrics: The work of each vertex on each member, in the attempt that ended last.
         plan: Where the attempt that started last ran, or runs: a
             :class:`~secateur.client.jobs.resolved_plan.ResolvedPlan` on the wire; None before.
     """
@@ -100,7 +100,7 @@ class JobRegistry:
     Args:
         running_max: Jobs that may run at once; one more is refused.
         ended_max: Jobs that are remembered after their end.
-        dag_bytes_max: What the DAGs of the jobs that have not ended may take together.
+        dag_bytes_max: Most bytes of the DAGs of all jobs that have not ended, together.
     """
 
     def __init__(

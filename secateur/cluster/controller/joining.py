@@ -29,7 +29,7 @@ class Joining:
 
     Args:
         state: Tables, members and owners.
-        settings: Of the cluster.
+        settings: The settings of the cluster.
 
     Attributes:
         loads: A shared lock that every publication holds; members join while there is none.

@@ -99,10 +99,10 @@ class PartitionwiseChange:
     """An UPDATE or DELETE of several partitions: a load whose rows the members find in their own partitions.
 
     Attributes:
-        load: What is to be published; its attempts are not known yet.
+        load: The load to publish; its attempts are not known yet.
         attempt: The number under which members stage.
         partitions: Those to look into, by the member that is their primary.
-        asked: What the client asks for: plan, parameters, operation.
+        asked: The client's request: plan, parameters, operation.
     """
 
     load: LoadPublication
@@ -116,9 +116,9 @@ class CoordinatedChange:
     """A change that one member works out for all partitions: a load whose rows it finds and stages at their owners.
 
     Attributes:
-        load: What is to be published, with mode ``"mixed"``; its attempts are not known yet.
+        load: The load to publish, with mode ``"mixed"``; its attempts are not known yet.
         coordinator: The member that works it out.
-        asked: What the client asks for: plans, parameters.
+        asked: The client's request: plans, parameters.
     """
 
     load: LoadPublication
@@ -187,7 +187,7 @@ class LoadPublisher:
         Members let no other write in from the moment they look until the publication.
 
         Raises:
-            Error: What the statement gives on some row. The table is as it was.
+            Error: The statement fails on some row. The table is as it was.
             LoadFailedError: A member could not be reached. The table is as it was.
         """
         load = change.load
@@ -225,7 +225,7 @@ class LoadPublisher:
         """Have a member work out a change while no owner lets another write in, and publish that everywhere.
 
         Raises:
-            Error: What the statement gives on some row. The table is as it was.
+            Error: The statement fails on some row. The table is as it was.
             LoadFailedError: A member could not be reached. The table is as it was.
         """
         load, members = change.load, self._members
@@ -296,7 +296,7 @@ class LoadPublisher:
 
     @staticmethod
     def _check_published(load: LoadPublication, commit: TwoPhaseCommit, *, is_stopped: bool) -> None:
-        """Raise what has kept a load from being published, or what keeps anybody from knowing."""
+        """Raise the reason why a load was not published, or why its outcome is unknown."""
         failures = [commit.failures[member] for member in load.copies if member in commit.failures]
         if is_stopped or (commit.is_committed and any(isinstance(f, asyncio.CancelledError) for f in failures)):
             raise OperationalError(

@@ -23,7 +23,7 @@ class MemberList:
     """Answers ``members``. Lives on the controller's event loop.
 
     Args:
-        state: Who they are.
+        state: The cluster, with its members.
         peers: The way to them.
     """
 

@@ -20,7 +20,7 @@ from secateur.cluster.lease import LeaseOutcome, LeaseTimes
 __all__ = ["MemberWatch"]
 
 _SUSPECT_SHARE = 0.4
-"""Of the silence after which a member is given up: from here on it is called suspect."""
+"""The share of the silence limit after which a member is called suspect."""
 
 
 @dataclass(slots=True)

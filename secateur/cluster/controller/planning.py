@@ -80,7 +80,7 @@ class PlanningThreads:
 
         Raises:
             LimitExceededError: Too many plannings wait; nothing was done.
-            Error: What the planning raises.
+            Error: The planning fails.
         """
         planning = _Planning(client, work)
         self._enqueue(planning)

@@ -98,7 +98,7 @@ class StatisticsCache:
         """Look at a table now; None when there is no such table any more.
 
         Raises:
-            Error: What a member says, or that it is out of reach. What was known stays.
+            Error: A member answers with an error, or cannot be reached. The earlier statistics stay.
         """
         served = self._served(table_id)
         if served is None:

@@ -38,7 +38,7 @@ from secateur.protocol.catalog import CreateStoredTable, DropStoredTable
 __all__ = ["TableCommands"]
 
 _TRIES_MAX: Final = 5
-"""Of a command while members are lost, or their connections break, in the middle of it."""
+"""Attempts at a command during which members are lost or their connections break."""
 
 
 class TableCommands:
@@ -46,7 +46,7 @@ class TableCommands:
 
     Args:
         state: Catalog and topology.
-        loads: Of which none may be published while ranges change.
+        loads: The loads, none of which may be published while ranges change.
         statistics: Forget those of a table that is dropped.
         executor: Where large schemes are computed.
     """

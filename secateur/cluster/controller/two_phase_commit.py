@@ -36,7 +36,7 @@ class CommitPhase(Enum):
     ABORTING = auto()
     """One could not prepare: the others are sent an abort."""
     ENDED = auto()
-    """Nobody is waited for any more."""
+    """No participant is waited for any more."""
 
 
 class Order(Enum):
@@ -136,7 +136,7 @@ async def carry_out(
         pause_s: Seconds before an order is given again.
 
     Raises:
-        CancelledError: Whoever waits was cancelled. The orders that are under way are cancelled as well.
+        CancelledError: The waiting task was cancelled. The orders that are under way are cancelled as well.
         Error: As ``give`` for an order to abort, if that is no :class:`~secateur.errors.OperationalError`.
     """
     loop = asyncio.get_running_loop()

@@ -84,7 +84,7 @@ class MemberChanges:
     Args:
         store: The member's partitions.
         statements: Its plans.
-        places: Who keeps copies of them.
+        places: The members that keep copies of them.
         writes: Changes a partition and its copies.
         loads: Stages the changes of several partitions.
         results: Knows which connections have ended.
@@ -120,8 +120,8 @@ class MemberChanges:
             TopologyChangedError: This member is not the primary; nothing was changed.
             ProtocolError: The statement concerns another number of partitions.
             MemberLostError: The rows are changed here, but a backup that the cluster counts on has not confirmed them.
-            Error: What the statement gives on these rows, such as a value that its column cannot hold; nothing was
-                changed.
+            Error: The statement fails on these rows, for example because of a value that its column cannot hold;
+                nothing was changed.
         """
         asked = request.message
         plan = await self._statements.plan(asked.plan)
@@ -163,7 +163,7 @@ class MemberChanges:
 
         Raises:
             TopologyChangedError: This member is not the primary of a partition; nothing was staged.
-            Error: What the statement gives on these rows.
+            Error: The statement fails on these rows.
         """
         asked = request.message
         plan = await self._statements.plan(asked.plan)

@@ -26,7 +26,7 @@ class MemberHost:
 
     Args:
         member_id: Id of the first member.
-        settings: Of the cluster.
+        settings: The settings of the cluster.
         controller_address: ``host:port`` of the controller.
 
     Attributes:

@@ -35,7 +35,7 @@ class LeaseKeeper:
 
     Args:
         member_id: The member.
-        settings: Of the cluster.
+        settings: The settings of the cluster.
         controller_address: ``host:port`` of the controller.
         lease: Is set as the lease is renewed.
         on_given_up: Called on the member's event loop when the cluster has gone on without this member.

@@ -43,7 +43,7 @@ class MemberLoads:
 
     Args:
         store: The member's partitions.
-        places: Who keeps copies of them, and their latches.
+        places: The members that keep copies of them, and their latches.
         peers: The other members.
         replication: Knows when what is here is all there is.
         leases: The latches that are closed.

@@ -84,7 +84,7 @@ class Member:
 
     Args:
         member_id: Its id.
-        settings: Of the cluster.
+        settings: The settings of the cluster.
         controller_address: ``host:port`` of the controller, which it joins at :meth:`start`.
         on_given_up: Called on the event loop when the cluster has gone on without this member: it answers nothing any
             more, and has to be stopped.

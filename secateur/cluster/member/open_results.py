@@ -118,7 +118,7 @@ class OpenResults:
         """The first part of a result; what is left is kept for the next ones.
 
         Args:
-            peer: Who reads it.
+            peer: The reader.
             stream: Its rows.
             grant_bytes: How much the reader has room for; from :func:`within_bounds`.
             said: The answer, without its number of rows.

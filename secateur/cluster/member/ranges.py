@@ -122,7 +122,7 @@ class MemberRanges:
         store: The partitions of this member.
         latch: Finds the latch of a table's writes by the table's id.
         executor: Threads for reading the catch-all.
-        changes: What is prepared, and what has ended.
+        changes: The changes that are prepared, and those that have ended.
         leases: The latches that are closed.
     """
 

@@ -16,7 +16,7 @@ _INLINE_BYTES_MAX: Final = 1 << 20
 
 
 async def received_rows(payload: memoryview) -> pa.Table:
-    """The rows of a request. Whoever calls has found out before that they are wanted here.
+    """The rows of a request. The caller has checked that they belong here.
 
     Raises:
         ProtocolError, LimitExceededError: As :func:`~secateur.wire.decode_table`.

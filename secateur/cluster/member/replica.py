@@ -35,7 +35,7 @@ class ReplicatedChange:
     Attributes:
         sequence: Its number, from 1.
         change_id: The id of the request.
-        operation: What to do, by its name on the wire.
+        operation: The change to make, by its name on the wire.
         rows: The rows, or keys, as bytes.
     """
 

@@ -58,7 +58,7 @@ class Replication:
     Args:
         member_id: This member.
         store: Its partitions.
-        places: Who keeps copies of them, and the latches of their writes.
+        places: The members that keep copies of them, and the latches of their writes.
         peers: The other members.
         change_registry: Learns which changes this member has made as copies.
         out_of_sync: Has the cluster count a member out as a holder of a partition, by affinity group, partition and
@@ -97,7 +97,7 @@ class Replication:
     async def primary(self, table_id: int, partition: int) -> None:
         """Return once this member can write to a partition as its primary. Costs a microsecond when it can.
 
-        Whoever calls it has just found that this member owns the partition; that is looked at again after every wait.
+        The caller has just found that this member owns the partition; this is checked again after every wait.
 
         Raises:
             TopologyChangedError: It is not the primary, or cannot find out what the other copies have; nothing was

@@ -125,7 +125,7 @@ class StatementLog:
         return reply
 
     def close(self, peer: PeerInfo) -> None:
-        """Nobody reads more of the result of a connection; nothing happens when it has none."""
+        """The client of a connection reads no more of its result; nothing happens when it has none."""
         self._end(peer, None)
 
     def _end(self, peer: PeerInfo, failure: str | None) -> None:

@@ -137,7 +137,7 @@ class StatementRunner:
         """Answer one execution of a plan.
 
         Args:
-            request: What to run. :mod:`secateur.cluster.member.open_results` is about results in parts,
+            request: The plan to run. :mod:`secateur.cluster.member.open_results` is about results in parts,
                 :mod:`secateur.cluster.member.read_state` about queries in steps.
 
         Raises:

@@ -91,7 +91,7 @@ class MemberCoordinatedChanges:
         Raises:
             TopologyChangedError: A partition has its primary elsewhere than this member knows; the load has to be
                 aborted, as after every other error.
-            Error: What the statement gives on these rows.
+            Error: The statement fails on these rows.
         """
         asked = request.message
         plan = await self._statements.plan(asked.plan)

@@ -29,9 +29,9 @@ class MemberWrites:
 
     Args:
         store: The partitions of this member.
-        places: Who keeps copies of them, and their latches.
+        places: The members that keep copies of them, and their latches.
         replication: The way to the copies.
-        change_registry: What was written lately.
+        change_registry: The recent changes.
     """
 
     def __init__(

@@ -95,7 +95,7 @@ class _Session:
         """A cluster needs Ray.
 
         Args:
-            address: Of the Ray to use; None for that of this process, or a private one.
+            address: The address of the Ray to use; None for that of this process, or a private one.
             timeout_s: Seconds that this may take.
 
         Raises:
@@ -176,7 +176,7 @@ class _Connecting:
     The processes of a Ray end with the thread that started them.
 
     Args:
-        address: Of a Ray that runs; None to start one.
+        address: The address of a running Ray; None to start one.
         directory: For the files of one that is started.
     """
 

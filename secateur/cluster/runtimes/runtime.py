@@ -23,7 +23,7 @@ class Runtime(Protocol):
         """
 
     def kill_member(self, member_id: str) -> None:
-        """End a member at once, without a word to anybody, as a crash would."""
+        """End a member at once, without a notice to any process, as a crash would."""
 
     def stop(self) -> None:
         """End everything this runtime started. May be called twice, and after a failed start."""

@@ -61,7 +61,7 @@ class LoadWriter(DataSourceArrowWriter):
         topology: Its owners.
         endpoint: The cluster, whose controller publishes.
         load_id: The load.
-        mode: What happens to the existing rows.
+        mode: The treatment of existing rows.
         chunk_bytes: Arrow bytes that a task gathers before it sends.
         report: A file for a report of the published rows, as JSON; None for none. ``commit`` cannot return anything to
             its caller.

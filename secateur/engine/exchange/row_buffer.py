@@ -19,7 +19,7 @@ class RowBuffer:
     Attributes:
         rows: Rows held.
         bytes: Bytes held, as :func:`~secateur.engine.exchange.batches.bytes_of` counts them.
-        schema: Of what is held and of what was taken before, None before the first batch.
+        schema: The schema of the rows held now or taken before; None before the first batch.
     """
 
     __slots__ = ("_batches", "bytes", "rows", "schema")

@@ -61,7 +61,7 @@ class ExecutionPlan:
 
     Attributes:
         dag: The DAG that it was built from, with aggregations split into stages.
-        job: What all participants share.
+        job: The part of the plan that all participants share.
         members: One plan for each participant, in topology order.
         placements: The placement of each vertex, by its name.
         cluster: All members, including those that take no part, in topology order.

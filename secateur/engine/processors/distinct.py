@@ -24,7 +24,7 @@ def distinct(*columns: str, bytes_max: int = BYTES_MAX) -> DistinctSupplier:
     sent.
 
     Args:
-        columns: What has to agree; none: all columns.
+        columns: The columns that have to agree; none: all columns.
         bytes_max: Bound on the rows kept.
 
     Raises:

@@ -27,7 +27,7 @@ class GatheringProcessor(Processor):
 
     Args:
         bytes_max: Bound on what is kept.
-        remedy: What to do when it is passed, for the message.
+        remedy: The advice in the message when the limit is passed.
         limits: From how many new rows on they are reduced.
     """
 

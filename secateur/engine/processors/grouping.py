@@ -46,8 +46,8 @@ class Grouping(Protocol):
 
         Args:
             kernel: As elsewhere.
-            schema: What the input would have had, None if that is not known: then states whose type depends on it are
-                of type ``null``.
+            schema: The schema that the input would have had. None if it is not known; states whose type depends on
+                it then have the type ``null``.
         """
 
 

@@ -81,7 +81,7 @@ def hash_join(
         build_schema: The columns of the build side. Needed for ``left`` and ``full``: a processor may have to fill them
             with NULLs without having seen a row of them.
         probe_schema: The columns of the probe side. Needed for ``right`` and ``full``, likewise.
-        build_suffix: What is put behind the name of a column of the build side that the probe side has too. Key columns
+        build_suffix: The suffix for the name of a column of the build side that the probe side has too. Key columns
             of the build side that have the name of their partner are left out: they say the same. (Of a row without
             partner the one column has the key, whichever side it is of.)
         bytes_max: Bound on the rows of the build side that one processor keeps.

@@ -51,7 +51,7 @@ class Kernel:
 
         Args:
             sql: Over the names of ``relations``.
-            relations: What it reads.
+            relations: The relations that it reads.
             columns: Name and SQL type text of each result column.
         """
         return self._run(Fragment(sql, tuple(relations), tuple(columns)), relations, cancellation=self._cancellation)

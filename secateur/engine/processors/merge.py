@@ -29,7 +29,7 @@ def merge(*by: str | SortKey, inputs: int, bytes_max: int = BYTES_MAX) -> MergeS
     takes a batch of those inputs of which it has none.
 
     Args:
-        by: What the inputs are ordered by; as for :func:`~secateur.engine.processors.sort.sort`.
+        by: The order of the inputs; as for :func:`~secateur.engine.processors.sort.sort`.
         inputs: Inbound edges, with the ordinals from 0 and one priority.
         bytes_max: Bound on the rows kept.
 
@@ -185,11 +185,11 @@ class InputMerge(MergeBuffer):
 
     Args:
         kernel: Compares.
-        keys: What the inputs are in order of.
+        keys: The sort keys of the inputs.
         bytes_max: Bound on the rows kept.
         inputs: How many there are; None for all that the processor has.
-        step_bytes: Of each input that has not ended so many are wanted before rows are emitted: few calls of the
-            kernel, or few rows that wait.
+        step_bytes: The bytes that each input that has not ended must have before rows are emitted. More bytes mean
+            fewer calls of the kernel, fewer bytes mean fewer waiting rows.
     """
 
     def __init__(

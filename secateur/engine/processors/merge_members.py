@@ -19,7 +19,7 @@ _STEP_BYTES: Final = 4 << 20
 it.
 """
 _BYTES_MAX: Final = 1 << 30
-"""Of a member about a step is kept; this is a bound for thousands of them."""
+"""A bound for thousands of members, of each of which about one step is kept."""
 
 
 class MergeMembers(ProcessorMetaSupplier):

@@ -54,7 +54,7 @@ def merge_runs(*by: str | SortKey, bytes_max: int = BYTES_MAX) -> MergeRunsSuppl
     merge took 0.31 s of processor time, one sort 0.13 s.
 
     Args:
-        by: What the runs are ordered by; as for ``sort_runs``.
+        by: The order of the runs; as for ``sort_runs``.
         bytes_max: Bound on the rows kept.
 
     Raises:

@@ -39,8 +39,8 @@ class Execution:
     """The run of one :class:`~secateur.engine.execution_plan.member_plan.MemberPlan`. To be used on the event loop.
 
     Args:
-        plan: What to run.
-        services: What the member offers.
+        plan: The plan to run.
+        services: The services of the member.
         extra_services: More services, by type, for the processors of this execution.
         scheduler: Gives turns.
         post: Hands messages to the transport.

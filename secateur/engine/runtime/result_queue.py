@@ -27,7 +27,7 @@ class ResultQueue(ResultCollector):
         self.rows = 0
         """Rows held."""
         self.schema: pa.Schema | None = None
-        """Of the rows; None before the first batch."""
+        """The schema of the rows; None before the first batch."""
         self._bytes_queued_max = bytes_max
         self._batches: deque[pa.RecordBatch] = deque()
         self._wanted = 0

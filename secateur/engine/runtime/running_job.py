@@ -29,7 +29,7 @@ class RunningJob:
 
     Attributes:
         job_id: Unique in the cluster.
-        plan: Who runs what.
+        plan: The plans of all participants.
         has_enough: Whether all rows of the result that are wanted are there, though members may still be at work.
     """
 

@@ -55,7 +55,7 @@ class JobRuntime:
 
     Args:
         member_id: Id of this member.
-        services: What it offers to processors.
+        services: Its services for processors.
         transport: Its way to the other members.
     """
 
@@ -109,7 +109,7 @@ class JobRuntime:
         """Start a job and return at once; one message goes to each participant other than this member.
 
         Args:
-            dag: What to run.
+            dag: The DAG to run.
             config: How.
             params: Its parameters.
             topology: Members and owners.

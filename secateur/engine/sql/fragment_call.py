@@ -96,7 +96,7 @@ class FragmentParts:
 
     Args:
         start: Opens it. For a thread, unless the call is short.
-        context: Of the processor.
+        context: The context of the processor.
         executor: Threads in which the answer is closed.
         piece_bytes: About how many bytes a part has.
         is_short: Whether everything may happen on the loop.

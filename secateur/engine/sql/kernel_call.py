@@ -34,7 +34,7 @@ async def in_thread(
         cancellation: The handle, where it serves several calls; None for one of its own.
 
     Raises:
-        Error: What the call raises.
+        Error: The call fails.
     """
     cancellation = cancellation or Cancellation()
     running = executor.submit(call, cancellation)

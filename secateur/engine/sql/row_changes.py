@@ -68,7 +68,7 @@ class RowChanges:
         Args:
             effects: The query's result.
             table: The table that is changed.
-            duplicate_match: What happens when a row is found twice.
+            duplicate_match: The treatment of a row that is found twice.
 
         Raises:
             ProgrammingError: A row is found twice, and that is refused.

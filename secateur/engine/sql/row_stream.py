@@ -146,7 +146,7 @@ class JobRowStream:
     Args:
         job: The job.
         queue: The queue of its result sink; a full queue makes each stage wait for the next, on every member.
-        schema: That of the rows, in case no batch has one.
+        schema: Makes the schema of the rows, in case there is no batch.
         bytes_before_first: The bytes that the first part waits for, though it may return fewer; at most what the queue
             may hold. Until then no row of the job has been returned, so an error may be handled by running it again.
         when_late: Makes the error for an error in the data that comes later.

@@ -55,7 +55,7 @@ class ScanPlan:
         tree: The partitions to read, open in the parameters.
         group: The affinity group of the table, by which the topology knows its owners.
         replicated: Whether every member has a full copy.
-        keys: What is said about the primary key; rows inside a partition are sorted by it, so that a search replaces
+        keys: The conditions on the primary key; rows inside a partition are sorted by it, so that a search replaces
             the scan.
         reason: Why the scan cannot be pruned, in words a user can act on, or None when it can.
         table_version: The version of the table for which the tree was made: its partitions are those that the table had

@@ -70,7 +70,7 @@ class QueryStage:
             None.
         order: For ``GATHER``: the order of its rows at each member, columns of its output that DuckDB orders;
             they are merged before its consumer, the last stage, gets them. Empty: they have no order.
-        limit: Of the last stage: how many of its rows, in their order, are the answer; the statement ends
+        limit: For the last stage: how many of its rows, in their order, are the answer; the statement ends
             when they are there. None for all.
         keeps_unmatched: For ``ROUTE``: whether a row for which the consumer reads no partition is sent to any member
             that runs the consumer, as an outer join needs it. Otherwise it is dropped.

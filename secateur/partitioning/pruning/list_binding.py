@@ -51,7 +51,7 @@ def compile_list(
     """Compile the function from parameters to sorted partition ids, for a scheme of one hash component of one column.
 
     Args:
-        constraint: What is required of the column.
+        constraint: The requirement on the column.
         component: The component.
         column_type: The type of the column.
         own_class: Values of exactly this class are canonical for the column.

@@ -59,7 +59,7 @@ class IntervalPartitioning:
         """The cells in which values lie; those below the start of the grid are in none.
 
         Args:
-            values: Of the column's own Arrow type, without nulls.
+            values: Values of the column's own Arrow type, without nulls.
             type_: The type of the column.
 
         Returns:

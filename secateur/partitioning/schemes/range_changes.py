@@ -62,7 +62,7 @@ def alter_ranges(
 
     Args:
         scheme: The scheme of the table as it is.
-        changes: What to do, one after the other.
+        changes: The changes, applied one after the other.
         types: The type of every column of the table, by its name as declared.
         primary_key: The primary key, in order.
         table: The table's name, for messages.

@@ -37,7 +37,7 @@ def read_scheme(data: Any, *, table: str) -> PartitionScheme:
     A scheme that comes whole is noted in the registry; of two with one reference the first is used on.
 
     Args:
-        data: What came.
+        data: The received data.
         table: The table's name, for the error.
 
     Raises:

@@ -197,7 +197,7 @@ class Topology:
         return self.ownership(group).primaries(partitions)
 
     def check_live(self, owners: Iterable[str]) -> None:
-        """Refuse to work with owners that have left without anybody to succeed them.
+        """Refuse to work with owners that have left without a successor.
 
         Raises:
             PartitionLostError: One of the owners is no member.

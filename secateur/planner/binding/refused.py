@@ -48,7 +48,7 @@ def refuse_parts(tree: exp.Expr, text: str) -> None:
     """Refuse parts that would have another meaning in the kernel.
 
     Args:
-        tree: Of one query.
+        tree: The syntax tree of one query.
         text: From which it was parsed.
 
     Raises:

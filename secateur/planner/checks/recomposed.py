@@ -66,8 +66,8 @@ def difference(
 
     Args:
         whole: DuckDB's parse tree of the SELECT before it was split.
-        partial: Of the text that the members run.
-        final: Of the text that combines their rows.
+        partial: The tree of the text that the members run.
+        final: The tree of the text that combines their rows.
         partial_final: Both, with the claims about them.
         star: The columns that a ``*`` of the SELECT list stands for.
         is_one_table: Whether FROM has one table, whose alias is not used by the parts.
@@ -334,8 +334,8 @@ class _Recomposition:
         """Whether an expression of a part is equivalent to one of the whole.
 
         Args:
-            was: Of the whole.
-            now: Of a part.
+            was: An expression of the whole.
+            now: An expression of a part.
             columns: The columns that the part reads; None where it reads those of the whole.
             aliased: Whether a name of the whole may be the alias of a column of its SELECT list.
         """

@@ -51,7 +51,7 @@ class InsertValues:
         table: The table.
         columns: Those that get the values, in order.
         sql: The query that evaluates them.
-        mode: What happens to keys that exist already.
+        mode: The treatment of keys that exist already.
         shape: How a client makes the rows from the parameters, if it can; else None.
         rows: The place of the VALUES clause in the user's text.
     """
@@ -98,7 +98,7 @@ class Insert:
         columns: Those that get the values, in order; None for BY NAME.
         ctes: The WITH clause before the statement.
         source: The rows, or the query for them.
-        conflict: What happens to keys that exist already.
+        conflict: The treatment of keys that exist already.
         returning: As :func:`~secateur.planner.dml.returning.read_returning`.
     """
 

@@ -70,7 +70,7 @@ class _Clause:
     Attributes:
         kind: Which rows it applies to.
         condition: A condition on them; None for all.
-        action: What happens; None for nothing, or for an error.
+        action: The action; None for nothing, or for an error.
         values: The new values by column; or that they are the source's columns.
         error: The message of ERROR, None for none; only with ``is_error``.
         is_error: Whether such a row is an error.
@@ -360,7 +360,7 @@ def _action(clause: _Clause) -> Value:
 
 
 def _decided(clauses: Sequence[_Clause], values: Sequence[Value]) -> Value:
-    """Of values of clauses that of the first whose condition is true; NULL when there is none."""
+    """The value of the first clause whose condition is true; NULL when there is none."""
     words: list[str | TextSpan] = ["CASE"]
     for clause, value in zip(clauses, values, strict=True):
         if clause.condition is None:

@@ -28,7 +28,7 @@ class RowChangesQuery:
     Attributes:
         table: The table that is changed.
         effects: The query for the changes of its rows.
-        duplicate_match: What happens when a row is found twice.
+        duplicate_match: The treatment of a row that is found twice.
         returning: The RETURNING query over the changed rows, which reads the table alone; None for none.
         names_action: Whether ``returning`` has one parameter more than the statement: the action of the row.
         is_single_partition: Whether the primary of a partition can execute the change for a key of that partition on

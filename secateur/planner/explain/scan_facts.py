@@ -68,7 +68,7 @@ def scan_facts(
         params: The values of the parameters, UNKNOWN for those that subqueries give; None when they are not bound.
         count: How many parameters the user's statement has; later ones are values of subqueries.
         enabled: Whether pruning is on.
-        found: What subqueries or joins contribute, in words.
+        found: The contribution of subqueries or joins, in words.
     """
     live = scan.tree.live_ids()
     key = scan.tree.scheme.columns

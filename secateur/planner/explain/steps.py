@@ -19,7 +19,7 @@ class ExplainedStep:
 
     Attributes:
         parameters: The indexes of the parameters that its values become.
-        use: What the rest needs of it.
+        use: The use that the rest of the query makes of it.
         sql: The text of the user, or of the planner, with parameters numbered.
         text: The explanation for people.
         pruning: The part of that for programs.

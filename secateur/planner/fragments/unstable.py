@@ -33,7 +33,7 @@ def settle_unstable(tree: exp.Expr, reading: DuckDBParse, clock: int) -> bool:
     """Make a statement one whose parts can be evaluated anywhere.
 
     Args:
-        tree: That of the statement; its clocks are replaced by the parameter.
+        tree: The tree of the statement; its clocks are replaced by the parameter.
         reading: DuckDB's reading of it.
         clock: The number of the parameter, counted from 1: the time at which the statement starts, a TIMESTAMPTZ.
 

@@ -78,7 +78,7 @@ class _Selectivity:
         self._columns = {} if statistics is None else statistics.columns
 
     def of_all(self, conjuncts: Iterable[exp.Expr]) -> float:
-        """Of an AND; the bounds of one column are one range."""
+        """The share of rows that an AND keeps; the bounds of one column are one range."""
         share = 1.0
         ranges: dict[str, list[exp.Expr]] = {}
         for conjunct in conjuncts:

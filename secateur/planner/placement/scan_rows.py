@@ -101,7 +101,7 @@ def hint_selection(reference: exp.Table, scan: TableReference, columns: Sequence
     a filter it assumes a selection, and joins it first. In q09 of TPC-H that halves the time.
 
     Args:
-        reference: That of the scan, before it is replaced.
+        reference: The table reference of the scan, before it is replaced.
         scan: The scan.
         columns: The columns that are sent; without one that is never NULL there is no hint.
     """

@@ -77,7 +77,7 @@ def with_lists(roots: Sequence[Relation], origins: Origins, lists: Mapping[ScanC
 
     Args:
         roots: The relations of a statement.
-        origins: Of the same.
+        origins: The origins of their attributes.
         lists: The index of the parameter that has all values of a column.
     """
 

@@ -22,7 +22,7 @@ class Subquery:
     """A subquery in parentheses.
 
     Attributes:
-        use: What the statement needs of it.
+        use: The use that the statement makes of it.
         opening: The index of the opening parenthesis among the tokens.
         closing: The index of the closing one.
         is_whole: Whether it is all of its side of a comparison; False where it may be part of an expression.

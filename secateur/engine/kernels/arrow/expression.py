@@ -52,7 +52,7 @@ class ScalarFunction(Enum):
     SUBTRACT = "-"
     MULTIPLY = "*"
     DIVIDE = "/"
-    """Of two DOUBLEs."""
+    """Division of two DOUBLEs."""
     NEGATE = "neg"
     CAST = "cast"
     """To the call's type: from an integer to an integer, or from an integer, FLOAT or DECIMAL to DOUBLE."""
