@@ -155,7 +155,7 @@ class Session:
         with self._lock:
             if topology.version >= self._topology.version:
                 self._topology = topology
-            # Whoever spoke of a newer one than the controller has was wrong; asking again and again would not help.
+            # A peer that named a newer version than the controller has was wrong; asking repeatedly would not help.
             self._newest_topology = self._topology.version
             return self._topology
 
@@ -398,7 +398,7 @@ class Session:
         return self.prepare_anew(sql, params), False
 
     def prepare_anew(self, sql: str, params: list[Any] | dict[str, Any]) -> Prepared:
-        """As :meth:`prepare`, from the controller in any case.
+        """Prepare a statement as :meth:`prepare` does, but always at the controller.
 
         A plan that was known is replaced once there is an answer: without a controller it stays.
 

@@ -24,7 +24,7 @@ class SourceFormat(StrEnum):
 
     PARQUET = "parquet"
     CSV = "csv"
-    """With a header line; types are inferred from the first block of each file, unless a schema is given."""
+    """CSV files with a header line; types are inferred from each file's first block, unless a schema is given."""
     ARROW = "arrow"
     """Arrow IPC files (also known as Feather version 2)."""
     TEXT = "text"

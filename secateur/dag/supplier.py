@@ -145,7 +145,7 @@ class ProcessorSupplier:
         """Release what ``init`` acquired. ``error`` is why the job ended, None for success. Must not raise."""
 
     def in_two_stages(self, columns: Set[str]) -> tuple[ProcessorSupplier, ProcessorSupplier] | None:
-        """As :meth:`ProcessorMetaSupplier.in_two_stages`, of suppliers."""
+        """Split into two stages as :meth:`ProcessorMetaSupplier.in_two_stages` does, but for suppliers."""
         return None
 
 

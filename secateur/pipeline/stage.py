@@ -66,7 +66,7 @@ def _to_owners(table: str) -> Route:
 
 
 def _by(columns: Sequence[str], priority: int) -> Route:
-    """To where the key is."""
+    """A route to the owner of the key's partition."""
     return lambda edge: edge.partitioned(*columns).distributed().with_priority(priority)
 
 

@@ -113,7 +113,7 @@ def _sliced(batches: Sequence[pa.RecordBatch], size: Callable[[], int]) -> Itera
 
 
 def refusals(refusal: Refusal, rng: random.Random) -> Iterator[bool]:
-    """For each offer whether it is refused; without end, and accepting again and again."""
+    """Whether each offer is refused, without end; offers are accepted again and again."""
     match refusal:
         case Refusal.NEVER:
             return (False for _ in count())

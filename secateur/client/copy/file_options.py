@@ -53,7 +53,7 @@ class OptionKind(Enum):
     """No value means true."""
     NUMBER = "a number"
     TEXT = "a text"
-    """In quotes, or a word."""
+    """A text in quotes, or one word."""
     TEXTS = "a text, or several in parentheses"
     NAMES = "names of columns in parentheses, or *"
 

@@ -14,7 +14,9 @@ __all__ = ["StreamedRows"]
 
 
 class StreamedRows:
-    """As :class:`~secateur.client.dbapi.rows.Rows`, part by part; of the parts, one at a time is held.
+    """The interface of :class:`~secateur.client.dbapi.rows.Rows` over a result that is read part by part.
+
+    One part is held at a time.
 
     Args:
         first: The part that is there.

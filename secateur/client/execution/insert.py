@@ -83,7 +83,7 @@ def _insert(session: Session, sql: str, insertions: Sequence[Insertion], work: l
         rows = [part for _, group in groupby(insertions, key=_template_of) for part in _rows(session, sql, list(group))]
         return _load(session, first, rows, work)
     except TopologyChangedError:
-        # Rows that were made for a table of the past say nothing of the one that has its name now.
+        # Rows that were made for a dropped table are not valid for the table that has its name now.
         renewed = [_evaluated(session, sql, params) for _, params in insertions]
         return _load(session, renewed[0], [insert.rows for insert in renewed], work)
 

@@ -70,7 +70,7 @@ def _cells(change: WholeChange, many: ManyRows, params: Sequence[Params]) -> lis
 
 
 def _runs_of_keys(change: WholeChange, many: ManyRows, cells: Sequence[list[Any]]) -> Iterator[tuple[int, int]]:
-    """Where the rows begin and end that can be taken together."""
+    """The first row and the end of each run of rows without repeated keys, which are sent together."""
     keys = zip(
         *(values for values, (_, name) in zip(cells, many.cells, strict=True) if name in change.table.primary_key),
         strict=True,

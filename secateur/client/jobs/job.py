@@ -88,12 +88,12 @@ class Job:
 
     @property
     def status(self) -> JobStatus:
-        """Where the job is now. One round trip to the controller, none once it has ended."""
+        """The status of the job. Costs one round trip to the controller, none once the job has ended."""
         return JobStatus(self._look().status)
 
     @property
     def info(self) -> JobInfo:
-        """Where it is now, with attempt, coordinator and times. Costs as much as :attr:`status`."""
+        """The status of the job with attempt, coordinator and times. Costs as much as :attr:`status`."""
         return JobInfo.of(self._look())
 
     def result(self, timeout_s: float | None = None) -> pa.Table:
@@ -146,7 +146,7 @@ class Job:
         return [entry.to_dict() for entry in known.metrics]
 
     def plan(self) -> ResolvedPlan | None:
-        """Where the job runs, or ran: members, processors, partitions and edges, with what they have done so far.
+        """The plan of the job: members, processors, partitions and edges, with their work so far.
 
         A notebook shows it as a picture.
 

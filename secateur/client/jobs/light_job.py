@@ -49,7 +49,7 @@ class LightJob:
 
     @property
     def status(self) -> JobStatus:
-        """Where the job is now. Costs nothing."""
+        """The status of the job. Costs nothing."""
         if self._thread.is_alive():
             return JobStatus.RUNNING
         if self._failure is None:

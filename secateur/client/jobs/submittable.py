@@ -39,7 +39,7 @@ class SubmittableConfig(Protocol):
 
     @property
     def required_partitions(self) -> Mapping[str, frozenset[int]] | None:
-        """By table name or affinity group; None when the job does not say."""
+        """The required partitions by table name or affinity group; None when the job does not name any."""
 
     def to_wire(self) -> dict[str, Any]:
         """Plain data."""

@@ -194,7 +194,7 @@ class _LoadExecution(Retryable[LoadResult]):
         try:
             newer = self.session.table(self._table.name)
         except (UnreachableError, MemberLostError, DeadlineError):
-            # Then nobody changes tables; the owners are those that members name.
+            # Without a controller no table changes; the owners are those that members name.
             self.session.check_control()
             return
         if self._same_table and newer.table_id != self._table.table_id:

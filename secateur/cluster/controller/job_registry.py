@@ -189,7 +189,7 @@ class JobRegistry:
 
 
 def _shortened(error: Error) -> Error:
-    """With texts of bounded length: what a user's exception says may be of any size, and the record is kept."""
+    """Bound the texts of an error: the text of a user's exception may have any size, and the record is kept."""
     details = {
         name: value[-_FAILURE_CHARS_MAX:] if isinstance(value, str) else value for name, value in error.details.items()
     }

@@ -157,7 +157,7 @@ class ControllerJobs:
         return Reply(Acknowledged())
 
     def plan(self, request: Request[GetJobPlan]) -> Reply[JobPlan]:
-        """Where the attempt of a job runs, or ran, that started last.
+        """The plan of the attempt of a job that started last.
 
         Raises:
             UnknownJobError: There is no such job.

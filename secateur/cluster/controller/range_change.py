@@ -88,7 +88,7 @@ class RangeChanger:
                 case _:
                     assert_never(order)
 
-        # The caller repeats an order to commit while its member lives: whoever does not answer is gone.
+        # The caller repeats an order to commit while its member lives: a member that does not answer is gone.
         await carry_out(commit, give, lambda _: False)
         for member in hosted:
             failure = commit.failures.get(member)

@@ -203,7 +203,7 @@ class SystemTables:
         ]
 
     async def _stored(self) -> dict[int, tuple[dict[int, int], int]]:
-        """By table id: the rows by partition, each counted at one of its copies, and the bytes of all copies."""
+        """The rows by partition, each counted at one copy, and the bytes of all copies, by table id."""
         found: dict[int, tuple[dict[int, int], int]] = {}
         for _, answer in await self._asked(GetMemberStats()):
             for table in answer.tables:

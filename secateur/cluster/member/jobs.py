@@ -62,7 +62,7 @@ class MemberJobs:
             yield Reply(finished, encode_table(table))
 
     async def resolve(self, request: Request[ResolveJob]) -> Reply[ResolvedJob]:
-        """Where a job would run if it were submitted here now; nothing is started.
+        """The plan that a job would have if it were submitted here now; nothing is started.
 
         Raises:
             Error: Why it could not start.

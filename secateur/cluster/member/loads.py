@@ -83,7 +83,7 @@ class MemberLoads:
         return await self._stage(request.message, await received_rows(request.payload), is_copy=True)
 
     async def stage_rows(self, asked: StageRows, rows: pa.Table) -> Reply[RowCount]:
-        """As :meth:`stage`, for rows that are here already."""
+        """Stage rows as :meth:`stage` does, if this member has them already."""
         return await self._stage(asked, rows, is_copy=False)
 
     async def _stage(self, asked: StageRows | StageCopy, rows: pa.Table, *, is_copy: bool) -> Reply[RowCount]:

@@ -43,7 +43,7 @@ def check_state(store: MemberStore, plan: SelectPlan, asked: Execute, topology: 
 
 
 def marks_of(plan: SelectPlan, asked: Execute) -> dict[int, str]:
-    """By index of a partitioned scan, the mark under which its rows were read before.
+    """The mark under which the rows of a partitioned scan were read before, by index of the scan.
 
     A scan that no stage reads was found to read the same rows as another one, whose rows stand for its own: that one is
     watched too, whichever of them the plan has kept.

@@ -594,7 +594,7 @@ class Replication:
 
 
 def _primary_of(owners: Ownership, member: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """By partition, whether a member is the primary."""
+    """Whether a member is the primary of each partition."""
     if member not in owners.members:
         return np.zeros(owners.partitions, np.bool_)
     found: np.ndarray[Any, np.dtype[np.bool_]] = owners.owners[0] == owners.members.index(member)

@@ -306,7 +306,7 @@ class StatementRunner:
 
         async def first_rows(plan: SelectPlan) -> Reply[Executed]:
             # Where another form of the statement may be needed, the first part waits for more: the form can be chosen
-            # until it is sent. That a member finds keys changed is heard long before.
+            # until it is sent. A member that finds keys changed reports it long before.
             before, when_late = (_BYTES_BEFORE_FIRST, _LATE) if plan.gathered else (0, "")
             queue = ResultQueue(max(2 * grant, before))
             job = await self._start(plan, asked, partitions, topology, queue)

@@ -40,7 +40,7 @@ _SUMMARY_CHARACTERS_MAX: Final = 500
 
 @contextmanager
 def noted_errors() -> Iterator[None]:
-    """In a Spark worker: let errors of ours leave with the note by which :func:`error_behind` knows them."""
+    """Add to errors of ours that leave a Spark worker the note by which :func:`error_behind` recognises them."""
     try:
         yield
     except Error as error:

@@ -14,7 +14,7 @@ __all__ = ["ResultQueue"]
 
 
 class ResultQueue(ResultCollector):
-    """In place of the collector of a job with one result sink. Used on the event loop.
+    """A bounded queue that stands in for the collector of a job with one result sink. Used on the event loop.
 
     Args:
         bytes_max: Bytes from which on the sink has to wait; a batch more may be held.

@@ -405,6 +405,6 @@ class Tasklet:
             self.offload_s += perf_counter() - start
 
     def _called(self, outcome: CallOutcome) -> None:
-        """In the processor's thread."""
+        """Record the outcome of a call. Runs in the processor's thread."""
         self._outcome = outcome
         self.wake_from_thread()

@@ -65,7 +65,7 @@ class Wiring:
             producers = parallelism.get(edge.source, 0)
             is_target = edge.consumers_on(member) > 0
             remote_origins = [origin for origin in edge.origins_of(member) if origin != member] if is_target else []
-            # An input that no row can reach exists nevertheless: the processor is told that it has ended.
+            # An input that no row can reach exists nevertheless: the processor gets a call for its end.
             producer_count = producers + len(remote_origins) if is_target else 0
             consumers = parallelism.get(edge.destination, 0)
             by_origin: dict[str, Inbox] = {}

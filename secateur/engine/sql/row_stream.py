@@ -90,7 +90,7 @@ class LocalRowStream:
             self._executor.submit(self._answer.close)
 
     def _next(self, bytes_wanted: int, cancellation: Cancellation) -> pa.Table:
-        """In a thread."""
+        """The next rows of the answer. Runs in a thread."""
         if self._answer is None:
             self._answer = self._start(cancellation)
         taken = self._answer.take(bytes_wanted)
@@ -128,7 +128,7 @@ class FragmentRowStream:
         self._pieces.drop()
 
     def _next(self, bytes_wanted: int, cancellation: Cancellation) -> pa.Table:
-        """In a thread."""
+        """The next rows of the answer. Runs in a thread."""
         made = self._run(self._pieces.take(), cancellation)
         parts = [made]
         made_bytes = made.nbytes

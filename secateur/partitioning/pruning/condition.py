@@ -116,7 +116,7 @@ class Constraint:
 
     @property
     def tests(self) -> Iterator[ParameterComparison]:
-        """Those of all choices."""
+        """The parameter comparisons of all choices."""
         return (test for choice in self.choices for test in choice.tests)
 
     @property

@@ -54,7 +54,7 @@ class ParameterFunction(Enum):
     MAKE_DATE = "make_date"
     JOIN = "||"
     CONCAT = "concat"
-    """As ``||``, but NULL is the empty text."""
+    """Concatenation like ``||``, but NULL is the empty text."""
     UPPER = "upper"
     LOWER = "lower"
     TRIM = "trim"

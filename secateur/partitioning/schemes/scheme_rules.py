@@ -35,9 +35,7 @@ _GRID_UNITS: Final = {
     TypeKind.TIMESTAMP: _INSTANTS,
     TypeKind.TIMESTAMPTZ: _INSTANTS,
 }
-"""By type of the column and unit as written, the unit that the grid is counted in, and how many of it make one as
-written.
-"""
+"""The unit in which a grid is counted, and how many of it make one written unit, by column type and written unit."""
 
 
 class SchemeRules:

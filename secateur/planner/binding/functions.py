@@ -118,7 +118,7 @@ _ON_BOTH_SIDES: Final = frozenset({"histogram"})
 """Names that are listed for values, and are something else in FROM."""
 
 _BOUNDED: Final = "bitstring_agg"
-"""With one argument, it takes the bounds of its values from statistics of DuckDB's own tables."""
+"""This function, with one argument, takes the bounds of its values from statistics of DuckDB's own tables."""
 
 _INSTEAD: Final = {
     "alias": "its answer depends on how a statement is divided among members; write the name as a text",

@@ -34,10 +34,10 @@ from secateur.planner.text.dialect import to_sql
 __all__ = ["AGGREGATES", "AVERAGE_TYPE", "PartialColumns", "aggregate_name", "combine"]
 
 _SAME: Final = frozenset({"sum", "min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor", "any_value"})
-"""Those whose partial and final are the aggregate itself."""
+"""Aggregates whose partial and final functions are the aggregate itself."""
 
 _DISTINCT: Final = frozenset({"count", "sum", "avg", "min", "max"})
-"""Those that may be asked for distinct values, and leave out NULL."""
+"""Aggregates that accept DISTINCT and ignore NULL."""
 
 AVERAGE_TYPE: Final = "DOUBLE"
 """The type of an average that is a quotient of a sum and a count."""

@@ -18,7 +18,7 @@ Known: TypeAlias = tuple[Pair, ...]
 
 
 class RelationEqualities:
-    """Those of one tree of relations, which has to live as long as this does."""
+    """The equalities of one tree of relations, which has to live as long as this object."""
 
     def __init__(self) -> None:
         self._pairs: dict[int, Known] = {}

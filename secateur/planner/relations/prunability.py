@@ -147,9 +147,9 @@ def _through(bound_predicate: BoundPredicate, sources: Mapping[Attribute, Attrib
 
 
 def _blocked(bound_predicates: BoundPredicates, input: Relation, reason: str) -> BoundPredicates:
-    """Those about the input become notes.
+    """Turn predicates about the input into notes.
 
-    Those about rows around a correlated subquery pass: where they fail, the whole subquery does not matter.
+    Predicates about rows around a correlated subquery pass: where they fail, the whole subquery does not matter.
     """
     own = owners(input)
     return [

@@ -50,7 +50,7 @@ class EnclosingCTEs:
 
     @classmethod
     def of(cls, text: str, tokens: Sequence[Token]) -> Self:
-        """Those of a query.
+        """Find the common table expressions of a query.
 
         Args:
             text: The user's whole text.

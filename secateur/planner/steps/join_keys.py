@@ -97,7 +97,7 @@ class _Build:
     keys: float
 
     def cost(self, model: CostModel) -> float:
-        """In rows: the round trip, and the rows that it reads."""
+        """The cost in rows: the round trip, and the rows that the step reads."""
         return model.step_rows + (0 if self.side.is_named else model.step_read_weight * self.side.rows)
 
 

@@ -104,4 +104,4 @@ WHERE false"""
 }
 
 INFORMATION_SCHEMA: Final = {name: ViewDef(name, 0, query.strip(), (), (), ()) for name, query in _QUERIES.items()}
-"""By name, in lower case."""
+"""The views of the information schema by name, in lower case."""

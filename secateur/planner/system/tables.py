@@ -102,4 +102,4 @@ _TABLES: Final = (
 )
 
 SYSTEM_TABLES: Final[Mapping[str, TableDef]] = {table.name: table for table in _TABLES}
-"""By name, in lower case."""
+"""The system tables by name, in lower case."""

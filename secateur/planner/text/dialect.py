@@ -194,7 +194,7 @@ def _without_dollars(sql: str) -> str:
 
 
 def _comment_end(sql: str, position: int) -> int:
-    """Where a comment ends of which ``position`` is inside; comments may have others in them."""
+    """The end of the comment that contains ``position``; comments may be nested."""
     depth = 1
     while depth:
         edge = _COMMENT_EDGE.search(sql, position)

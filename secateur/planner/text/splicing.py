@@ -76,5 +76,5 @@ def splice(text: str, first: int, last: int, splices: Sequence[Splice]) -> Splic
 
 
 def spliced(text: str, first: int, last: int, splices: Sequence[Splice]) -> str:
-    """As :func:`splice`, the text alone."""
+    """The text of :func:`splice` alone."""
     return splice(text, first, last, splices).sql
