@@ -352,6 +352,8 @@ class _Placer:
 
     def _compute(self, query: exp.Expr) -> None:
         """Put the rows of a query in its place."""
+        if self._compute_in_array(query):
+            return
         alias = query.args.get("alias")
         if is_source(query):
             relation = self._computed(inside_of(query), query.alias or "subquery")
@@ -361,6 +363,24 @@ class _Placer:
             return
         rows = exchanged_query(self._computed(inside_of(query), "subquery"))
         query.replace(exp.Subquery(this=rows) if isinstance(query, exp.Subquery) else rows)
+
+    def _compute_in_array(self, query: exp.Expr) -> bool:
+        """Compute what an ordered query or a set operation of ``ARRAY(...)`` reads; returns whether it is one.
+
+        The query itself stays. DuckDB's parser makes an ``array_agg`` of it, with ORDER BY in the aggregate: that of
+        moved rows would have no order.
+        """
+        inside = query.this if isinstance(query, exp.Subquery) else query
+        if not (isinstance(query.parent, exp.Anonymous) and folded(query.parent.name) == "array") or not (
+            isinstance(inside, exp.SetOperation) or inside.args.get("order")
+        ):
+            return False
+        if isinstance(inside, exp.SetOperation):
+            self._gather_operands(inside)
+        else:
+            self._compute_beside(inside)
+        self._context.all_moved(query, "ARRAY has the order of its query")
+        return True
 
     def _computed(self, query: exp.Expr, title: str) -> str:
         """Return the relation of a query's rows; its columns have the names that they have for a reader in FROM."""

@@ -54,6 +54,16 @@ STATEMENTS: Final = (
         id="a condition on a column that an alias names",
     ),
     pytest.param(
+        "SELECT name, ARRAY((SELECT priority FROM orders WHERE id > 3) INTERSECT (SELECT host FROM metrics)) AS a FROM"
+        " customers WHERE score > 3",
+        id="a set operation in an array",
+    ),
+    pytest.param(
+        "SELECT name FROM customers WHERE score > 3 AND name = list_first(ARRAY(SELECT n FROM (SELECT priority AS n,"
+        " max(day) AS d FROM orders WHERE id > 3 GROUP BY 1) ORDER BY n DESC, d LIMIT 3))",
+        id="an order in an array",
+    ),
+    pytest.param(
         "SELECT name FROM customers c WHERE score > (SELECT 0.5 * sum(amount) FROM orders o WHERE o.priority = c.name"
         " AND o.id > 7)",
         id="a look-up of a value",
