@@ -25,6 +25,7 @@ def test_placed_answers_equal_duckdb(seed: int) -> None:
     assert compared.statements >= 0.5 * STATEMENTS_PER_WORLD, (
         f"seed {seed}: DuckDB's database ended too early for the test to mean anything"
     )
+    assert not compared.mismatches
     if gathers_small(seed):
         return
     gathered = compared.strategies[Strategy.GATHER]
