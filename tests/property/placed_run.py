@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from typing import Any
 
 import duckdb
 
@@ -116,12 +117,29 @@ def compare_on_cluster(seed: int, members: int, statements: int = STATEMENTS_PER
             try:
                 found = sorted_rows(connection.execute(sql, maker.params).fetchall())
             except secateur.Error as error:
+                if _fails_unpruned(connection, sql, maker.params):
+                    continue
                 raise AssertionError(
                     f"seed {seed} on {members} members: {sql} with {maker.params!r}: {error}"
                 ) from error
             wrong = found != expected and not depends_on_optimizer(world, sql, maker.params)
             assert not wrong, f"seed {seed} on {members} members: {sql} with {maker.params!r}"
     return compared
+
+
+def _fails_unpruned(connection: secateur.Connection, sql: str, params: list[Any]) -> bool:
+    """Whether a statement ends in an error of its data also where every row is read.
+
+    Such an error is no wrong answer: DuckDB may be spared it by evaluating conditions in another order.
+    """
+    connection.execute("SET pruning = off")
+    try:
+        connection.execute(sql, params).fetchall()
+    except secateur.DataError:
+        return True
+    finally:
+        connection.execute("SET pruning = on")
+    return False
 
 
 def compare_changes(seed: int, members: int, statements: int = STATEMENTS_PER_WORLD) -> int:
