@@ -365,7 +365,7 @@ class Silent(Processor):
         pytest.param(
             lambda: 5, r"the supplier of vertex 'v' returned a int, which is not a Processor", id="no processor"
         ),
-        pytest.param(lambda: ONE, "returned 2 processors; 2 different ones were asked for", id="one processor twice"),
+        pytest.param(lambda: ONE, "returned 2 processors; 2 different ones were expected", id="one processor twice"),
     ],
 )
 def test_breaches_of_the_contract_are_named(run: RunTest, source: Any, message: str) -> None:

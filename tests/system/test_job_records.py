@@ -189,7 +189,7 @@ def test_rows_are_lost_with_the_member_that_had_them(mortal: Cluster) -> None:
     with mortal.connect() as conn:
         job = conn.submit(dag_of(OneRow), secateur.JobConfig())
         until(lambda: job.status.is_final, "it has not ended")
-        mortal.kill_member(job._look()["result_member"])
-        with pytest.raises(MemberLostError, match=r"has succeeded, but member m., which had its rows, was lost since"):
+        mortal.kill_member(job._look().result_member)
+        with pytest.raises(MemberLostError, match=r"succeeded, but member m., which held its result, was lost"):
             job.result()
         assert job.status is secateur.JobStatus.COMPLETED

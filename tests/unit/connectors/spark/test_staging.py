@@ -42,7 +42,7 @@ def test_rows_are_staged_at_their_owners(orders: TableDef, loads_only: Start) ->
         "load_id": "L",
         "table_id": 7,
         "attempt": 41,
-        "topology_version": 3,
+        "are_keys": False,
         "parts": None,
     }
     assert [len(frames) for frames in cluster.stages.values()] == [1, 1, 1]
