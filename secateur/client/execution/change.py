@@ -7,8 +7,9 @@ retried, and members remember the ids of their changes.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
@@ -18,10 +19,9 @@ from secateur.client.execution.pruning import Pruning
 from secateur.client.execution.ranges_known import check_ranges
 from secateur.client.execution.routing import ExecutionMode, choose_route
 from secateur.client.execution.run_profile import profile_of_change
-from secateur.client.execution.statement import ChangeStatement, Prepared, WholeChange
+from secateur.client.execution.statement import ChangeStatement, Prepared, Scan, WholeChange
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.execution.verify_change import check_change
-from secateur.client.session import Session
 from secateur.errors import (
     DeadlineError,
     Error,
@@ -35,7 +35,8 @@ from secateur.errors import (
     UnreachableError,
 )
 from secateur.partitioning.tables.table import TableDef
-from secateur.protocol.changes import ChangeOnePartition, ChangeSeveralPartitions
+from secateur.protocol.changes import ChangedTable, ChangeOnePartition, ChangeSeveralPartitions
+from secateur.protocol.message import Message
 from secateur.protocol.profile import RunProfile
 
 __all__ = [
@@ -45,7 +46,6 @@ __all__ = [
     "ChangeResult",
     "carry_out",
     "run_change",
-    "unknown_outcome",
 ]
 
 NOTHING_DONE: Final = (TopologyChangedError, UnknownTableError, UnreachableError, LoadFailedError)
@@ -129,6 +129,44 @@ class ChangeExecution(StatementExecution[C, ChangeOutcome]):
         if self.lost_answer is not None:
             raise unknown_outcome(self.call.statement.table, self.lost_answer)
 
+    def change_one_partition(self, scan: Scan, partition: int, params: Sequence[Any], operation: str) -> ChangeOutcome:
+        """Have the primary of a partition make the change, under the id that all attempts share.
+
+        Args:
+            scan: The scan of the changed table.
+            partition: The only partition that the change concerns.
+            params: The parameters of the plan.
+            operation: How the change is made, in the words of :class:`ChangeOnePartition`.
+        """
+        statement, topology = self.call.statement, self.session.topology
+        member = topology.ownership(scan.group).primary(partition)
+        topology.check_live([member])
+        asked = ChangeOnePartition(
+            statement.source.plan_id, list(params), self.pruning, operation, self.change_id, self.profiled
+        )
+        try:
+            changed = self.session.ask_member(member, asked).message
+        except MemberLostError as error:
+            self.lost_answer = error
+            raise
+        except DeadlineError as error:
+            raise unknown_outcome(statement.table, error) from error
+        return ChangeOutcome(
+            changed.rows,
+            ExecutionMode.LOCAL,
+            changed.members_touched,
+            1,
+            topology.version,
+            profile=profile_of_change(changed) if self.profiled else None,
+        )
+
+    def change_several_partitions(self, asked: Message[ChangedTable]) -> ChangedTable:
+        """Have the controller publish a change of several partitions."""
+        try:
+            return self.session.ask(asked).message
+        except (MemberLostError, DeadlineError) as error:
+            raise unknown_outcome(self.call.statement.table, error) from error
+
 
 def carry_out(execution: ChangeExecution[C]) -> ChangeResult:
     """Carry out a change: all of it, or nothing.
@@ -182,7 +220,6 @@ class _RowsChange(ChangeExecution[ChangeStatement]):
         if not target.replicated and not len(ids):
             check_ranges(session, change.source.scans)
             return ChangeOutcome(0, ExecutionMode.NONE, 0, 0, topology.version, profile=RunProfile(0, 0, ()))
-        plan = change.source.plan_id
         if target.replicated or len(ids) > 1:
             self.check_not_made()
             execution_mode = (
@@ -191,28 +228,25 @@ class _RowsChange(ChangeExecution[ChangeStatement]):
                 else choose_route(change.source, params, topology, pruning=self.pruning).execution_mode
             )
             # An id of its own for each try: members remember how a load has ended, also one that was given up.
-            several = ChangeSeveralPartitions(
-                uuid.uuid4().hex, plan, list(params), self.pruning, change.operation, self.profiled
+            changed = self.change_several_partitions(
+                ChangeSeveralPartitions(
+                    uuid.uuid4().hex,
+                    change.source.plan_id,
+                    list(params),
+                    self.pruning,
+                    change.operation,
+                    self.profiled,
+                )
             )
-            return _publish(session, change, several, execution_mode, len(ids))
-        member = topology.ownership(target.group).primary(ids[0])
-        topology.check_live([member])
-        one = ChangeOnePartition(plan, list(params), self.pruning, change.operation, self.change_id, self.profiled)
-        try:
-            changed = session.ask_member(member, one).message
-        except MemberLostError as error:
-            self.lost_answer = error
-            raise
-        except DeadlineError as error:
-            raise unknown_outcome(change.table, error) from error
-        return ChangeOutcome(
-            changed.rows,
-            ExecutionMode.LOCAL,
-            changed.members_touched,
-            1,
-            topology.version,
-            profile=profile_of_change(changed) if self.profiled else None,
-        )
+            return ChangeOutcome(
+                changed.rows,
+                execution_mode,
+                changed.members_touched,
+                len(ids),
+                changed.topology_version,
+                profile=profile_of_change(changed),
+            )
+        return self.change_one_partition(target, ids[0], params, change.operation)
 
     def of_this_kind(self, prepared: Prepared, because: Error) -> ChangeStatement:
         if not isinstance(prepared, ChangeStatement):
@@ -220,28 +254,6 @@ class _RowsChange(ChangeExecution[ChangeStatement]):
                 f"{self.call.sql!r} was planned again and is no longer an UPDATE or DELETE: execute it again"
             ) from because
         return prepared
-
-
-def _publish(
-    session: Session,
-    change: ChangeStatement,
-    asked: ChangeSeveralPartitions,
-    execution_mode: ExecutionMode,
-    partitions: int,
-) -> ChangeOutcome:
-    """Have the controller publish a change of several partitions."""
-    try:
-        changed = session.ask(asked).message
-    except (MemberLostError, DeadlineError) as error:
-        raise unknown_outcome(change.table, error) from error
-    return ChangeOutcome(
-        changed.rows,
-        execution_mode,
-        changed.members_touched,
-        partitions,
-        changed.topology_version,
-        profile=profile_of_change(changed),
-    )
 
 
 def unknown_outcome(table: TableDef, error: Error) -> OperationalError:

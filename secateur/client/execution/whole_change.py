@@ -18,15 +18,14 @@ from secateur.client.execution.change import (
     ChangeOutcome,
     ChangeResult,
     carry_out,
-    unknown_outcome,
 )
 from secateur.client.execution.routing import ExecutionMode
 from secateur.client.execution.run_profile import profile_of_change
 from secateur.client.execution.statement import Prepared, WholeChange
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.session import Session
-from secateur.errors import DeadlineError, Error, InterfaceError, MemberLostError, OperationalError
-from secateur.protocol.changes import ChangeOnePartition, ChangeTable, GetReturnedRows
+from secateur.errors import Error, InterfaceError, OperationalError
+from secateur.protocol.changes import ChangeTable, GetReturnedRows
 from secateur.wire import decode_table
 
 __all__ = ["run_whole_change"]
@@ -46,19 +45,46 @@ class _CoordinatedChange(ChangeExecution[WholeChange]):
     """A change that one member works out: the primary of its only partition, or one that the controller chooses."""
 
     def attempt(self) -> ChangeOutcome:
-        session, change = self.session, self.call.statement
+        change = self.call.statement
         values = change.source.values(self.call.params)
         partition = _only_partition(change, values, pruning=self.pruning)
         if partition is None:
             self.check_not_made()
-            return _run_whole(session, change, values, pruning=self.pruning, profiled=self.profiled)
-        try:
-            return _run_narrow(
-                session, change, values, partition, self.change_id, pruning=self.pruning, profiled=self.profiled
+            return self._change_table(values)
+        return self.change_one_partition(change.source.scans[0], partition, values, "effects")
+
+    def _change_table(self, values: Sequence[Any]) -> ChangeOutcome:
+        change = self.call.statement
+        table, returning = change.table, change.returning
+        # An id of its own for each try: members remember how a load has ended, also one that was given up.
+        load_id = uuid.uuid4().hex
+        changed = self.change_several_partitions(
+            ChangeTable(
+                load_id=load_id,
+                table=table.name,
+                table_id=table.table_id,
+                table_version=table.version,
+                plan=change.source.plan_id,
+                params=list(values),
+                pruning=self.pruning,
+                duplicate_match=change.duplicate_match,
+                returning=None if returning is None else returning.plan_id,
+                names_action=change.names_action,
+                is_profiled=self.profiled,
             )
-        except MemberLostError as error:
-            self.lost_answer = error
-            raise
+        )
+        partitions = sum(
+            len(scan.tree.bind(values).ids if self.pruning else scan.tree.live_ids()) for scan in change.source.scans
+        )
+        return ChangeOutcome(
+            changed.rows,
+            ExecutionMode.DISTRIBUTED,
+            changed.members_touched,
+            partitions,
+            changed.topology_version,
+            None if returning is None else _fetch(self.session, change, changed.coordinator, load_id),
+            profile_of_change(changed),
+        )
 
     def of_this_kind(self, prepared: Prepared, because: Error) -> WholeChange:
         if not isinstance(prepared, WholeChange):
@@ -74,72 +100,6 @@ def _only_partition(change: WholeChange, values: Sequence[Any], *, pruning: bool
         return None
     ids = change.source.scans[0].tree.bind(values).ids
     return int(ids[0]) if len(ids) == 1 else None
-
-
-def _run_narrow(
-    session: Session,
-    change: WholeChange,
-    values: Sequence[Any],
-    partition: int,
-    change_id: str,
-    *,
-    pruning: bool,
-    profiled: bool,
-) -> ChangeOutcome:
-    topology, scan = session.topology, change.source.scans[0]
-    member = topology.ownership(scan.group).primary(partition)
-    topology.check_live([member])
-    asked = ChangeOnePartition(change.source.plan_id, list(values), pruning, "effects", change_id, profiled)
-    try:
-        changed = session.ask_member(member, asked).message
-    except DeadlineError as error:
-        raise unknown_outcome(change.table, error) from error
-    return ChangeOutcome(
-        changed.rows,
-        ExecutionMode.LOCAL,
-        changed.members_touched,
-        1,
-        topology.version,
-        profile=profile_of_change(changed) if profiled else None,
-    )
-
-
-def _run_whole(
-    session: Session, change: WholeChange, values: Sequence[Any], *, pruning: bool, profiled: bool
-) -> ChangeOutcome:
-    table, returning = change.table, change.returning
-    # An id of its own for each try: members remember how a load has ended, also one that was given up.
-    load_id = uuid.uuid4().hex
-    asked = ChangeTable(
-        load_id=load_id,
-        table=table.name,
-        table_id=table.table_id,
-        table_version=table.version,
-        plan=change.source.plan_id,
-        params=list(values),
-        pruning=pruning,
-        duplicate_match=change.duplicate_match,
-        returning=None if returning is None else returning.plan_id,
-        names_action=change.names_action,
-        is_profiled=profiled,
-    )
-    try:
-        changed = session.ask(asked).message
-    except (MemberLostError, DeadlineError) as error:
-        raise unknown_outcome(table, error) from error
-    partitions = sum(
-        len(scan.tree.bind(values).ids if pruning else scan.tree.live_ids()) for scan in change.source.scans
-    )
-    returned = None if returning is None else _fetch(session, change, changed.coordinator, load_id)
-    return ChangeOutcome(
-        changed.rows,
-        ExecutionMode.DISTRIBUTED,
-        changed.members_touched,
-        partitions,
-        changed.topology_version,
-        returned,
-        profile_of_change(changed),
-    )
 
 
 def _fetch(session: Session, change: WholeChange, coordinator: str | None, load_id: str) -> pa.Table:
