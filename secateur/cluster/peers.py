@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TypeVar
+from collections.abc import Coroutine
+from typing import Any, Protocol, TypeVar
 
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import peer_at
@@ -13,9 +14,17 @@ from secateur.protocol.message import Message, Notice, Role
 from secateur.protocol.operation import operation_of
 from secateur.wire import Answer, Payload, Peer
 
-__all__ = ["Peers"]
+__all__ = ["MemberCaller", "Peers"]
 
 R = TypeVar("R")
+
+
+class MemberCaller(Protocol):
+    """How the parts of the controller speak to members, for those that need nothing else of :class:`Peers`."""
+
+    def call(self, member_id: str, message: Message[R]) -> Coroutine[Any, Any, R]:
+        """Send a housekeeping request and return what the answer says."""
+        ...
 
 
 class Peers:

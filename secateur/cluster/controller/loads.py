@@ -16,10 +16,11 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar, assert_never
+from typing import Any, TypeVar, assert_never
 
 from secateur.cluster.controller.two_phase_commit import CommitPhase, Order, TwoPhaseCommit, carry_out
 from secateur.cluster.lease_renewal import renewed
+from secateur.cluster.peers import MemberCaller
 from secateur.cluster.statement_profile import work_of
 from secateur.errors import (
     Error,
@@ -50,7 +51,6 @@ from secateur.protocol.profile import StageWork
 __all__ = [
     "CoordinatedChange",
     "CoordinatedChangeResult",
-    "LoadMemberCaller",
     "LoadPublication",
     "LoadPublisher",
     "PartitionwiseChange",
@@ -60,14 +60,6 @@ __all__ = [
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-class LoadMemberCaller(Protocol):
-    """How the publisher speaks to members."""
-
-    def call(self, member_id: str, message: Message[R]) -> Coroutine[Any, Any, R]:
-        """Send a housekeeping request and return what the answer says."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +156,7 @@ class LoadPublisher:
         is_member: Whether a member is in the cluster, by the newest topology.
     """
 
-    def __init__(self, members: LoadMemberCaller, is_member: Callable[[str], bool]) -> None:
+    def __init__(self, members: MemberCaller, is_member: Callable[[str], bool]) -> None:
         self._members = members
         self._is_member = is_member
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)

@@ -15,30 +15,21 @@ therefore has to plan again, and no row of a new range is missed.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any, Protocol, TypeVar, assert_never
+from collections.abc import Mapping, Sequence
+from typing import assert_never
 
 from secateur.cluster.controller.two_phase_commit import Order, TwoPhaseCommit, carry_out
 from secateur.cluster.lease_renewal import renewed
+from secateur.cluster.peers import MemberCaller
 from secateur.errors import MemberLostError, UnreachableError
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import AbortRanges, CommitRanges, PrepareRanges
 from secateur.protocol.changes import HoldLoad, TwoPhaseKind
-from secateur.protocol.message import Message
 
-__all__ = ["RangeChanger", "RangeMemberCaller"]
+__all__ = ["RangeChanger"]
 
-R = TypeVar("R")
 
 _GONE = (MemberLostError, UnreachableError)
-
-
-class RangeMemberCaller(Protocol):
-    """How the changer speaks to members."""
-
-    def call(self, member_id: str, message: Message[R]) -> Coroutine[Any, Any, R]:
-        """Send a housekeeping request and return what the answer says."""
-        ...
 
 
 class RangeChanger:
@@ -48,7 +39,7 @@ class RangeChanger:
         members: How to reach the members.
     """
 
-    def __init__(self, members: RangeMemberCaller) -> None:
+    def __init__(self, members: MemberCaller) -> None:
         self._members = members
 
     async def change(self, table: TableDef, hosted: Mapping[str, Sequence[int]]) -> None:

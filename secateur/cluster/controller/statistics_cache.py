@@ -13,29 +13,21 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
+from secateur.cluster.peers import MemberCaller
 from secateur.errors import Error
 from secateur.partitioning.tables.statistics import StatisticsSnapshot, TableStatistics
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import LookAtStatistics
-from secateur.protocol.message import Message
 from secateur.storage.table_summary import TableSummary, total
 
 __all__ = ["StatisticsCache"]
 
-R = TypeVar("R")
 
 _log = logging.getLogger(__name__)
 _STALE_SHARE: Final = 0.2
 _REST_FACTOR: Final = 9.0
-
-
-class StatisticsMemberCaller(Protocol):
-    """How the cache speaks to members."""
-
-    async def call(self, member_id: str, message: Message[R]) -> R:
-        """Send a housekeeping request and return what the answer says."""
 
 
 class StatisticsCache:
@@ -49,7 +41,7 @@ class StatisticsCache:
 
     def __init__(
         self,
-        members: StatisticsMemberCaller,
+        members: MemberCaller,
         served: Callable[[int], tuple[TableDef, Mapping[str, Sequence[int]]] | None],
     ) -> None:
         self._members = members
