@@ -23,6 +23,7 @@ from secateur.engine.sql.select_plan import ScanPlan, SelectPlan, Strategy
 from secateur.errors import DatabaseError, DataError, NotSupportedError, ProgrammingError
 from secateur.partitioning.pruning.nodes import All, Everywhere
 from secateur.partitioning.pruning.tree import PartitionTree
+from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.statistics import StatisticsSnapshot
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType
@@ -42,7 +43,6 @@ from secateur.planner.scans.scan_reading import QueryReading, ScanReading, read_
 from secateur.planner.stages import as_written, sent_if_placed, staged, why_whole
 from secateur.planner.statement import SelectStatement
 from secateur.planner.steps.join_keys import PlanStep, find_join_keys
-from secateur.planner.text.dialect import quoted
 from secateur.planner.text.folding import folded
 from secateur.planner.text.hoisted_lists import lists_agree
 from secateur.planner.text.parameters import Parameters

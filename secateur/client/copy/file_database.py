@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Final
 
 from secateur.client.copy.file_options import FileOptions, OptionKind, OptionValue
 from secateur.errors import DataError, Error, NotSupportedError, ProgrammingError
+from secateur.partitioning.tables.identifier import quoted
 
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["FileDatabase", "file_database", "options_sql", "quoted", "text_literal"]
+__all__ = ["FileDatabase", "file_database", "options_sql", "text_literal"]
 
 _MEMORY: Final = "512MB"
 """The maximum memory of a file's rows; beyond it they spill to a temporary file for the duration of COPY."""
@@ -119,8 +120,3 @@ def _value_sql(value: OptionValue, kind: OptionKind) -> str:
 def text_literal(text: str) -> str:
     """A text as SQL has it."""
     return "'" + text.replace("'", "''") + "'"
-
-
-def quoted(name: str) -> str:
-    """A name as it can always be written."""
-    return '"' + name.replace('"', '""') + '"'

@@ -18,6 +18,7 @@ from secateur.client.loads.load import LoadMode, load_rows
 from secateur.errors import DuplicateKeyError, Error
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.distinct_keys import first_positions
+from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import TableDef
 
@@ -45,9 +46,8 @@ def create_table_as(call: StatementCall[CreateTableAs]) -> int:
     try:
         return load_rows(session, session.table(table.name), rows, LoadMode.APPEND).rows
     except BaseException:
-        name = table.name.replace('"', '""')
         with suppress(Error):
-            session.prepare_anew(f'DROP TABLE IF EXISTS "{name}"', [])
+            session.prepare_anew(f"DROP TABLE IF EXISTS {quoted(table.name)}", [])
         raise
 
 

@@ -24,6 +24,7 @@ from secateur.client.execution.statement_call import StatementCall
 from secateur.client.execution.verify import same_rows
 from secateur.client.session import Session
 from secateur.errors import InterfaceError, PruningMismatchError
+from secateur.partitioning.tables.identifier import quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -60,7 +61,7 @@ def check_change(call: StatementCall[C]) -> None:
     left: tuple[pa.Table, pa.Table] | None = None
     for _ in range(_ROUNDS):
         names = sorted({change.table.name, *(scan.table for scan in change.source.scans)})
-        tables = {name: _read(call.session, f"SELECT * FROM {_quoted(name)}") for name in names}
+        tables = {name: _read(call.session, f"SELECT * FROM {quoted(name)}") for name in names}
         selected = run_select(call.of(change.source))
         if not change.source.deterministic:
             return
@@ -108,8 +109,8 @@ def _left(call: StatementCall[C], tables: Mapping[str, _Rows], found: _Rows) -> 
                 with contextlib.suppress(duckdb.Error):  # a view of tables that the statement does not read
                     database.execute(sql)
             database.execute(call.sql, call.params)
-            target = database.table(_quoted(table.name)).to_arrow_table()
-            return database.table(_quoted(_OURS)).to_arrow_table(), target
+            target = database.table(quoted(table.name)).to_arrow_table()
+            return database.table(quoted(_OURS)).to_arrow_table(), target
         except duckdb.Error:
             return None
 
@@ -122,21 +123,21 @@ def _views(session: Session) -> list[str]:
 
 def _create(database: duckdb.DuckDBPyConnection, name: str, rows: _Rows, key: tuple[str, ...] = ()) -> None:
     table, columns = rows
-    said = [f"{_quoted(column.name)} {column.type}" for column in columns]
+    said = [f"{quoted(column.name)} {column.type}" for column in columns]
     if key:
-        said.append(f"PRIMARY KEY ({', '.join(map(_quoted, key))})")
-    database.execute(f"CREATE TABLE {_quoted(name)} ({', '.join(said)})")
+        said.append(f"PRIMARY KEY ({', '.join(map(quoted, key))})")
+    database.execute(f"CREATE TABLE {quoted(name)} ({', '.join(said)})")
     database.register("arrow", table)
-    database.execute(f"INSERT INTO {_quoted(name)} SELECT * FROM arrow")
+    database.execute(f"INSERT INTO {quoted(name)} SELECT * FROM arrow")
     database.unregister("arrow")
 
 
 def _delete(database: duckdb.DuckDBPyConnection, change: ChangeStatement) -> bool:
     """Apply what an UPDATE or DELETE of single partitions has found: new rows, or keys of rows that go."""
-    same = " AND ".join(f"f.{_quoted(name)} = o.{_quoted(name)}" for name in change.table.primary_key)
-    database.execute(f"DELETE FROM {_quoted(_OURS)} AS o USING {_quoted(_FOUND)} AS f WHERE {same}")
+    same = " AND ".join(f"f.{quoted(name)} = o.{quoted(name)}" for name in change.table.primary_key)
+    database.execute(f"DELETE FROM {quoted(_OURS)} AS o USING {quoted(_FOUND)} AS f WHERE {same}")
     if change.operation == "upsert":
-        database.execute(f"INSERT INTO {_quoted(_OURS)} BY NAME FROM {_quoted(_FOUND)}")
+        database.execute(f"INSERT INTO {quoted(_OURS)} BY NAME FROM {quoted(_FOUND)}")
     return True
 
 
@@ -144,24 +145,20 @@ def _apply(database: duckdb.DuckDBPyConnection, change: WholeChange) -> bool:
     """Apply a table of row changes; False where it says several things of one row."""
     key, columns = change.table.primary_key, change.table.columns
     names = ["action", *(f"old {at}" for at in range(len(key))), *(f"new {column.name}" for column in columns)]
-    listed = ", ".join(map(_quoted, names))
-    database.execute(f'CREATE TABLE "changes" AS FROM {_quoted(_FOUND)} AS f({listed})')
-    old = ", ".join(_quoted(f"old {at}") for at in range(len(key)))
-    new = ", ".join(_quoted(f"new {name}") for name in key)
+    listed = ", ".join(map(quoted, names))
+    database.execute(f'CREATE TABLE "changes" AS FROM {quoted(_FOUND)} AS f({listed})')
+    old = ", ".join(quoted(f"old {at}") for at in range(len(key)))
+    new = ", ".join(quoted(f"new {name}") for name in key)
     for of, actions in ((old, "('UPDATE')"), (new, "('UPDATE', 'INSERT')")):
         again = f'SELECT 1 FROM "changes" WHERE "action" IN {actions} GROUP BY {of} HAVING count(*) > 1'
         if database.execute(again).fetchone() is not None:
             return False
-    same = " AND ".join(f"{_quoted(f'old {at}')} = o.{_quoted(name)}" for at, name in enumerate(key))
+    same = " AND ".join(f"{quoted(f'old {at}')} = o.{quoted(name)}" for at, name in enumerate(key))
     database.execute(
-        f"DELETE FROM {_quoted(_OURS)} AS o USING \"changes\" WHERE \"action\" IN ('UPDATE', 'DELETE') AND {same}"
+        f"DELETE FROM {quoted(_OURS)} AS o USING \"changes\" WHERE \"action\" IN ('UPDATE', 'DELETE') AND {same}"
     )
-    values = ", ".join(_quoted(f"new {column.name}") for column in columns)
+    values = ", ".join(quoted(f"new {column.name}") for column in columns)
     database.execute(
-        f"INSERT INTO {_quoted(_OURS)} SELECT {values} FROM \"changes\" WHERE \"action\" IN ('UPDATE', 'INSERT')"
+        f"INSERT INTO {quoted(_OURS)} SELECT {values} FROM \"changes\" WHERE \"action\" IN ('UPDATE', 'INSERT')"
     )
     return True
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

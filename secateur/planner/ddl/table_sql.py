@@ -15,8 +15,8 @@ from uuid import UUID
 from secateur.partitioning.schemes.components import HashComponent, RangeComponent, RangePartition
 from secateur.partitioning.schemes.interval import IntervalPartitioning, IntervalUnit
 from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
-from secateur.planner.text.dialect import quoted
 
 __all__ = ["partition_by_sql", "range_sql", "table_sql"]
 

@@ -27,13 +27,13 @@ from secateur.client.copy.file_options import (
     OptionValue,
 )
 from secateur.errors import ProgrammingError
+from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.assignments import read_column
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.expressions import read_expression
 from secateur.planner.dml.target import read_table
 from secateur.planner.statement import CopyFrom
-from secateur.planner.text.dialect import quoted
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor

@@ -21,6 +21,7 @@ from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.distinct_keys import first_of_each_key
+from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.binding.evaluation import calls_only_bounded
 from secateur.planner.dml.assignments import read_column
@@ -30,7 +31,6 @@ from secateur.planner.dml.expressions import TextSpan, is_default, read_expressi
 from secateur.planner.dml.returning import read_returning
 from secateur.planner.dml.target import ChangeTarget, read_insert_target
 from secateur.planner.statement import InsertMode, InsertRows, InsertShape, ManyRows
-from secateur.planner.text.dialect import quoted
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from secateur.engine.sql.row_changes import DuplicateMatchPolicy, RowAction
+from secateur.partitioning.tables.identifier import quoted
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.conflict import DoUpdate
 from secateur.planner.dml.expressions import TextSpan
@@ -25,7 +26,6 @@ from secateur.planner.dml.row_changes import RowChangesQuery, action_text, colum
 from secateur.planner.dml.row_changes import Value as Words
 from secateur.planner.dml.update import assigned_values
 from secateur.planner.statement import InsertMode
-from secateur.planner.text.dialect import quoted
 
 __all__ = ["insert_row_changes"]
 

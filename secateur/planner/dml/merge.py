@@ -22,6 +22,7 @@ from enum import Enum
 
 from secateur.engine.sql.row_changes import DuplicateMatchPolicy, RowAction
 from secateur.errors import ProgrammingError
+from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.assignments import read_assignments, read_column
 from secateur.planner.dml.composed import Composed, Composer
@@ -37,7 +38,6 @@ from secateur.planner.dml.row_changes import (
 )
 from secateur.planner.dml.target import ChangeTarget, read_target
 from secateur.planner.dml.update import assigned_values
-from secateur.planner.text.dialect import quoted
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.token_cursor import TokenCursor, is_name

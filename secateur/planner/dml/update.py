@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from secateur.engine.sql.row_changes import DuplicateMatchPolicy, RowAction
+from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.assignments import Assignment, read_assignments
 from secateur.planner.dml.change import ChangeQuery, read_clause
@@ -31,7 +32,6 @@ from secateur.planner.dml.row_changes import (
 )
 from secateur.planner.dml.target import ChangeTarget, read_target
 from secateur.planner.statement import ChangeKind
-from secateur.planner.text.dialect import quoted
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.token_cursor import TokenCursor
 

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from secateur.engine.kernels.duckdb.result_types import sql_type
 from secateur.errors import DatabaseError
+from secateur.partitioning.tables.identifier import quoted
 from secateur.planner.binding.query import TableReference
 from secateur.planner.checks.placed import Source
 from secateur.planner.cost_model import CostModel
@@ -32,7 +33,7 @@ from secateur.planner.relations.build import RelationBuilder
 from secateur.planner.relations.calls import aggregates_in, has_windows
 from secateur.planner.relations.from_clause import FromClause
 from secateur.planner.relations.names import VisibleNames
-from secateur.planner.text.dialect import parse_query, quoted, to_sql, tokenize
+from secateur.planner.text.dialect import parse_query, to_sql, tokenize
 from secateur.planner.text.parser_cross_check import DuckDBParse
 from secateur.planner.text.trees import copied
 

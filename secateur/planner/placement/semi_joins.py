@@ -20,6 +20,7 @@ from math import prod
 
 from sqlglot import exp
 
+from secateur.partitioning.tables.identifier import quoted
 from secateur.planner.cost_model import CostModel
 from secateur.planner.placement.cost import Estimate
 from secateur.planner.placement.scan_rows import ScanRows
@@ -27,7 +28,6 @@ from secateur.planner.relations.attribute import Attribute
 from secateur.planner.relations.bound_predicate import BoundPredicate
 from secateur.planner.relations.equality import EquivalenceClasses
 from secateur.planner.relations.nodes import Apply, Filter, Join, JoinType, Relation, Scan, children, postorder
-from secateur.planner.text.dialect import quoted
 
 __all__ = ["SemiJoin", "reduced_sql", "reducing_scans", "semi_joins", "share_left"]
 

@@ -29,6 +29,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from secateur.errors import DatabaseError
+from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.statistics import StatisticsSnapshot
 from secateur.planner.binding.query import Query
 from secateur.planner.cost_model import CostModel
@@ -42,7 +43,6 @@ from secateur.planner.statement import Materialized, SelectStatement, Step, Subq
 from secateur.planner.steps.few_keys import has_list, is_few
 from secateur.planner.steps.join_facts import Origins, ScanColumn, joined_columns, listed_parameter, with_lists
 from secateur.planner.steps.selectivity import key_selectivity, partition_selectivity
-from secateur.planner.text.dialect import quoted
 
 __all__ = ["RULE", "JoinKeys", "PlanStep", "find_join_keys"]
 

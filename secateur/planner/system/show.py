@@ -19,8 +19,8 @@ from typing import Final
 
 from sqlglot import Token
 
+from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
-from secateur.planner.text.dialect import quoted
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.views.view import ViewDef
 

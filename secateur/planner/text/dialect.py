@@ -25,7 +25,7 @@ from secateur.planner.segmented_stack import on_segmented_stack
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.trees import copied
 
-__all__ = ["Secateur", "parse_query", "quoted", "to_sql", "tokenize"]
+__all__ = ["Secateur", "parse_query", "to_sql", "tokenize"]
 
 # sqlglot warns where it falls back to another parse of a statement; users get our own
 # errors instead.
@@ -260,11 +260,6 @@ def _hold_joins_in_selects(tree: exp.Expr) -> None:
 def to_sql(node: exp.Expr) -> str:
     """The text of a tree in the dialect."""
     return _DIALECT.generator(comments=False).generate(copied(node), copy=False)
-
-
-def quoted(name: str) -> str:
-    """A name as it can always be written."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _parse_failure(error: ParseError, sql: str, tokens: Sequence[Token]) -> SqlSyntaxError | NotSupportedError:

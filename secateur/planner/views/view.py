@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from secateur.partitioning.tables.identifier import quoted
+
 __all__ = ["ViewDef", "ViewRead"]
 
 
@@ -46,8 +48,8 @@ class ViewDef:
     @property
     def sql(self) -> str:
         """The statement that makes it."""
-        names = f" ({', '.join(map(_quoted, self.renamed))})" if self.renamed else ""
-        return f"CREATE VIEW {_quoted(self.name)}{names} AS\n{self.query}"
+        names = f" ({', '.join(map(quoted, self.renamed))})" if self.renamed else ""
+        return f"CREATE VIEW {quoted(self.name)}{names} AS\n{self.query}"
 
     def stale_read(self, reads: Sequence[ViewRead]) -> ViewRead | None:
         """Return a read that has changed since the view was made, or None.
@@ -55,7 +57,3 @@ class ViewDef:
         A read changes when its table is made anew with other columns.
         """
         return next((now for now, then in zip(reads, self.reads, strict=False) if now != then), None)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

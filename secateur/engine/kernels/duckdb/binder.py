@@ -13,7 +13,8 @@ from typing import Any, Final
 import duckdb
 
 from secateur.engine.kernels.duckdb.result_types import delivered_type
-from secateur.engine.kernels.duckdb.slot import parameters_of_select, quoted, values_of
+from secateur.engine.kernels.duckdb.slot import parameters_of_select, values_of
+from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.types.column_type import SqlType
 
 __all__ = ["Binder"]

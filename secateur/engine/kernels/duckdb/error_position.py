@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import duckdb
 
+from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.types.column_type import SqlType
 
 __all__ = ["ErrorPosition", "bind_error_position", "syntax_error_position"]
@@ -54,10 +55,10 @@ def bind_error_position(sql: str, relations: Mapping[str, Mapping[str, SqlType |
         try:
             for name, schema in relations.items():
                 columns = (
-                    ", ".join(f"{_quoted(column)} {kind}" for column, kind in schema.items())
+                    ", ".join(f"{quoted(column)} {kind}" for column, kind in schema.items())
                     or '"rows without columns" BOOLEAN'
                 )
-                cursor.execute(f"CREATE TEMP TABLE {_quoted(name)} ({columns})")
+                cursor.execute(f"CREATE TEMP TABLE {quoted(name)} ({columns})")
             cursor.execute(_PREFIX + sql)
         except (duckdb.Error, UnicodeDecodeError) as error:
             return _read(_text(error), sql)
@@ -115,7 +116,3 @@ def _database() -> duckdb.DuckDBPyConnection:
     ):
         database.execute(f"SET GLOBAL {setting} = {value}")
     return database
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

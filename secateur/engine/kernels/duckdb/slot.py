@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from secateur.engine.kernels.duckdb.result_types import arrow_type
 from secateur.errors import ParameterError, ProgrammingError
+from secateur.partitioning.tables.identifier import quoted
 
-__all__ = ["Slot", "parameters_of_select", "quoted", "values_of"]
+__all__ = ["Slot", "parameters_of_select", "values_of"]
 
 _EXCHANGEABLE_ROWS_MAX: Final = 20_000
 """Up to so many rows in all, relations are read through exchangeable views, because a wrong join order costs less than
@@ -165,11 +166,6 @@ def values_of(names: Sequence[str], params: Sequence[Any]) -> dict[str, Any]:
         raise ParameterError(
             f"the statement uses ${max(map(int, names))}, but {len(params)} parameters were given"
         ) from None
-
-
-def quoted(name: str) -> str:
-    """A name as it can always be written."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _with_column(table: pa.Table) -> pa.Table:
