@@ -60,11 +60,11 @@ def check_change(call: StatementCall[C]) -> None:
     change: ChangeStatement | WholeChange = call.statement
     left: tuple[pa.Table, pa.Table] | None = None
     for _ in range(_ROUNDS):
-        names = sorted({change.table.name, *(scan.table for scan in change.source.scans)})
-        tables = {name: _read(call.session, f"SELECT * FROM {quoted(name)}") for name in names}
         selected = run_select(call.of(change.source))
         if not change.source.deterministic:
             return
+        names = sorted({change.table.name, *(scan.table for scan in change.source.scans)})
+        tables = {name: _read(call.session, f"SELECT * FROM {quoted(name)}") for name in names}
         found = as_table(selected.result, selected.columns), selected.columns
         left = _left(call, tables, found)
         if left is None or same_rows(*left):
