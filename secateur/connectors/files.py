@@ -135,7 +135,8 @@ class _FileSupplier(ProcessorSupplier):
 
 
 def _matching(pattern: str, member: str) -> tuple[str, ...]:
-    files = tuple(path for path in sorted(glob(pattern, recursive=True)) if Path(path).is_file())  # noqa: PTH207 - Path.glob knows no absolute patterns
+    found = sorted(glob(pattern, recursive=True))  # noqa: PTH207 - Path.glob knows no absolute patterns
+    files = tuple(path for path in found if Path(path).is_file())
     if not files:
         raise DagError(
             f"no file matches {pattern!r} on the machine of member {member} (working directory {Path.cwd()}); paths are"

@@ -184,7 +184,11 @@ def _states(name: str, aggregate: AggregateExpression) -> tuple[str, ...]:
     return (f"{name}.sum", f"{name}.count") if aggregate.function is AggregateKind.AVG else (name,)
 
 
-def _argument(rows: pa.Table, column: str, null_as: pa.DataType = pa.int32()) -> tuple[Any, SqlType]:  # noqa: B008 - types are values
+def _argument(
+    rows: pa.Table,
+    column: str,
+    null_as: pa.DataType = pa.int32(),  # noqa: B008 - types are values
+) -> tuple[Any, SqlType]:
     """Return a column in the Arrow form of a SQL type, and that type.
 
     An untyped column of NULLs becomes ``null_as``.

@@ -99,7 +99,7 @@ class Cluster:
     async def until_equal(self) -> list[int]:
         """The rows of all copies, once they have the same."""
         async with asyncio.timeout(5):
-            while len({tuple(member.ids) for member in self.members.values()}) > 1:  # noqa: ASYNC110 - nobody would set an event
+            while len({tuple(member.ids) for member in self.members.values()}) > 1:  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0)
         return next(iter(self.members.values())).ids
 

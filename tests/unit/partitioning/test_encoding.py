@@ -82,7 +82,8 @@ def test_scalar_and_array_encode_alike(text: str, value: Any, expected: str) -> 
 )
 def test_what_is_not_canonical_is_refused_rather_than_hashed_as_something_else(text: str, value: Any) -> None:
     encode = scalar_encoder(parse_type(text))
-    with pytest.raises(Exception):  # noqa: B017, PT011 (whichever is cheapest to raise; the router turns all of them into a DataError)
+    # Whichever is cheapest to raise; the router turns all of them into a DataError.
+    with pytest.raises(Exception):  # noqa: B017, PT011
         encode(value)
 
 
