@@ -15,7 +15,7 @@ from secateur.engine.exchange.batches import batches_of
 from secateur.errors import DagError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
-from secateur.wire.arrow_ipc import decode_table, encode_table
+from secateur.protocol.arrow_ipc import decode_table, encode_table
 
 __all__ = ["BatchSource", "batch_source"]
 

@@ -1,9 +1,10 @@
 """The codec: encodes and decodes the messages in the headers of frames.
 
-A message is an immutable :class:`msgspec.Struct`. Its fields are decoded from msgpack straight into their declared
-types, so receivers need not check them again. A field of type ``Any`` holds a value as :mod:`~secateur.protocol.values`
-describes it, with the extension types that msgpack does not know: a message with such a field is written by the packer
-of that module, all others by msgspec itself.
+A message is an immutable :class:`msgspec.Struct`, or a dataclass. Its fields are decoded from msgpack straight into
+their declared types, so receivers need not check them again. A field of type ``Any`` holds a value as
+:mod:`~secateur.protocol.values` describes it, with the extension types that msgpack does not know: a message with such
+a field is written by the packer
+hooks of that module, ``to_plain`` and ``from_plain``.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from secateur.protocol.values import (
     UNPACK_ERRORS,
     check_size,
     from_ext,
+    from_plain,
     pack,
     pack_flat,
     plain_parts,
+    to_plain,
 )
 
 __all__ = ["Codec", "decode", "encode"]
@@ -40,13 +43,17 @@ _NATIVE: Final = (
     inspect.LiteralType,
     inspect.EnumType,
     inspect.StructType,
+    inspect.DataclassType,
+    inspect.CustomType,
     inspect.CollectionType,
     inspect.TupleType,
     inspect.DictType,
     inspect.UnionType,
 )
-"""The types that msgspec encodes exactly as the packer of values does."""
-_encoder: Final = msgspec.msgpack.Encoder()
+"""The types that msgspec encodes exactly as the packer of values does, or for which it asks a hook."""
+_HELD_APART: Final = (inspect.StructType, inspect.DataclassType, inspect.CustomType)
+"""The types that the packer of values does not know."""
+_encoder: Final = msgspec.msgpack.Encoder(enc_hook=to_plain)
 
 
 class Codec(Generic[T]):
@@ -81,7 +88,7 @@ _codecs: Final[dict[Any, Codec[Any]]] = {}
 
 
 def encode(value: Any) -> bytes:
-    """Encode a struct; see :class:`Codec`."""
+    """Encode a struct or a dataclass; see :class:`Codec`."""
     return _codec_of(type(value)).encode(value)
 
 
@@ -99,7 +106,7 @@ def _codec_of(kind: Any) -> Codec[Any]:
 
 
 def _reader_of(kind: Any) -> Callable[[bytes | memoryview], Any]:
-    name, decode_one = _name(kind), msgspec.msgpack.Decoder(kind, ext_hook=from_ext).decode
+    name, decode_one = _name(kind), msgspec.msgpack.Decoder(kind, ext_hook=from_ext, dec_hook=from_plain).decode
 
     def read(data: bytes | memoryview) -> Any:
         if len(data) > UNCOUNTED_BYTES_MAX:
@@ -121,10 +128,12 @@ def _writer_of(kind: Any) -> Callable[[Any], bytes]:
     parts = list(_parts(inspect.type_info(kind), set()))
     if all(isinstance(part, _NATIVE) for part in parts):
         return _write_native
+    whole, *inner = parts
     if (
-        sum(isinstance(part, inspect.StructType) for part in parts) == 1
-        and kind.__struct_config__.array_like
-        and kind.__struct_config__.tag is None
+        isinstance(whole, inspect.StructType)
+        and whole.array_like
+        and whole.tag is None
+        and not any(isinstance(part, _HELD_APART) for part in inner)
     ):
         return pack_flat
     return _write_parts
@@ -149,7 +158,7 @@ def _parts(part: inspect.Type, seen: set[int]) -> Iterator[inspect.Type]:
     yield part
     inner: tuple[inspect.Type, ...] = ()
     match part:
-        case inspect.StructType(fields=fields):
+        case inspect.StructType(fields=fields) | inspect.DataclassType(fields=fields):
             inner = tuple(field.type for field in fields)
         case inspect.CollectionType(item_type=item):
             inner = (item,)

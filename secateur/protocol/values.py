@@ -18,9 +18,11 @@ from uuid import UUID
 import msgpack
 import msgspec
 import numpy as np
+import pyarrow as pa
 from msgspec.structs import astuple
 
 from secateur.errors import LimitExceededError, ProtocolError, SerializationError
+from secateur.protocol.arrow_ipc import decode_schema, decode_table, encode_table
 
 __all__ = [
     "PACK_ERRORS",
@@ -28,9 +30,11 @@ __all__ = [
     "UNPACK_ERRORS",
     "check_size",
     "from_ext",
+    "from_plain",
     "pack",
     "pack_flat",
     "plain_parts",
+    "to_plain",
     "unpack",
 ]
 
@@ -179,9 +183,9 @@ def check_size(data: bytes | memoryview) -> None:
 
 
 def plain_parts(message: Any) -> Any:
-    """The lists, maps and values that a :class:`msgspec.Struct` is made of."""
+    """The lists, maps and values that a :class:`msgspec.Struct` or a dataclass is made of."""
     try:
-        return msgspec.to_builtins(message, builtin_types=_LEAVES, enc_hook=_numpy_value)
+        return msgspec.to_builtins(message, builtin_types=_LEAVES, enc_hook=to_plain)
     except PACK_ERRORS as error:
         raise _unsendable(error) from error
 
@@ -226,15 +230,28 @@ def _to_ext(value: Any) -> Any:
             raise TypeError(f"{type(value).__module__}.{type(value).__qualname__} does not travel")
 
 
-def _numpy_value(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Msgspec asks here for every value in a struct that it does not know."""
     match value:
+        case pa.Schema():
+            return value.serialize().to_pybytes()
+        case pa.Table():
+            return bytes(encode_table(value))
         case np.datetime64() | np.timedelta64():
             return None if np.isnat(value) else _plain_instant(value)
         case np.generic():
             return value.item()
         case _:
             raise TypeError(f"{type(value).__module__}.{type(value).__qualname__} does not travel")
+
+
+def from_plain(kind: type, plain: Any) -> Any:
+    """The value of a type that msgspec does not know, which :func:`to_plain` wrote."""
+    if kind is pa.Schema:
+        return decode_schema(plain)
+    if kind is pa.Table:
+        return decode_table(plain)
+    raise NotImplementedError(f"{kind.__qualname__} does not travel")
 
 
 def _plain_instant(value: np.datetime64 | np.timedelta64) -> datetime | date | timedelta:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from secateur.wire.arrow_ipc import decode_schema, decode_table, decode_tables, encode_table
+from secateur.protocol.arrow_ipc import decode_schema, decode_table, decode_tables, encode_table
 from secateur.wire.call_control import CallControl
 from secateur.wire.channel import Channel
 from secateur.wire.frame_receiver import FrameReceiver

@@ -23,7 +23,7 @@ from secateur.engine.exchange.messages import Credit, ExchangeData, ExchangeSlic
 from secateur.engine.scheduler import Scheduler
 from secateur.errors import Error, ProtocolError
 from secateur.partitioning.types.empty_rows import empty_batch
-from secateur.wire.arrow_ipc import decode_table, encode_table
+from secateur.protocol.arrow_ipc import decode_table, encode_table
 
 __all__ = ["ExchangeReceiver", "ExchangeSender", "RemoteLane", "SharedEncoder", "encode_batches"]
 

@@ -19,7 +19,7 @@ from secateur.engine.processors.gathering import BYTES_MAX, GatheringProcessor
 from secateur.engine.processors.grouping import Grouping, KernelGrouping, checked_names
 from secateur.engine.processors.kernel import Kernel, KernelSupplier
 from secateur.errors import DagError
-from secateur.wire.arrow_ipc import decode_schema
+from secateur.protocol.arrow_ipc import decode_schema
 
 __all__ = ["AggregateSupplier", "AggregationPhase", "GroupingSupplier", "accumulate", "aggregate", "combine"]
 

@@ -18,7 +18,7 @@ from secateur.engine.processors.gathering import BYTES_MAX
 from secateur.engine.processors.kernel import Kernel, KernelSupplier, column_of, numbered
 from secateur.errors import DagError, DataError, LimitExceededError
 from secateur.partitioning.types.empty_rows import empty_batch
-from secateur.wire.arrow_ipc import decode_schema
+from secateur.protocol.arrow_ipc import decode_schema
 
 __all__ = ["HashJoinSupplier", "JoinKind", "hash_join"]
 

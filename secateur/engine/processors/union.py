@@ -12,7 +12,7 @@ from secateur.dag.processor import Processor
 from secateur.dag.supplier import ProcessorSupplier
 from secateur.engine.processors.kernel import column_of
 from secateur.errors import DagError, DataError
-from secateur.wire.arrow_ipc import decode_schema
+from secateur.protocol.arrow_ipc import decode_schema
 
 __all__ = ["UnionSupplier", "union"]
 

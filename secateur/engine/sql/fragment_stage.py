@@ -25,7 +25,7 @@ from secateur.engine.sql.input_alias import InputAlias
 from secateur.engine.sql.member_scan import MemberScan
 from secateur.engine.sql.pipelined_fragment import PipelinedFragment
 from secateur.partitioning.types.empty_rows import empty_table
-from secateur.wire.arrow_ipc import decode_schema
+from secateur.protocol.arrow_ipc import decode_schema
 
 __all__ = ["FragmentStageSupplier"]
 

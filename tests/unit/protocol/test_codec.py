@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 import msgspec
+import pyarrow as pa
 import pytest
 
 from secateur.errors import LimitExceededError, ProtocolError, SerializationError
@@ -25,6 +27,18 @@ VALUES: list[Any] = [
 ]
 
 
+ROWS = pa.table({"a": [1, None], "b": ["x", "y"]})
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Arrow's types as fields, some of a struct."""
+
+    schema: pa.Schema | None
+    rows: pa.Table
+    value: Any = None
+
+
 class Nested(msgspec.Struct, frozen=True):
     """Values below a field with a name."""
 
@@ -38,10 +52,12 @@ class Nested(msgspec.Struct, frozen=True):
         pytest.param(Execute("p", [], True, since=Since("m", [0], 7, [(1, 2)])), id="a struct in a list of fields"),
         pytest.param(Nested({"a": VALUES, "b": {"c": VALUES}}), id="values anywhere"),
         pytest.param(StageRows("l", 1, 0, [(0, 5), (1, 0)], are_keys=True), id="plain fields"),
+        pytest.param(Columns(ROWS.schema, ROWS, VALUES), id="a dataclass with Arrow values"),
+        pytest.param(Columns(None, ROWS), id="a dataclass without a schema"),
         pytest.param(Failure("DataError", "m", {"at": Decimal("1.5")}), id="an error with its details"),
     ],
 )
-def test_a_message_comes_back_as_it_was(message: msgspec.Struct) -> None:
+def test_a_message_comes_back_as_it_was(message: object) -> None:
     assert decode(encode(message), type(message)) == message
 
 
@@ -67,6 +83,19 @@ def test_bytes_that_are_no_message_name_the_type() -> None:
         decode(b"\x80", StageRows)
     with pytest.raises(ProtocolError, match="1 bytes that should be StageRows are not"):
         decode(b"\xc1", StageRows)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        pytest.param({"schema": b"x", "rows": b""}, "1 bytes should be an Arrow schema and are not", id="a schema"),
+        pytest.param({"schema": None, "rows": b"x"}, "should be an Arrow IPC stream and is not", id="a table"),
+        pytest.param({"schema": 7, "rows": b""}, "Columns cannot be read", id="no bytes"),
+    ],
+)
+def test_bytes_that_are_no_arrow_value_are_a_protocol_error(fields: dict[str, object], message: str) -> None:
+    with pytest.raises(ProtocolError, match=message):
+        decode(pack(fields), Columns)
 
 
 def test_a_request_belongs_to_one_operation_that_knows_its_reply() -> None:
