@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from secateur.pipeline.keyed_stage import KeyedStage
-from secateur.pipeline.pipeline import Pipeline
-from secateur.pipeline.stage import Stage
+from secateur.pipeline.pipeline import KeyedStage, Pipeline, Stage
 
 __all__ = ["KeyedStage", "Pipeline", "Stage"]

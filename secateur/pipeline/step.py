@@ -6,22 +6,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from secateur.dag.dag import DAG, FrozenDAG
-from secateur.dag.edge import Edge, from_
+from secateur.dag.edge import from_
 from secateur.dag.processor import Processor
 from secateur.dag.supplier import ProcessorMetaSupplier, ProcessorSupplier
 from secateur.dag.vertex import Vertex
 from secateur.errors import DagError
+from secateur.pipeline.route import Route, is_local
 
-__all__ = ["Maker", "PipelineStep", "Route", "StepInput", "dag_of", "is_local", "made", "steps_of"]
+__all__ = ["Maker", "PipelineStep", "StepInput", "dag_of", "made", "steps_of"]
 
 Maker = ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor]
-Route = Callable[[Edge], Edge]
-"""Configures an edge that is local and unicast so far."""
-
-
-def is_local(edge: Edge) -> Edge:
-    """The route of rows that stay where they are."""
-    return edge
 
 
 @dataclass(frozen=True, slots=True)

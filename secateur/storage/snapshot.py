@@ -12,7 +12,6 @@ from secateur.partitioning.types.empty_rows import empty_table
 from secateur.storage.key_order import CellRange, Cells, KeyOrder
 from secateur.storage.layout import TableLayout
 from secateur.storage.overlay import Overlay
-from secateur.storage.sorted_index import index_of
 from secateur.storage.sorted_rows import SortedRows
 
 __all__ = ["PartitionSnapshot"]
@@ -153,7 +152,7 @@ class PartitionSnapshot:
             New memory, in primary-key order. All rows without copying if the index finds so many that it saves nothing.
         """
         base, overlay = self._state
-        positions = index_of(base, order).find(windows)
+        positions = base.index(order).find(windows)
         if len(positions) * _ROWS_PER_FOUND > base.rows:
             return self.read(columns)
         table = base.table if columns is None else base.table.select(columns)

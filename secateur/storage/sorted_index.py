@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 
 from secateur.storage.gather import single_array
 from secateur.storage.key_order import CellRange, KeyOrder
-from secateur.storage.sorted_rows import SortedRows
+from secateur.storage.sorted_table import SortedTable
 
-__all__ = ["SortedIndex", "index_of"]
+__all__ = ["SortedIndex"]
 
 
 class SortedIndex:
@@ -30,15 +30,15 @@ class SortedIndex:
     Safe to read from any thread.
 
     Args:
-        rows: The rows.
+        table: The rows, in the order of their positions.
         order: The columns, most significant first.
     """
 
     __slots__ = ("_positions", "_sorted", "nbytes")
 
-    def __init__(self, rows: SortedRows, order: KeyOrder) -> None:
-        known = pc.indices_nonzero(reduce(pc.and_, (single_array(rows.table, name).is_valid() for name in order.names)))
-        table = rows.table.select(order.names)
+    def __init__(self, table: pa.Table, order: KeyOrder) -> None:
+        known = pc.indices_nonzero(reduce(pc.and_, (single_array(table, name).is_valid() for name in order.names)))
+        table = table.select(order.names)
         if len(known) < table.num_rows:
             table = table.take(known)
         names = [str(position) for position in range(len(order.names))]
@@ -47,8 +47,8 @@ class SortedIndex:
             sort_keys=[(name, "ascending") for name in names],
         )
         self._positions: npt.NDArray[np.int64] = known.take(arranged).to_numpy().astype(np.int64)
-        self._sorted = SortedRows(table.take(arranged).combine_chunks(), order)
-        self.nbytes: int = self._positions.nbytes + self._sorted.nbytes
+        self._sorted = SortedTable(table.take(arranged).combine_chunks(), order)
+        self.nbytes: int = self._positions.nbytes + self._sorted.own_bytes
 
     def find(self, windows: Sequence[CellRange]) -> npt.NDArray[np.int64]:
         """Return the positions of the rows in some windows, ascending.
@@ -62,13 +62,3 @@ class SortedIndex:
             if start < stop:
                 found.append(self._positions[start:stop])
         return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
-
-
-def index_of(rows: SortedRows, order: KeyOrder) -> SortedIndex:
-    """The index of some rows by some columns. The first call sorts them, for all after it."""
-    names = tuple(order.names)
-    index = rows.indexes.get(names)
-    if index is None:
-        # Two threads may both get here; they make equal indexes and either may stay.
-        index = rows.indexes[names] = SortedIndex(rows, order)
-    return index

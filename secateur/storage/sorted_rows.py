@@ -1,43 +1,25 @@
-"""Rows in primary-key order that own their memory, and the binary search on them."""
+"""Rows in primary-key order, and what was derived from them."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 
-from secateur.storage.key_order import Cells, KeyOrder
-from secateur.storage.key_view import Cell, CellView
-
-if TYPE_CHECKING:
-    from secateur.storage.scan_form import ScanRun
-    from secateur.storage.sorted_index import SortedIndex
+from secateur.storage.key_order import KeyOrder
+from secateur.storage.scan_run import ScanRun
+from secateur.storage.sorted_index import SortedIndex
+from secateur.storage.sorted_table import SortedTable
 
 __all__ = ["SortedRows"]
 
 
-class SortedRows:
-    """An immutable table: one chunk a column, sorted by primary key, every key once.
+class SortedRows(SortedTable):
+    """A table sorted by primary key, every key once."""
 
-    Safe to read from any thread. The views on the key columns are made at the first search, so that partitions that are
-    only scanned never pay for them.
-
-    Args:
-        table: In that form already; this is not checked.
-        order: The key order of the table.
-    """
-
-    __slots__ = ("__weakref__", "_order", "_own_bytes", "_views", "indexes", "rows", "scan_run", "table")
+    __slots__ = ("_indexes", "scan_run")
 
     def __init__(self, table: pa.Table, order: KeyOrder) -> None:
-        self.table = table
-        self.rows: int = table.num_rows
-        self._own_bytes: int = table.get_total_buffer_size()
-        self._order = order
-        self._views: tuple[CellView, ...] | None = None
-        self.indexes: dict[tuple[str, ...], SortedIndex] = {}
-        """Secondary indexes that were made so far, by their columns."""
+        super().__init__(table, order)
+        self._indexes: dict[tuple[str, ...], SortedIndex] = {}
         self.scan_run: ScanRun | None = None
         """The columns that were made for scans of these rows, and of those of other partitions that are scanned
         together with them.
@@ -47,50 +29,13 @@ class SortedRows:
     def nbytes(self) -> int:
         """Bytes of the rows and of everything derived from them."""
         scanned = 0 if self.scan_run is None else self.scan_run.nbytes
-        return self._own_bytes + scanned + sum(index.nbytes for index in self.indexes.values())
+        return self.own_bytes + scanned + sum(index.nbytes for index in self._indexes.values())
 
-    def equal_range(self, prefix: Cells) -> tuple[int, int]:
-        """Return the positions ``[start, stop)`` of the rows whose key begins with a prefix.
-
-        Without such rows both are the position where it would be inserted.
-
-        Costs up to two binary searches per column of the prefix, each inside the range that the columns before it left:
-        2 to 5 us for 4,000 rows.
-        """
-        start, stop = 0, self.rows
-        for view, cell in zip(self._key_views(), prefix, strict=False):
-            start = bisect_left(view, cell, start, stop)
-            stop = _run_end(view, cell, start, stop)
-        return start, stop
-
-    def bound(self, prefix: Cells, *, after: bool) -> int:
-        """Return the position of the first row whose key, cut to the prefix's length, is not less than the prefix.
-
-        With ``after`` it is the first row whose cut key is greater.
-
-        Args:
-            prefix: Leading cells of a key; without any, the answer is the start or the end.
-            after: Which of the two.
-        """
-        if not prefix:
-            return self.rows if after else 0
-        *leading, last = prefix
-        start, stop = self.equal_range(tuple(leading))
-        return (bisect_right if after else bisect_left)(self._key_views()[len(leading)], last, start, stop)
-
-    def _key_views(self) -> tuple[CellView, ...]:
-        views = self._views
-        if views is None:
-            # Two threads may both get here; they make equal views and either may stay.
-            views = self._views = self._order.views(self.table)
-        return views
-
-
-def _run_end(view: CellView, cell: Cell, start: int, stop: int) -> int:
-    """End of the run of cells equal to ``cell`` that begins at ``start``, which equals ``start`` when there is none."""
-    if start == stop or view[start] != cell:
-        return start
-    # Complete keys, the usual search, have runs of one: two comparisons instead of a second search.
-    if start + 1 == stop or view[start + 1] != cell:
-        return start + 1
-    return bisect_right(view, cell, start + 2, stop)
+    def index(self, order: KeyOrder) -> SortedIndex:
+        """The secondary index by some columns. The first call sorts the rows, for all after it."""
+        names = tuple(order.names)
+        index = self._indexes.get(names)
+        if index is None:
+            # Two threads may both get here; they make equal indexes and either may stay.
+            index = self._indexes[names] = SortedIndex(self.table, order)
+        return index

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import Final, assert_never
 
 from secateur.engine.execution_plan.plan_builder import ExecutionPlan, ExecutionPlanBuilder
 from secateur.engine.failure import lost_member
 from secateur.engine.runtime.job_state import AwaitCancelled, CancelMember, Effect, FinishJob, JobStateMachine
 from secateur.engine.runtime.result import JobResult, ResultCollector
+from secateur.engine.runtime.services import MemberServices
 from secateur.errors import DeadlineError, Error, JobCancelledError
 from secateur.protocol.metrics import VertexMetrics
-
-if TYPE_CHECKING:
-    from secateur.engine.runtime.runtime import JobRuntime
 
 __all__ = ["RunningJob"]
 
@@ -27,6 +25,14 @@ _LAST_ROWS_S: Final = 0.02
 class RunningJob:
     """A job that was started on this member, which coordinates it.
 
+    Args:
+        services: Those of this member.
+        builder: Made the plan, and is closed when the job ends.
+        plan: The plans of all participants.
+        collector: Takes the rows of the result.
+        cancel_member: Tells a participant to stop: its id, the id of the job, and why.
+        on_end: Is called with the id of the job when it has ended.
+
     Attributes:
         job_id: Unique in the cluster.
         plan: The plans of all participants.
@@ -34,18 +40,27 @@ class RunningJob:
     """
 
     def __init__(
-        self, runtime: JobRuntime, builder: ExecutionPlanBuilder, plan: ExecutionPlan, collector: ResultCollector
+        self,
+        services: MemberServices,
+        builder: ExecutionPlanBuilder,
+        plan: ExecutionPlan,
+        collector: ResultCollector,
+        cancel_member: Callable[[str, str, Error], None],
+        on_end: Callable[[str], object],
     ) -> None:
         self.job_id = plan.job.job_id
         self.plan = plan
-        self._runtime = runtime
+        self._services = services
         self._builder = builder
         self._collector = collector
+        self._cancel_member = cancel_member
+        self._on_end = on_end
+        self._loop = asyncio.get_running_loop()
         self._machine = JobStateMachine(plan.job.participants)
         self._metrics: list[VertexMetrics] = []
         self._timers: list[asyncio.TimerHandle] = []
         self._when_done: list[Callable[[], None]] = []
-        self._done: asyncio.Future[JobResult] = runtime.loop.create_future()
+        self._done: asyncio.Future[JobResult] = self._loop.create_future()
         self.has_enough = False
         collector.is_enough = self.enough
 
@@ -110,7 +125,7 @@ class RunningJob:
             unwanted = JobCancelledError(
                 f"job {self.job_id} has produced all rows that its result needs", job=self.job_id
             )
-            self._timers.append(self._runtime.loop.call_later(_LAST_ROWS_S, self.stop, unwanted))
+            self._timers.append(self._loop.call_later(_LAST_ROWS_S, self.stop, unwanted))
             for call in self._when_done:
                 call()
 
@@ -118,7 +133,7 @@ class RunningJob:
         """The start messages were sent."""
         timeout_s = self.plan.job.timeout_s
         if timeout_s is not None:
-            self._timers.append(self._runtime.loop.call_later(timeout_s, self._deadline_passed, timeout_s))
+            self._timers.append(self._loop.call_later(timeout_s, self._deadline_passed, timeout_s))
         self.apply(self._machine.start())
 
     def member_ended(self, member: str, error: Error | None, metrics: Sequence[VertexMetrics]) -> None:
@@ -135,10 +150,10 @@ class RunningJob:
         for effect in effects:
             match effect:
                 case CancelMember(member, error):
-                    self._runtime.cancel_member(member, self.job_id, error)
+                    self._cancel_member(member, self.job_id, error)
                 case AwaitCancelled():
                     self._timers.append(
-                        self._runtime.loop.call_later(self._runtime.limits.cancel_wait_s, self._cancel_wait_over)
+                        self._loop.call_later(self._services.limits.cancel_wait_s, self._cancel_wait_over)
                     )
                 case FinishJob(error):
                     self._finish(error)
@@ -160,7 +175,7 @@ class RunningJob:
     def _finish(self, error: Error | None) -> None:
         for timer in self._timers:
             timer.cancel()
-        self._runtime.forget(self)
+        self._on_end(self.job_id)
         self._close_builder(error)
         if self._done.done():
             return
@@ -175,4 +190,4 @@ class RunningJob:
         if self._builder.close_is_cooperative:
             self._builder.close(error)
         else:
-            self._runtime.services.quick.submit(self._builder.close, error)
+            self._services.quick.submit(self._builder.close, error)

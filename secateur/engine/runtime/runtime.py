@@ -135,7 +135,14 @@ class JobRuntime:
         except BaseException as error:
             builder.close(error)
             raise
-        job = RunningJob(self, builder, plan, collector)
+        job = RunningJob(
+            self.services,
+            builder,
+            plan,
+            collector,
+            self._cancel_member,
+            on_end=lambda job_id: self._jobs.pop(job_id, None),
+        )
         self._jobs[job.job_id] = job
         for member, data in packed.items():
             self._outgoing.post(member, JobStart(job.job_id, self.member_id, data))
@@ -212,19 +219,6 @@ class JobRuntime:
             if member == execution.plan.job.coordinator or member in execution.plan.job.participants:
                 execution.fail(lost_member(member, cause))
 
-    def cancel_member(self, member: str, job_id: str, error: Error) -> None:
-        """Tell one participant of a job that is coordinated here to stop."""
-        if member != self.member_id:
-            self._outgoing.post(member, JobCancel(job_id, self.member_id, error))
-            return
-        execution = self._executions.get(job_id)
-        if execution is not None:
-            execution.fail(error)
-
-    def forget(self, job: RunningJob) -> None:
-        """A job that was coordinated here has ended."""
-        self._jobs.pop(job.job_id, None)
-
     def metrics(self, job_id: str) -> list[VertexMetrics]:
         """Return the work of a job on this member so far; nothing when it does not run here."""
         execution = self._executions.get(job_id)
@@ -244,6 +238,15 @@ class JobRuntime:
         await self._outgoing.close()
         for job in list(self._jobs.values()):
             job.apply([FinishJob(error)])
+
+    def _cancel_member(self, member: str, job_id: str, error: Error) -> None:
+        """Tell one participant of a job that is coordinated here to stop."""
+        if member != self.member_id:
+            self._outgoing.post(member, JobCancel(job_id, self.member_id, error))
+            return
+        execution = self._executions.get(job_id)
+        if execution is not None:
+            execution.fail(error)
 
     def _plan_builder(
         self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology

@@ -19,9 +19,9 @@ from secateur.planner.fragments.qualified import (
     named,
 )
 from secateur.planner.placement.table_references import relations_in, table_references
-from secateur.planner.relations.build import subqueries_in
 from secateur.planner.relations.calls import has_windows
 from secateur.planner.relations.names import VisibleNames
+from secateur.planner.relations.query_builder import subqueries_in
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.folding import folded
 from secateur.planner.text.trees import children_of, copied

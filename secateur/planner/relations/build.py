@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from sqlglot import exp
 
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.planner.binding.query import Query, holds_query, may_recur
-from secateur.planner.binding.query import TableReference as TableScan
 from secateur.planner.predicates.predicate import flat
 from secateur.planner.relations.attribute import Attribute
 from secateur.planner.relations.bound_predicate import BoundPredicate, bind
@@ -34,13 +33,12 @@ from secateur.planner.relations.nodes import (
     Values,
     Window,
 )
+from secateur.planner.relations.query_builder import Cte, Ctes, Output, QueryBuilder, subqueries_in
 from secateur.planner.segmented_stack import on_segmented_stack
 from secateur.planner.text.folding import folded
-from secateur.planner.text.trees import children_of
 
-__all__ = ["Columns", "Ctes", "Output", "RelationBuilder", "TooLargeError", "build_relations"]
+__all__ = ["RelationBuilder", "build_relations"]
 
-_MENTIONS_MAX: Final = 200
 _SELECT_PARTS: Final = frozenset(
     {
         *(
@@ -70,41 +68,6 @@ _SET_KINDS: Final[dict[type[exp.Expr], SetKind]] = {
 }
 
 
-class TooLargeError(Exception):
-    """The tree would be too large, so its scans are not restricted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """A query as a relation, and its columns.
-
-    Attributes:
-        relation: The relation.
-        columns: Names as written and attributes; None for a computed column.
-        complete: Whether these are all its columns, in order.
-    """
-
-    relation: Relation
-    columns: tuple[tuple[str, Attribute | None], ...]
-    complete: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Cte:
-    """A visible common table expression: its definition, and the ones visible inside it.
-
-    ``body`` is None where the expression may refer to itself.
-    """
-
-    node: exp.CTE
-    body: exp.Expr | None
-    reach: Ctes
-
-
-Ctes = Mapping[str, Cte]
-Columns = tuple[tuple[str, SqlType | None], ...]
-
-
 def build_relations(query: Query) -> tuple[Relation, ...]:
     """Return the relations of a query: itself first, then subqueries that are not an input of it, as in ORDER BY.
 
@@ -119,64 +82,8 @@ def build_relations(query: Query) -> tuple[Relation, ...]:
     return (root.relation, *builder.loose)
 
 
-class RelationBuilder:
-    """Makes relations.
-
-    Attributes:
-        scans: Those of the statement, by the identity of their node.
-        moved: The columns of references to rows that an exchange has moved, by the identity of their node.
-        aggregates: The names of the aggregates of the statement; None when they are not known.
-        loose: The subqueries that are no input of anything.
-    """
-
-    def __init__(
-        self,
-        scans: Sequence[TableScan],
-        moved: Mapping[int, Columns] | None = None,
-        aggregates: Collection[str] | None = None,
-    ) -> None:
-        self.scans = {id(scan.node): scan for scan in scans}
-        self.moved = moved or {}
-        self.aggregates = aggregates
-        self.loose: list[Relation] = []
-        self._owner_count = 0
-        self._mention_count = 0
-        self._mentioned: set[int] = set()
-
-    def owner(self) -> int:
-        """A number for a relation that makes attributes."""
-        self._owner_count += 1
-        return self._owner_count
-
-    def reference(self, node: exp.Table, cte: Cte) -> Output | None:
-        """The relation of a reference to a common table expression; None where it is recursive."""
-        self._mentioned.add(id(node))
-        self._mention_count += 1
-        if self._mention_count > _MENTIONS_MAX:
-            raise TooLargeError
-        if cte.body is None:
-            return None
-        return self.query(cte.body, VisibleNames(), cte.reach)
-
-    def detach(self, part: exp.Expr, names: VisibleNames, ctes: Ctes) -> None:
-        """Build the subqueries of an expression about which nothing is known from outside."""
-        self.loose.extend(self.query(node, names, ctes).relation for node in subqueries_in(part))
-
-    def finish(self, tree: exp.Expr) -> None:
-        """Build the common table expressions without references, and check that no table reference was overlooked.
-
-        Raises:
-            TooLargeError: A reference to a common table expression stands where none was expected, so that its
-                required rows are unknown.
-        """
-        for node in tree.find_all(exp.Table):
-            if (
-                id(node) not in self.scans
-                and id(node) not in self.moved
-                and id(node) not in self._mentioned
-                and isinstance(node.this, exp.Identifier)
-            ):
-                raise TooLargeError
+class RelationBuilder(QueryBuilder):
+    """Makes the relation of any query."""
 
     @on_segmented_stack
     def query(self, node: exp.Expr, outer: VisibleNames, ctes: Ctes) -> Output:
@@ -530,17 +437,6 @@ class _Select:
             else:
                 columns.append((item.alias_or_name, None))
         return columns
-
-
-def subqueries_in(part: exp.Expr) -> Iterator[exp.Expr]:
-    """The outermost queries inside of an expression, without recursion."""
-    pending = children_of(part)
-    while pending:
-        item = pending.pop()
-        if isinstance(item, exp.Query) and not (isinstance(item, exp.Subquery) and not holds_query(item)):
-            yield item
-        elif not isinstance(item, (exp.Literal, exp.Column)):
-            pending.extend(children_of(item))
 
 
 def _is_mentioned(holder: exp.Expr, name: str) -> bool:

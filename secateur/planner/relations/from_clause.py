@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlglot import exp
 
@@ -26,10 +26,8 @@ from secateur.planner.relations.nodes import (
     Values,
     owners,
 )
+from secateur.planner.relations.query_builder import Ctes, Output, QueryBuilder
 from secateur.planner.text.folding import folded
-
-if TYPE_CHECKING:
-    from secateur.planner.relations.build import Ctes, Output, RelationBuilder
 
 __all__ = ["From", "FromClause"]
 
@@ -55,7 +53,7 @@ class FromClause:
         outer: The names around the SELECT.
     """
 
-    def __init__(self, builder: RelationBuilder, ctes: Ctes, outer: VisibleNames) -> None:
+    def __init__(self, builder: QueryBuilder, ctes: Ctes, outer: VisibleNames) -> None:
         self._builder = builder
         self._ctes = ctes
         self._outer = outer

@@ -8,8 +8,9 @@ from sqlglot import exp
 
 from secateur.planner.binding.query import Query, TableReference
 from secateur.planner.plan_settings import PlanSettings
-from secateur.planner.relations.build import TooLargeError, build_relations
+from secateur.planner.relations.build import build_relations
 from secateur.planner.relations.nodes import Relation
+from secateur.planner.relations.query_builder import TooLargeError
 from secateur.planner.relations.transform import apart, conjuncts_of, unconfirmed_blocked
 from secateur.planner.rewrites.rules import rewritten
 from secateur.planner.scans.colocation import colocated_scans

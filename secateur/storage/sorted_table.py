@@ -1,0 +1,79 @@
+"""A table in the order of some columns, and the binary search on it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+
+import pyarrow as pa
+
+from secateur.storage.key_order import Cells, KeyOrder
+from secateur.storage.key_view import Cell, CellView
+
+__all__ = ["SortedTable"]
+
+
+class SortedTable:
+    """An immutable table that owns its memory: one chunk a column, sorted by a key.
+
+    Safe to read from any thread. The views on the key columns are made at the first search, so that partitions that are
+    only scanned never pay for them.
+
+    Args:
+        table: In that form already; this is not checked.
+        order: The key order of the table.
+    """
+
+    __slots__ = ("__weakref__", "_order", "_views", "own_bytes", "rows", "table")
+
+    def __init__(self, table: pa.Table, order: KeyOrder) -> None:
+        self.table = table
+        self.rows: int = table.num_rows
+        self.own_bytes: int = table.get_total_buffer_size()
+        self._order = order
+        self._views: tuple[CellView, ...] | None = None
+
+    def equal_range(self, prefix: Cells) -> tuple[int, int]:
+        """Return the positions ``[start, stop)`` of the rows whose key begins with a prefix.
+
+        Without such rows both are the position where it would be inserted.
+
+        Costs up to two binary searches per column of the prefix, each inside the range that the columns before it left:
+        2 to 5 us for 4,000 rows.
+        """
+        start, stop = 0, self.rows
+        for view, cell in zip(self._key_views(), prefix, strict=False):
+            start = bisect_left(view, cell, start, stop)
+            stop = _run_end(view, cell, start, stop)
+        return start, stop
+
+    def bound(self, prefix: Cells, *, after: bool) -> int:
+        """Return the position of the first row whose key, cut to the prefix's length, is not less than the prefix.
+
+        With ``after`` it is the first row whose cut key is greater.
+
+        Args:
+            prefix: Leading cells of a key; without any, the answer is the start or the end.
+            after: Which of the two.
+        """
+        if not prefix:
+            return self.rows if after else 0
+        *leading, last = prefix
+        start, stop = self.equal_range(tuple(leading))
+        return (bisect_right if after else bisect_left)(self._key_views()[len(leading)], last, start, stop)
+
+    def _key_views(self) -> tuple[CellView, ...]:
+        views = self._views
+        if views is None:
+            # Two threads may both get here; they make equal views and either may stay.
+            views = self._views = self._order.views(self.table)
+        return views
+
+
+def _run_end(view: CellView, cell: Cell, start: int, stop: int) -> int:
+    """End of the run of cells equal to ``cell`` that begins at ``start``, which equals ``start`` when there is none."""
+    if start == stop or view[start] != cell:
+        return start
+    # Complete keys, the usual search, have runs of one: two comparisons instead of a second search.
+    if start + 1 == stop or view[start + 1] != cell:
+        return start + 1
+    return bisect_right(view, cell, start + 2, stop)
