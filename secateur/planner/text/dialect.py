@@ -69,6 +69,16 @@ class Secateur(DuckDB):
             for name in ("CAST", "TRY_CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
         }
 
+        ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
+
+        def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
+            """``ARRAY[1, 2]`` is a list; behind ``ARRAY(...)`` or a column ``t.list``, brackets take elements."""
+            match this:
+                case exp.Column(args={"this": exp.Identifier(args={"quoted": False})}) if this.sql().upper() == "ARRAY":
+                    return super()._parse_bracket()
+                case _:
+                    return super()._parse_bracket(this)
+
         # Every nesting passes one of these two.
         _parse_unary = on_segmented_stack(DuckDBParser._parse_unary)
         _parse_select = on_segmented_stack(DuckDBParser._parse_select)

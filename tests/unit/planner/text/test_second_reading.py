@@ -76,6 +76,7 @@ def test_expressions_that_do_not_parse_are_not_confirmed() -> None:
             " j -> 'x', j ->> '$.y' FROM s0"
         ),
         "SELECT current_timestamp, CURRENT_DATE, localtimestamp FROM s0",
+        "SELECT ARRAY(SELECT a FROM s1 ORDER BY a)[1:2], list((SELECT a FROM s1))[1], t.list[1], [a, 2][1] FROM t",
         "SELECT * FROM s0, unnest([1, 2]) AS u(x), range(3) AS g(y) CROSS JOIN unnest([3]) AS w(z)",
     ],
 )
