@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 import pytest
+from requests_of import requests_of
 
 import secateur
 from secateur.client.execution.statement import ChangeStatement
@@ -21,7 +22,7 @@ from secateur.errors import (
     PruningMismatchError,
     UnknownTableError,
 )
-from secateur.protocol import ChangeOnePartition, operation_of
+from secateur.protocol import ChangeOnePartition, Operation
 
 PARTITIONS = 13
 KEYS = 200
@@ -354,24 +355,16 @@ def test_explain_does_not_change_anything(shared: Cluster, table_name: str) -> N
         assert conn.execute(f"SELECT count(*) FROM {table_name}").fetchall() == [(KEYS,)]
 
 
-def test_an_insert_of_parameters_asks_the_controller_once(
-    shared: Cluster, table_name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with shared.connect() as conn:
+def test_an_insert_of_parameters_asks_the_controller_once(mortal: Cluster, table_name: str) -> None:
+    with mortal.connect() as conn:
         create(conn, table_name, keys=1)
         sql = f"INSERT INTO {table_name} VALUES ($id, $v, 'x')"
-        asked: list[str] = []
-        ask = conn._session.ask
-        monkeypatch.setattr(
-            conn._session,
-            "ask",
-            lambda message, **options: (asked.append(operation_of(message).title), ask(message, **options))[1],
-        )
-        for key in range(1, 6):
-            assert conn.execute(sql, {"id": key, "v": key}).rowcount == 1
-        assert asked == ["prepare"]
-        conn.execute(sql, {"id": 6, "v": "7"})
-        assert asked == ["prepare", "prepare"], "a value that needs a cast"
+        with requests_of(mortal, {Operation.PREPARE}) as asked:
+            for key in range(1, 6):
+                assert conn.execute(sql, {"id": key, "v": key}).rowcount == 1
+            assert len(asked) == 1
+            conn.execute(sql, {"id": 6, "v": "7"})
+            assert len(asked) == 2, "a value that needs a cast"
         with pytest.raises(NullKeyError):
             conn.execute(sql, {"id": None, "v": 1})
         with pytest.raises(DuplicateKeyError):

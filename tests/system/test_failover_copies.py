@@ -17,6 +17,7 @@ import pytest
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import Error, MemberLostError
+from secateur.partitioning.topology import Topology
 from secateur.protocol import Operation, OperationBase
 from secateur.wire import Reply, Request
 
@@ -152,11 +153,7 @@ def crash_controller(cluster: Cluster) -> None:
     runtime: Any = cluster._runtime
 
     async def crash() -> None:
-        peers = runtime._controller._peers
-        peers._addresses = {}
-        for peer in peers._peers.values():
-            peer._link._transport.abort()
-        peers._peers.clear()
+        runtime._controller._peers.update(Topology(0, (), {}))
         await runtime._controller.stop()
 
     runtime._loop.run(crash())

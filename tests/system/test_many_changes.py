@@ -7,12 +7,14 @@ from typing import Any
 
 import duckdb
 import pytest
+from requests_of import requests_of
 
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import NullKeyError
-from secateur.protocol import ChangeOnePartition, ChangeSeveralPartitions, ChangeTable
+from secateur.protocol import Operation
 
+CHANGES = {Operation.CHANGE_ONE_PARTITION, Operation.CHANGE_SEVERAL_PARTITIONS, Operation.CHANGE_TABLE}
 COLUMNS = "(a INTEGER, b VARCHAR, n INTEGER, v DECIMAL(10,2), PRIMARY KEY (a, b))"
 BUMP = "INSERT INTO {t} VALUES (?, ?, 1, NULL) ON CONFLICT DO UPDATE SET n = n + 1"
 CASES = [
@@ -44,35 +46,18 @@ CASES = [
 
 @pytest.mark.parametrize(("sql", "rows", "statements"), CASES)
 def test_many_rows_leave_what_they_leave_one_by_one(
-    conn: secateur.Connection,
-    table_name: str,
-    monkeypatch: pytest.MonkeyPatch,
-    sql: str,
-    rows: list[Any],
-    statements: int,
+    cluster: Cluster, conn: secateur.Connection, table_name: str, sql: str, rows: list[Any], statements: int
 ) -> None:
-    asked: list[object] = []
-    member, controller = conn._session.ask_member, conn._session.ask
-    monkeypatch.setattr(
-        conn._session,
-        "ask_member",
-        lambda where, message, *payload: (asked.append(message), member(where, message, *payload))[1],
-    )
-    monkeypatch.setattr(
-        conn._session, "ask", lambda message, **options: (asked.append(message), controller(message, **options))[1]
-    )
     with duckdb.connect() as oracle:
         for each, own in ((conn, " PARTITION BY HASH (a) PARTITIONS 7"), (oracle, "")):
             each.execute(f"CREATE TABLE {table_name} {COLUMNS}{own}")
             each.execute(f"INSERT INTO {table_name} VALUES (1, 'x', 7, 1.5), (3, '0', NULL, NULL)")
-        cursor = conn.executemany(sql.format(t=table_name), rows)
+        with requests_of(cluster, CHANGES) as asked:
+            cursor = conn.executemany(sql.format(t=table_name), rows)
         oracle.executemany(sql.format(t=table_name), rows)
         expected = oracle.execute(f"FROM {table_name} ORDER BY ALL").fetchall()
     assert conn.execute(f"FROM {table_name} ORDER BY ALL").fetchall() == expected
-    assert (
-        sum(isinstance(message, (ChangeOnePartition, ChangeSeveralPartitions, ChangeTable)) for message in asked)
-        == statements
-    )
+    assert len(asked) == statements
     if "excluded.v >" not in sql:
         assert cursor.rowcount == len(rows)
 

@@ -14,6 +14,7 @@ import pytest
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import DuplicateKeyError, LoadFailedError, OperationalError, ProgrammingError, PruningMismatchError
+from secateur.protocol import Operation
 
 KEYS = 60
 
@@ -232,19 +233,20 @@ def test_a_wrong_pruning_is_found_before_anything_is_changed(
 def test_rows_to_return_may_be_lost_but_the_change_is_made(
     cluster: Cluster, conn: secateur.Connection, counters: str
 ) -> None:
-    for member in cluster._runtime._members.values():
-        member._whole_changes._returned._count_max = 0
-        member._whole_changes._returned.tables = _dropped  # type: ignore[method-assign]
+    handlers = [member.handlers for member in cluster._runtime._members.values()]
+    original = [each[Operation.GET_RETURNED_ROWS] for each in handlers]
+    for each in handlers:
+        each[Operation.GET_RETURNED_ROWS] = _dropped
     try:
         with pytest.raises(OperationalError, match="was changed, but the rows of RETURNING were lost"):
             conn.execute(f"UPDATE {counters} SET v = 4 WHERE id = 3 RETURNING v")
     finally:
-        for member in cluster._runtime._members.values():
-            del member._whole_changes._returned.tables
+        for each, handler in zip(handlers, original, strict=True):
+            each[Operation.GET_RETURNED_ROWS] = handler
     assert conn.execute(f"SELECT v FROM {counters} WHERE id = 3").fetchone() == (4,)
 
 
-def _dropped(_: str) -> Any:
+def _dropped(_: object) -> Any:
     raise LoadFailedError("dropped")
 
 

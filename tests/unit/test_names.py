@@ -34,13 +34,7 @@ STILL_DEFINED_TWICE: set[str] = {
 }
 
 STILL_PATCHED: dict[str, int] = {
-    "property/test_kernels_agree.py": 2,
-    "system/test_changes.py": 1,
-    "system/test_failover_copies.py": 1,
     "system/test_join_keys.py": 1,
-    "system/test_many_changes.py": 2,
-    "system/test_whole_changes.py": 1,
-    "unit/engine/kernels/test_arrow_kernel.py": 2,
 }
 """File of tests -> how often it sets a private name."""
 

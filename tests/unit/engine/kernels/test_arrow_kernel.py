@@ -30,7 +30,6 @@ from secateur.engine.kernels.arrow import (
     to_wire,
     walk,
 )
-from secateur.engine.kernels.arrow import aggregate as arrow_aggregate
 from secateur.engine.kernels.arrow import kernel as arrow_kernel
 from secateur.partitioning.types import parse_type
 from secateur.protocol import pack, unpack
@@ -546,14 +545,21 @@ CHUNKED = [
 
 
 @pytest.mark.parametrize("fragment", CHUNKED, ids=["filter", "not in", "distinct", "top", "global", "grouped"])
-def test_chunks_make_no_difference(fragment: ArrowFragment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_make_no_difference(fragment: ArrowFragment) -> None:
     chunked = pa.concat_tables([TABLE.slice(0, 1), TABLE.slice(0, 0), TABLE.slice(1, 2), TABLE.slice(3)])
     expected = answer(fragment)
     assert expected is not None
     assert answer(fragment, table=chunked) == expected
-    monkeypatch.setattr(arrow_kernel, "_JOINED_ROWS_MAX", 0)
-    monkeypatch.setattr(arrow_aggregate, "_THREADED_ROWS_MIN", 0)
+
+
+@pytest.mark.parametrize("fragment", CHUNKED, ids=["filter", "not in", "distinct", "top", "global", "grouped"])
+def test_chunks_of_many_rows_make_no_difference(fragment: ArrowFragment) -> None:
+    """Of so many rows, chunks are not joined, and threads aggregate."""
+    several = pa.concat_tables([TABLE] * (200_000 // TABLE.num_rows // 3 + 1)).combine_chunks()
+    chunked = pa.concat_tables([several, several, several])
+    expected = answer(fragment, table=chunked.combine_chunks())
     assert answer(fragment, table=chunked) == expected
+    assert (expected is None) == bool(fragment.order and fragment.limit), "many rows are left to DuckDB to sort"
 
 
 # --- wire -------------------------------------------------------------------------------------------------------------
