@@ -25,8 +25,8 @@ class ChannelPool:
 
     def __init__(self, make: Callable[[], Channel]) -> None:
         self._make = make
-        self._lock = threading.Lock()
-        self._idle: list[Channel] = []  # taken and put without the lock: both are one step of the interpreter
+        self._lock = threading.RLock()  # the collector may drop a result inside, which gives its channel back
+        self._idle: list[Channel] = []
         self._known: WeakSet[Channel] = WeakSet()  # a borrower that is dropped hangs up
         self._is_closed = False
 
@@ -36,23 +36,22 @@ class ChannelPool:
         Raises:
             InterfaceError: The pool is closed.
         """
-        try:
-            return self._idle.pop()
-        except IndexError:
-            pass
         with self._lock:
             if self._is_closed:
                 raise InterfaceError("the connection is closed; open another with secateur.connect()")
+            if self._idle:
+                return self._idle.pop()
             channel = self._make()
             self._known.add(channel)
             return channel
 
     def give_back(self, channel: Channel) -> None:
         """End a loan."""
-        if len(self._idle) < _IDLE_MAX and not self._is_closed:
-            self._idle.append(channel)
-        else:
-            channel.close()
+        with self._lock:
+            if len(self._idle) < _IDLE_MAX and not self._is_closed:
+                self._idle.append(channel)
+                return
+        channel.close()
 
     def drop(self, channel: Channel) -> None:
         """Close a borrowed channel at once; the member then stops its work for it."""

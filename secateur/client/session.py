@@ -87,8 +87,7 @@ class Session:
 
     def __init__(self, host: str, port: int, *, token: str | None, timeout_s: float | None) -> None:
         self.pruning = Pruning.ON
-        self._plan_options: dict[str, str] = {}
-        self._plan_options_key = ""
+        self._plan_options: tuple[tuple[str, str], ...] = ()
         self.statements = StatementCache(_STATEMENTS_MAX)
         self.filter_backoff = FilterBackoff()
         self.closed = False
@@ -194,14 +193,16 @@ class Session:
         """
         timeout = self.statement_timeout
         control = timeout.control() if timeout.milliseconds else CallControl()
-        self._statements_running.add(control)
+        with self._lock:
+            self._statements_running.add(control)
         self._local.control = control
         return control
 
     def end_statement(self, control: CallControl) -> None:
         """This thread has ended its statement; its result, if it comes in parts, may still be read."""
         self._local.control = None
-        self._statements_running.discard(control)
+        with self._lock:
+            self._statements_running.discard(control)
         control.deadline_s = None  # the rest of a result comes as fast as it is read
 
     def work_for(self, control: CallControl | None) -> CallControl | None:
@@ -212,7 +213,7 @@ class Session:
     def interrupt(self) -> None:
         """End every statement of this session that is under way or whose result is being read."""
         with self._lock:
-            controls = [*list(self._statements_running), *self._results_read]
+            controls = [*self._statements_running, *self._results_read]
         for control in controls:
             control.end(JobCancelledError("the statement was cancelled: connection.interrupt() was called"))
 
@@ -405,9 +406,9 @@ class Session:
         Raises:
             Error: The planner refuses the statement.
         """
-        prepared = self._prepare(Prepare(sql, params, self.settings()))
+        key = _, pruning, options, _ = self._key(sql, params)  # the settings of the plan, if others change them now
+        prepared = self._prepare(Prepare(sql, params, {"pruning": pruning.value, **dict(options)}))
         kept = prepared.template if isinstance(prepared, InsertRows) else prepared
-        key = self._key(sql, params)
         with self._lock:  # a plan of the catalog before must not be kept once another thread has heard of a newer one
             if isinstance(kept, Cached) and kept.catalog_version >= self._catalog_version:
                 self.statements.put(key, kept)
@@ -417,13 +418,13 @@ class Session:
 
     def settings(self) -> dict[str, str]:
         """The settings as the controller wants them."""
-        return {"pruning": self.pruning.value, **self._plan_options}
+        return {"pruning": self.pruning.value, **dict(self._plan_options)}
 
     def set_plan_option(self, name: str, value: str) -> None:
         """Change a setting that plans depend on; an empty value is the default."""
-        options = {**self._plan_options, name: value}
-        self._plan_options = {key: text for key, text in sorted(options.items()) if text}
-        self._plan_options_key = "; ".join(f"{key} = {text}" for key, text in self._plan_options.items())
+        with self._lock:
+            options = {**dict(self._plan_options), name: value}
+            self._plan_options = tuple((key, text) for key, text in sorted(options.items()) if text)
 
     def table(self, name: str) -> TableDef:
         """Fetch the definition of a table. One round trip.
@@ -494,7 +495,7 @@ class Session:
             channel.close()
 
     def _key(self, sql: str, params: list[Any] | dict[str, Any]) -> StatementKey:
-        return sql, self.pruning, self._plan_options_key, parameter_types(params)
+        return sql, self.pruning, self._plan_options, parameter_types(params)
 
     @contextmanager
     def _channel_alone(self, host: str, port: int) -> Iterator[Channel]:

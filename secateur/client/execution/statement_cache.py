@@ -15,7 +15,7 @@ __all__ = ["Cached", "StatementCache", "StatementKey"]
 Cached: TypeAlias = SelectStatement | ChangeStatement | WholeChange | InsertTemplate
 """Statements that need not be prepared again."""
 
-StatementKey: TypeAlias = tuple[str, Pruning, str, tuple[Any, ...]]
+StatementKey: TypeAlias = tuple[str, Pruning, tuple[tuple[str, str], ...], tuple[Any, ...]]
 """SQL text, pruning setting, other settings that plans depend on, and the types of the parameters: a plan may depend on
 all of them.
 """

@@ -142,3 +142,17 @@ def test_a_version_that_is_heard_late_does_not_undo_a_newer_one(cluster: Any, co
     conn.execute("one", ["C2"])
     assert len(session.statements) == plans == 0, "a plan of catalog 8 is stale: the connection has heard of 9"
     assert session.topology.version == 9
+
+
+def test_a_plan_is_remembered_under_the_settings_that_it_was_made_with(cluster: Any, conn: Connection) -> None:
+    """Another thread changes a setting while the controller plans."""
+    statement = cluster.statements["all"]
+
+    def plan(_: Any) -> Any:
+        conn._session.set_plan_option("disabled_rules", "in_pull_out")
+        return statement.select("all", cluster.catalog_version), b""
+
+    statement.reply = plan
+    conn.execute("all")
+    conn.execute("all")
+    assert [settings.get("disabled_rules") for _, _, settings in cluster.prepared] == [None, "in_pull_out"]
