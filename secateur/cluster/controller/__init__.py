@@ -35,6 +35,7 @@ _FILES = {
     "range_change": ["RangeChanger"],
     "statistics_cache": ["StatisticsCache"],
     "table_commands": ["TableCommands"],
+    "topology_delivery": ["TopologyDelivery"],
     "two_phase_commit": ["CommitPhase", "Order", "TwoPhaseCommit"],
 }
 

@@ -6,9 +6,8 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from functools import partial
-from typing import Final
 
-from secateur.cluster.peers import Peers
+from secateur.cluster.peers import MemberCaller
 from secateur.errors import Error
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.catalog import TakeTopology
@@ -16,18 +15,19 @@ from secateur.protocol.catalog import TakeTopology
 __all__ = ["TopologyDelivery"]
 
 _log = logging.getLogger(__name__)
-_PAUSE_S: Final = 0.1
 
 
 class TopologyDelivery:
     """Sends the newest topology to each of its members until it acts on it. Lives on the controller's event loop.
 
     Args:
-        peers: The way to the members.
+        members: How to reach the members.
+        pause_s: Seconds between two tries to reach a member.
     """
 
-    def __init__(self, peers: Peers) -> None:
-        self._peers = peers
+    def __init__(self, members: MemberCaller, *, pause_s: float = 0.1) -> None:
+        self._members = members
+        self._pause_s = pause_s
         self._topology = Topology(0, (), {})
         self._message = TakeTopology(None)
         self._reached: dict[str, int] = {}
@@ -66,10 +66,13 @@ class TopologyDelivery:
     async def _take(self, member: str) -> None:
         while (version := self._topology.version) > self._reached.get(member, 0):
             try:
-                await self._peers.call(member, self._message)
+                await self._members.call(member, self._message)
             except Error as error:
                 _log.info("topology %d did not reach member %s: %s", version, member, error)
-                await asyncio.sleep(_PAUSE_S)
+                await asyncio.sleep(self._pause_s)
+            except Exception:  # a member whose topology nobody delivers would be waited for without end
+                _log.exception("topology %d could not be sent to member %s", version, member)
+                await asyncio.sleep(self._pause_s)
             else:
                 self._reached[member] = version
                 self._stir()
