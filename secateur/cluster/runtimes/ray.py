@@ -57,7 +57,7 @@ class _MemberActor:
     def __init__(self, member_id: str, settings: ClusterSettings, controller_address: str) -> None:
         keep_freed_memory()
         self._loop = LoopThread(f"secateur-{member_id}")
-        self._host = MemberHost(member_id, settings, controller_address)
+        self._host = self._loop.call(lambda: MemberHost(member_id, settings, controller_address))
         self._start_timeout_s = settings.start_timeout_s
 
     def start(self) -> None:
@@ -191,7 +191,6 @@ class _Connecting:
 
     def run(self) -> None:
         try:
-            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error", "namespace": _NAMESPACE}
             if self._address is None:
                 ray.init(address="local", include_dashboard=False, _temp_dir=self._directory, **options)
