@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
@@ -68,6 +68,18 @@ class LoopThread:
                 raise
             future.cancel()
             raise DeadlineError(f"{self._thread.name}: no answer within {timeout_s} s") from None
+
+    def call(self, work: Callable[[], T]) -> T:
+        """Call a function on the loop and wait for its result; for what has to be made on the loop that it lives on.
+
+        Raises:
+            InterfaceError: The loop was stopped already.
+        """
+
+        async def called() -> T:
+            return work()
+
+        return self.run(called())
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Run a coroutine on the loop; the future has its result."""

@@ -294,10 +294,10 @@ def test_nothing_is_left_of_jobs_whatever_became_of_them(mortal: Cluster) -> Non
             "executions are left",
         )
         until(
-            lambda: not any(member._attempts._running or member._attempts._tasks for member in members),
+            lambda: not any(member._attempts._running or member._attempts._background for member in members),
             "attempts are left",
         )
-        until(lambda: not runtime._controller._jobs._tasks, "the controller still follows jobs")  # type: ignore[attr-defined]
+        until(lambda: not runtime._controller._jobs._background, "the controller still follows jobs")  # type: ignore[attr-defined]
         until(lambda: loop.run(tasks()) <= before, "tasks are left")
         until(lambda: len(threads_of_jobs()) <= threads, "threads are left")
         assert all(job.status.is_final for job in conn.jobs())

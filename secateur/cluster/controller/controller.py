@@ -6,13 +6,13 @@ It has no rows, and no query passes through it.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar, assert_never
 
+from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.holders import by_primary, copies_of, served_by
 from secateur.cluster.controller.jobs import ControllerJobs
@@ -123,7 +123,7 @@ class Controller:
         self._loads = LoadPublisher(self._state, lambda member_id: member_id in self._state.topology.member_ids)
         self._statistics = StatisticsCache(self._peers, self._served)
         self._last_load = 0
-        self._watching: asyncio.Task[None] | None = None
+        self._background = BackgroundTasks()
         self._planning = PlanningThreads()  # while the loop goes on serving
         self._schemes = ThreadPoolExecutor(1, thread_name_prefix="secateur-schemes")
         self._statements = StatementReplies(settings.plan_cache_max, settings.cost_model)
@@ -174,15 +174,12 @@ class Controller:
             OperationalError: The socket is not to be had.
         """
         await self._server.start()
-        self._watching = asyncio.get_running_loop().create_task(self._watch())
+        self._background.start(self._watch(), "controller watches members")
         return f"{self._server.host}:{self._server.port}"
 
     async def stop(self) -> None:
         """Drop every connection and everything that runs."""
-        if self._watching is not None:
-            self._watching.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._watching
+        await self._background.close()
         self._loads.close()
         await self._server.stop()
         await self._jobs.close()

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any, Final, assert_never
+from typing import Final, assert_never
 
+from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller.job_record import (
     AwaitAttemptEnd,
     CancelAttempt,
@@ -96,7 +97,7 @@ class ControllerJobs:
         self._allow_code = allow_code
         self._registry = JobRegistry()
         self._turns = itertools.count()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._background = BackgroundTasks()
 
     def new(self, request: Request[NewJob]) -> Reply[JobName]:
         """Take a job, or name the one that has its name already.
@@ -190,17 +191,15 @@ class ControllerJobs:
 
     async def close(self) -> None:
         """Give up everything that is under way."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._background.close()
 
     def _apply(self, job: RegisteredJob, effects: list[Effect]) -> None:
         for effect in effects:
             match effect:
                 case StartAttempt(attempt, delay_s):
-                    self._spawn(self._start(job, attempt, delay_s))
+                    self._background.start(self._start(job, attempt, delay_s))
                 case CancelAttempt(member, attempt, error):
-                    self._spawn(self._cancel_attempt(job, member, attempt, error))
+                    self._background.start(self._cancel_attempt(job, member, attempt, error))
                 case AwaitAttemptEnd():
                     self._later(job, _STOP_WAIT_S, job.record.cancel_wait_over)
                 case FinishRecord():
@@ -257,12 +256,7 @@ class ControllerJobs:
             except TimeoutError:
                 self._apply(job, event())
 
-        self._spawn(happen())
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._background.start(happen())
 
 
 def _arguments(asked: NewJob) -> tuple[JobConfig, JobRequirements]:

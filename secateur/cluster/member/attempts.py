@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
+from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.member.describe_job import describe_job
 from secateur.cluster.member.kept_results import KeptResults
 from secateur.dag.codec import decode_dag
@@ -46,7 +47,7 @@ class MemberAttempts:
         self._allow_code = allow_code
         self._running: dict[tuple[str, int], RunningJob] = {}
         self._cancelled: OrderedDict[tuple[str, int], Error] = OrderedDict()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._background = BackgroundTasks()
         self._results = KeptResults()
 
     async def run(self, request: Request[RunAttempt]) -> Reply[ResolvedJob]:
@@ -65,9 +66,7 @@ class MemberAttempts:
         cancelled = self._cancelled.pop(key, None)
         if cancelled is not None:
             job.stop(cancelled)
-        task = asyncio.get_running_loop().create_task(self._follow(key, job), name=f"job {asked.job}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._background.start(self._follow(key, job), f"job {asked.job}")
         return Reply(ResolvedJob(describe_job(job.plan).to_wire()))
 
     def cancel(self, request: Request[HaltAttempt]) -> Reply[Acknowledged]:
@@ -106,9 +105,7 @@ class MemberAttempts:
 
     async def close(self) -> None:
         """Give up what is followed, without a word: the controller notices by itself that this member is gone."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._background.close()
 
     async def _follow(self, key: tuple[str, int], job: RunningJob) -> None:
         failure: Failure | None = None

@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class MemberHost:
-    """Runs a member, and the next one when that is given up. Lives on one event loop.
+    """Runs a member, and the next one when that is given up. Made and used on one event loop.
 
     Args:
         member_id: Id of the first member.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.lease import Promises
 from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.member.attempts import MemberAttempts
@@ -74,13 +76,15 @@ from secateur.wire import Handled, PeerInfo, Reply, Request, decode_table
 
 __all__ = ["Member"]
 
+_log = logging.getLogger(__name__)
+
 _QUICK_THREADS_MAX: Final = 16
 _CHANGING_THREADS_MAX: Final = 8
 """Calls that turn out to be long count as well."""
 
 
 class Member:
-    """One member. Lives on one event loop.
+    """One member. Made and used on one event loop; :meth:`start` lets the cluster know of it.
 
     Args:
         member_id: Its id.
@@ -94,43 +98,37 @@ class Member:
         self, member_id: str, settings: ClusterSettings, controller_address: str, on_given_up: Callable[[], None]
     ) -> None:
         host, _, port = controller_address.rpartition(":")
+        limits, accepts_code = settings.engine_limits, settings.accepts_code
         self.member_id = member_id
         self._settings = settings
-        self._on_given_up = on_given_up
+        self._topology = Topology(0, (), {})
+        self._tables: dict[str, TableDef] = {}
+        self._views_version = 0
+        self._frames_received = 0
+        self._executions = 0
         self._controller = peer_at(host, int(port), settings, name=member_id, role=Role.MEMBER)
-        self._results = OpenResults(settings.result_bytes_max)
+        self._peers = Peers(member_id, Role.MEMBER, settings)
         self._server = listening(self, MEMBER_OPERATIONS, settings, on_gone=self._gone)
+        self._background = BackgroundTasks()
         # Long kernel calls wait for each other. Short ones, and what loads and changes do while writes wait for them,
         # have threads of their own.
-        self._executor = ThreadPoolExecutor(settings.kernel_threads, thread_name_prefix=f"secateur-{member_id}-kernel")
-        self._quick = ElasticThreads(f"secateur-{member_id}-kernel-quick", settings.kernel_threads, _QUICK_THREADS_MAX)
-        self._changing = ElasticThreads(
-            f"secateur-{member_id}-kernel-change", settings.kernel_threads, _CHANGING_THREADS_MAX
-        )
-        self._store = MemberStore(limits=settings.engine_limits)
+        kernel = f"secateur-{member_id}-kernel"
+        self._executor = ThreadPoolExecutor(settings.kernel_threads, thread_name_prefix=kernel)
+        self._quick = ElasticThreads(f"{kernel}-quick", settings.kernel_threads, _QUICK_THREADS_MAX)
+        self._changing = ElasticThreads(f"{kernel}-change", settings.kernel_threads, _CHANGING_THREADS_MAX)
+        self._store = MemberStore(limits=limits)
+        self._results = OpenResults(settings.result_bytes_max)
         self._statement_log = StatementLog(member_id)
-        self._tables: dict[str, TableDef] = {}
-        self._peers = Peers(member_id, Role.MEMBER, settings)
-        self._jobs: JobRuntime
-        self._client_jobs: MemberJobs
-        self._attempts: MemberAttempts
-        self._live_metrics: LiveMetrics
-        self._statements: StatementRunner
-        self._changes: MemberChanges
-        self._whole_changes: MemberCoordinatedChanges
-        self._places = TableDirectory(member_id, self._store.lease, settings.engine_limits)
+        self._places = TableDirectory(member_id, self._store.lease, limits)
         self._copies = MemberCopies(self._store, self._peers)
-        written = ChangeRegistry()
+        self._promises = Promises(settings.lease_times)
+        self._lease = LeaseKeeper(member_id, settings, controller_address, self._store.lease, on_given_up)
+
+        change_registry = ChangeRegistry()
         self._replication = Replication(
-            member_id,
-            self._store,
-            self._places,
-            self._peers,
-            written,
-            self._report_out_of_sync,
-            settings.engine_limits,
+            member_id, self._store, self._places, self._peers, change_registry, self._report_out_of_sync, limits
         )
-        self._writes = MemberWrites(self._store, self._places, self._replication, written)
+        self._writes = MemberWrites(self._store, self._places, self._replication, change_registry)
         self._leases = LoadLeases(member_id, self._store.loads, self._peers, self._places.member_ids)
         self._loads = MemberLoads(
             self._store, self._places, self._peers, self._replication, self._leases, self._changing
@@ -140,36 +138,63 @@ class Member:
             member_id, range_changes, self._peers, self._places.member_ids, kind=TwoPhaseKind.RANGES
         )
         self._ranges = MemberRanges(self._store, self._places.latch, self._changing, range_changes, self._range_leases)
-        self._topology = Topology(0, (), {})
-        self._promises = Promises(settings.lease_times)
-        self._plan_source = PlanSource(
-            member_id, self._controller, self._peers, self._places.member_ids, settings.member_silence_s
+
+        services = MemberServices(
+            self._store,
+            run,
+            self._executor,
+            table=self._table,
+            write_rows=JobWrites(member_id, self._writes, self._peers, self._controller, self._table, self._owners),
+            allow_code=accepts_code,
+            quick_executor=self._quick,
+            spill_directory=_spill_directory(settings),
+            limits=limits,
+            gathered_bytes_max=settings.gathered_bytes_max,
         )
-        self._controller_address = controller_address
-        self._lease: LeaseKeeper | None = None
-        self._turning: asyncio.Task[None] | None = None
-        self._views_version = 0
-        self._frames_received = 0
-        self._executions = 0
-        self.handlers: dict[OperationBase, Callable[[Request[Any]], Handled]] = {
+        self._jobs = JobRuntime(member_id, services, self._peers)
+        self._client_jobs = MemberJobs(self._jobs, self._owners, allow_code=accepts_code)
+        self._attempts = MemberAttempts(self._jobs, self._controller, self._owners, allow_code=accepts_code)
+        self._live_metrics = LiveMetrics(self._jobs, self._peers)
+
+        plans = PlanSource(member_id, self._controller, self._peers, self._places.member_ids, settings.member_silence_s)
+        self._statements = StatementRunner(
+            member_id,
+            self._store,
+            self._jobs,
+            StatementThreads(self._executor, self._quick, self._changing),
+            plans.fetch,
+            self._fetch_system_table,
+            self._results,
+            settings.plan_cache_max,
+        )
+        self._changes = MemberChanges(
+            self._store, self._statements, self._places, self._writes, self._loads, self._results, self._changing
+        )
+        self._whole_changes = MemberCoordinatedChanges(
+            member_id, self._store, self._statements, self._places, self._loads, self._peers, self._changing
+        )
+        self.handlers = self._handlers()
+
+    def _handlers(self) -> dict[OperationBase, Callable[[Request[Any]], Handled]]:
+        return {
             Operation.HELLO: self._hello,
             Operation.EXECUTE: self._execute,
             Operation.PROFILE: self._profile,
             Operation.NEXT_ROWS: lambda request: self._statement_log.next(request, self._results.next),
             Operation.CLOSE_RESULT: self._close_result,
             Operation.SUBMIT_JOB: self._submit_job,
-            Operation.RESOLVE_JOB: lambda request: self._client_jobs.resolve(request),
-            Operation.STOP_JOB: lambda request: self._client_jobs.stop(request),
+            Operation.RESOLVE_JOB: self._client_jobs.resolve,
+            Operation.STOP_JOB: self._client_jobs.stop,
             Operation.RUN_ATTEMPT: self._run_job,
-            Operation.HALT_ATTEMPT: lambda request: self._attempts.cancel(request),
+            Operation.HALT_ATTEMPT: self._attempts.cancel,
             Operation.GET_JOB_METRICS: self._send_job_metrics,
-            Operation.GET_JOB_COUNTERS: lambda request: self._live_metrics.counters(request),
-            Operation.GET_JOB_RESULT: lambda request: self._attempts.result(request),
+            Operation.GET_JOB_COUNTERS: self._live_metrics.counters,
+            Operation.GET_JOB_RESULT: self._attempts.result,
             Operation.CHANGE_ONE_PARTITION: self._change,
             Operation.STAGE_CHANGE: self._stage_change,
-            Operation.CLOSE_FOR_CHANGE: lambda request: self._whole_changes.close(request),
+            Operation.CLOSE_FOR_CHANGE: self._whole_changes.close,
             Operation.WORK_OUT_CHANGE: self._work_out_change,
-            Operation.GET_RETURNED_ROWS: lambda request: self._whole_changes.returned(request),
+            Operation.GET_RETURNED_ROWS: self._whole_changes.returned,
             Operation.WRITE_ROWS: self._writes.write,
             Operation.WRITE_COPY: self._replication.write_copy,
             Operation.GET_COPY_TAILS: self._replication.tails,
@@ -206,74 +231,19 @@ class Member:
         Raises:
             OperationalError: The socket or the controller is not to be had.
         """
-        spill_directory = None if self._settings.spill_directory is None else Path(self._settings.spill_directory)
-        limits, memory = self._settings.engine_limits, self._settings.kernel_memory_bytes_max
-        is_bounded = memory is not None or limits.duckdb_slots_max != EngineLimits().duckdb_slots_max
-        if is_bounded or spill_directory is not None:
-            # Imported here: a member without a limit loads DuckDB at the first statement that needs it.
-            from secateur.engine.kernels.duckdb.kernel import configure
-
-            configure(
-                memory_limit_bytes=memory,
-                spill_directory=spill_directory,
-                slots_kept_max=limits.duckdb_slots_max,
-            )
-        write_rows = JobWrites(
-            self.member_id, self._writes, self._peers, self._controller, self._table, lambda: self._topology
-        )
-        services = MemberServices(
-            self._store,
-            run,
-            self._executor,
-            table=self._table,
-            write_rows=write_rows,
-            allow_code=self._settings.accepts_code,
-            quick_executor=self._quick,
-            spill_directory=spill_directory,
-            limits=limits,
-            gathered_bytes_max=self._settings.gathered_bytes_max,
-        )
-        self._jobs = JobRuntime(self.member_id, services, self._peers)
-        self._client_jobs = MemberJobs(self._jobs, lambda: self._topology, allow_code=self._settings.accepts_code)
-        self._live_metrics = LiveMetrics(self._jobs, self._peers)
-        self._attempts = MemberAttempts(
-            self._jobs, self._controller, lambda: self._topology, allow_code=self._settings.accepts_code
-        )
-        threads = StatementThreads(self._executor, self._quick, self._changing)
-        self._statements = StatementRunner(
-            self.member_id,
-            self._store,
-            self._jobs,
-            threads,
-            self._plan_source.fetch,
-            self._fetch_system_table,
-            self._results,
-            self._settings.plan_cache_max,
-        )
-        self._changes = MemberChanges(
-            self._store, self._statements, self._places, self._writes, self._loads, self._results, self._changing
-        )
-        self._whole_changes = MemberCoordinatedChanges(
-            self.member_id, self._store, self._statements, self._places, self._loads, self._peers, self._changing
-        )
+        _configure_duckdb(self._settings)
         await self._server.start()
-        self._lease = LeaseKeeper(
-            self.member_id, self._settings, self._controller_address, self._store.lease, self._on_given_up
-        )
-        joined = (
-            await self._controller.request(JoinRequest(self.member_id, self._server.host, self._server.port))
-        ).message
+        joining = JoinRequest(self.member_id, self._server.host, self._server.port)
+        joined = (await self._controller.request(joining)).message
         self._know_views(joined.catalog_version, joined.views)
-        self._turning = asyncio.get_running_loop().create_task(self._turn(), name=f"member {self.member_id} turns")
+        self._background.start(self._turn(), f"member {self.member_id} turns")
         await self._lease.start()
 
     async def stop(self) -> None:
         """Drop every connection and everything that runs, without a word to the others."""
         await self._server.stop()
-        if self._turning is not None:
-            self._turning.cancel()
-        if self._lease is not None:
-            await self._lease.stop()
+        await self._background.close()
+        await self._lease.stop()
         self._results.close_all()
         await self._attempts.close()
         await self._jobs.close()
@@ -405,8 +375,7 @@ class Member:
             self._statements.update(topology)
             self._places.update(topology)
             self._replication.update(topology)
-            if self._lease is not None:
-                self._lease.topology_changed(topology)
+            self._lease.topology_changed(topology)
         return Reply(Acknowledged())
 
     def _send_topology(self, _: Request[GetOwners]) -> Reply[TopologyKnown]:
@@ -428,9 +397,11 @@ class Member:
     async def _turn(self) -> None:
         """Show that the event loop turns, and do what has to be done now and then."""
         while True:
-            if self._lease is not None:
+            try:
                 self._lease.turned(self._store.rows_written())
-            self._loads.drop_abandoned()
+                self._loads.drop_abandoned()
+            except Exception:  # the loop must go on: without it the cluster takes this member for lost
+                _log.exception("member %s could not look after its loads", self.member_id)
             await asyncio.sleep(self._settings.lease_times.interval_s)
 
     def _stats(self, _: Request[GetMemberStats]) -> Reply[MemberStats]:
@@ -449,8 +420,26 @@ class Member:
             )
         )
 
+    def _owners(self) -> Topology:
+        return self._topology
+
     def _table(self, name: str) -> TableDef:
         table = self._tables.get(name.casefold())
         if table is None:
             raise UnknownTableError(f"table {name!r} does not exist on member {self.member_id}", table=name)
         return table
+
+
+def _spill_directory(settings: ClusterSettings) -> Path | None:
+    return None if settings.spill_directory is None else Path(settings.spill_directory)
+
+
+def _configure_duckdb(settings: ClusterSettings) -> None:
+    slots, memory = settings.engine_limits.duckdb_slots_max, settings.kernel_memory_bytes_max
+    spill_directory = _spill_directory(settings)
+    if memory is None and spill_directory is None and slots == EngineLimits().duckdb_slots_max:
+        return
+    # Imported here: a member without a limit loads DuckDB at the first statement that needs it.
+    from secateur.engine.kernels.duckdb.kernel import configure
+
+    configure(memory_limit_bytes=memory, spill_directory=spill_directory, slots_kept_max=slots)

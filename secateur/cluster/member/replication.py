@@ -11,12 +11,13 @@ import asyncio
 import contextlib
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.member.change_registry import ChangeRegistry, RecordedChange
 from secateur.cluster.member.replica import Replica, ReplicaPhase, ReplicatedChange
 from secateur.cluster.member.table_directory import TableDirectory
@@ -88,7 +89,7 @@ class Replication:
         self._waiting: dict[Key, list[tuple[int, asyncio.Future[None]]]] = {}
         self._takeovers: dict[Key, asyncio.Event] = {}
         self._repairs: set[tuple[Key, str]] = set()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._background = BackgroundTasks()
         self._untold: set[Key] = set()
         self._telling: asyncio.TimerHandle | None = None
 
@@ -157,7 +158,7 @@ class Replication:
         replica = self._replicas[key]
         change = replica.append(change_id, operation.value, rows)
         for member in replica.others:
-            self._spawn(self._copy(key, replica, member, change))
+            self._background.start(self._copy(key, replica, member, change))
         return change.sequence, len(replica.others)
 
     async def settled(self, table_id: int, partition: int, sequence: int, *, is_known: bool = False) -> None:
@@ -301,10 +302,7 @@ class Replication:
         """End everything that is under way."""
         if self._telling is not None:
             self._telling.cancel()
-        tasks = [*self._tasks]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._background.close()
 
     # -- sending
 
@@ -344,11 +342,14 @@ class Replication:
         latch.begin()
         self._repairs.add((key, member))
 
-        def ended(_: object) -> None:
-            self._repairs.discard((key, member))
-            latch.end()
+        async def repair() -> None:
+            try:
+                await self._catch_up(key, replica, member)
+            finally:
+                self._repairs.discard((key, member))
+                latch.end()
 
-        self._spawn(self._catch_up(key, replica, member), ended)
+        self._background.start(repair())
 
     async def _catch_up(self, key: Key, replica: Replica, member: str) -> None:
         pause_s = _PAUSE_MIN_S
@@ -396,7 +397,7 @@ class Replication:
                 self._takeovers[key] = asyncio.Event()
             self._wake(key, replica)
         for member, asked in asking.items():
-            self._spawn(self._ask(table_id, term, member, asked))
+            self._background.start(self._ask(table_id, term, member, asked))
 
     async def _ask(self, table_id: int, term: int, member: str, partitions: Sequence[int]) -> None:
         """Ask a copy what it has, until it says so or does not count any more."""
@@ -576,18 +577,11 @@ class Replication:
                 for member in replica.others:
                     copies[member].append((*key, replica.term, replica.settled))
         for member, told in copies.items():
-            self._spawn(self._tell_member(member, told))
+            self._background.start(self._tell_member(member, told))
 
     async def _tell_member(self, member: str, copies: list[tuple[int, int, int, int]]) -> None:
         with contextlib.suppress(Error):  # the next write tells it
             await self._peers.call(member, TellSettled(copies))
-
-    def _spawn(self, work: Coroutine[Any, Any, None], ended: Callable[[object], None] | None = None) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        if ended is not None:
-            task.add_done_callback(ended)
 
     def _name(self, key: Key) -> str:
         return f"partition {key[1]} of {self._places.table(key[0]).name}"

@@ -6,6 +6,7 @@ It runs the same code as the Ray runtime, for tests, notebooks and small service
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import Final
 
 from secateur.cluster.controller.controller import Controller
@@ -48,7 +49,7 @@ class EmbeddedRuntime:
 
     def start_members(self, member_ids: list[str]) -> None:
         for member_id in member_ids:
-            host = MemberHost(member_id, self._settings, self._address)
+            host = self._loop.call(partial(MemberHost, member_id, self._settings, self._address))
             self._hosts.append(host)
             self._loop.run(host.start(), self._settings.start_timeout_s)
 
