@@ -98,6 +98,7 @@ class Predicates:
                 "pattern",
                 "shifted",
                 "cast",
+                "conditional",
             ]
         )
         value = lambda: self.value(column)  # noqa: E731
@@ -136,6 +137,8 @@ class Predicates:
                 return f"({self.predicate(rng.randint(0, 1))}) IS {tested}"
             case "row":
                 return self.row_form()
+            case "conditional":
+                return self.conditional_form(column)
             case "pattern" | "shifted" | "cast" if form == "pattern" or column == "b":
                 return self.pattern_form()
             case "shifted" if column != "c":
@@ -230,6 +233,40 @@ class Predicates:
                 return f"{row} {rng.choice(['', 'NOT '])}BETWEEN {values()} AND {values()}"
             case form:
                 return f"{row} {form} ({', '.join(values() for _ in range(rng.randint(1, 3)))})"
+
+    def conditional_form(self, column: str) -> str:
+        """CASE, IF, COALESCE and NULLIF, as a predicate or compared."""
+        rng = self.rng
+        name = f"{self.qualifier}{column}"
+
+        def condition() -> str:
+            return self.predicate(rng.choice([0, 0, 1]))
+
+        def chosen(value: Callable[[], str]) -> str:
+            end = rng.choice(["", f" ELSE {value()}", f" ELSE {value()}"])
+            match rng.choice(["CASE", "CASE", "CASE WHEN", "IF", "COALESCE", "NULLIF"]):
+                case "CASE":
+                    cases = [f" WHEN {condition()} THEN {value()}" for _ in range(rng.randint(1, 3))]
+                    return f"CASE{''.join(cases)}{end} END"
+                case "CASE WHEN":
+                    cases = [f" WHEN {self.value(column)} THEN {value()}" for _ in range(rng.randint(1, 3))]
+                    return f"CASE {name}{''.join(cases)}{end} END"
+                case "IF":
+                    return f"{rng.choice(['if', 'iif'])}({condition()}, {value()}, {value()})"
+                case "COALESCE":
+                    return f"{rng.choice(['coalesce', 'ifnull'])}({value()}, {value()})"
+                case _:
+                    return f"nullif({value()}, {value()})"
+
+        if rng.random() < 0.4:
+            return f"({chosen(lambda: rng.choice([condition(), condition(), 'TRUE', 'FALSE', 'NULL']))})"
+        found = chosen(lambda: rng.choice([name, name, self.value(column), self.value(column)]))
+        return rng.choice(
+            [
+                *("{0} = {1}", "{1} = {0}", "{0} < {1}", "{0} >= {1}", "{0} <> {1}", "{0} IN ({1}, {2})"),
+                *("{0} NOT IN ({1}, {2})", "{0} BETWEEN {1} AND {2}", "{0} IS NOT DISTINCT FROM {1}", "{0} IS NULL"),
+            ]
+        ).format(f"({found})", self.value(column), self.value(column))
 
     def pattern_form(self) -> str:
         """LIKE and the tests of a prefix, on the text column."""

@@ -287,3 +287,54 @@ def _example() -> World:
         " UNION ALL ".join(f"SELECT {a}, {b}, {c}" for a, b, c in product(range(3), repeat=3)),
     )
     return world
+
+
+@pytest.mark.parametrize(
+    ("where", "keys"),
+    [
+        pytest.param("CASE WHEN a = 1 AND b = 2 THEN 1 ELSE 0 END = 1", [(1, 2)], id="CASE, compared"),
+        pytest.param("CASE WHEN a = 1 AND b = 2 THEN 1 END = 1", [(1, 2)], id="CASE without ELSE is NULL"),
+        pytest.param("CASE WHEN a = 1 AND b = 2 THEN NULL ELSE 0 END IS NULL", [(1, 2)], id="CASE, that is NULL"),
+        pytest.param("CASE a WHEN 1 THEN b = 2 WHEN 3 THEN b = 4 END", [(1, 2), (3, 4)], id="CASE of a value"),
+        pytest.param(
+            "CASE WHEN some_col = 3 THEN a = 1 AND b = 2 ELSE a = 3 AND b = 4 END",
+            [(1, 2), (3, 4)],
+            id="CASE over a condition on no key",
+        ),
+        pytest.param("IF(a = 1, b, 9) = 2 AND b < 9 AND a < 3 AND a > 0", [(1, 2)], id="IF of a column"),
+        pytest.param("COALESCE(a, 0) = 1 AND IFNULL(b, some_col) = 2", [(1, 2)], id="COALESCE of a key column"),
+        pytest.param("COALESCE(a = 1 AND b = 2, FALSE)", [(1, 2)], id="COALESCE of a condition"),
+        pytest.param("NULLIF(a, 3) = 1 AND b = 2", [(1, 2)], id="NULLIF"),
+        pytest.param("(a = 1 AND b = 2) OR c IS NULL", [(1, 2)], id="a column of the primary key is never NULL"),
+        pytest.param("a NOT IN (1, NULL) AND b = 2", [], id="NOT IN with NULL is never TRUE"),
+    ],
+)
+def test_conditional_expressions(world: World, where: str, keys: list[tuple[int, int]]) -> None:
+    assert kept(world, f"SELECT * FROM map WHERE {where}") == [pairs(world, *keys)]
+
+
+def test_parameters_inside_of_conditional_expressions(world: World) -> None:
+    sql = "SELECT * FROM map WHERE CASE WHEN a = $1 AND b = $2 THEN 1 ELSE 0 END = 1"
+    assert kept(world, sql, (7, 8)) == [pairs(world, (7, 8))]
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        pytest.param(
+            "CASE WHEN CAST(chr(c + 65) AS INTEGER) = 1 THEN a = 9 ELSE a = 1 END AND b = 2", id="a condition"
+        ),
+        pytest.param("CASE WHEN a = 1 AND b = 2 THEN TRUE ELSE error('no') END", id="a value"),
+        pytest.param("COALESCE(CAST(chr(c + 65) AS INTEGER) = 1, FALSE) AND a = 1", id="an argument of COALESCE"),
+    ],
+)
+def test_a_branch_that_raises_is_not_pruned_away(world: World, where: str) -> None:
+    """A conditional expression says which of its parts are evaluated, so their errors belong to the answer."""
+    statement = world.prepare(f"SELECT * FROM map WHERE {where}", ())
+    assert list(world.kept(statement.plan, statement.params or ())[0]) == ALL
+
+
+def test_a_comparison_in_another_type_than_that_of_a_branch_is_not_read(world: World) -> None:
+    """The whole is a DECIMAL here, as which the column is compared."""
+    statement = world.prepare("SELECT * FROM map WHERE CASE WHEN b = 2 THEN a ELSE 0.5 END = 1", ())
+    assert list(world.kept(statement.plan, statement.params or ())[0]) == ALL

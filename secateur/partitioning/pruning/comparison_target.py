@@ -34,6 +34,7 @@ __all__ = [
     "allowed",
     "comparison_target_from_wire",
     "comparison_target_to_wire",
+    "is_own",
 ]
 
 
@@ -137,7 +138,7 @@ def allowed(
         case RowField(compared):
             return (
                 compare(comparison, values[:compared], column_type)
-                if all(_is_own(value, column_type) for value in values)
+                if all(is_own(value, column_type) for value in values)
                 else None
             )
         case _:
@@ -205,7 +206,8 @@ def _day(value: datetime | None) -> date | None:
     return None if value is None else value.date()
 
 
-def _is_own(value: Any, column_type: SqlType) -> bool:
+def is_own(value: Any, column_type: SqlType) -> bool:
+    """Whether a value of an operand has the column's own type, or is an integer as the column's values are."""
     if column_type.is_integer:
         return type(value) is int
     if type(value) is not _FIELD_TYPES.get(column_type.kind):

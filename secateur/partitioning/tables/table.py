@@ -63,6 +63,11 @@ class TableDef:
     _schema: pa.Schema | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
+    def never_null(self) -> frozenset[str]:
+        """The names of the columns that do not hold NULL."""
+        return frozenset(column.name for column in self.columns if not column.nullable)
+
+    @property
     def partition_count(self) -> int:
         return self.scheme.partition_count
 

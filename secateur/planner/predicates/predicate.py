@@ -21,6 +21,7 @@ from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.predicates.bounds import NOWHERE, UNBOUNDED, Boxes, intersect, unite
 from secateur.planner.predicates.column_equalities import ColumnEqualities, equated
 from secateur.planner.predicates.comparisons import ComparisonReader
+from secateur.planner.predicates.conditional import BRANCHES_MAX, Conditional, conditional_in
 from secateur.planner.predicates.constants import operand_of
 from secateur.planner.predicates.membership import list_membership
 from secateur.planner.predicates.truth import Truth
@@ -44,14 +45,17 @@ class PredicateReader:
         column_of: The name of the scan's column that a column node refers to, or None when it is another table's.
         further: The types of the table's other columns, which count where a conjunction equates them with one that
             matters.
+        never_null: Those of the other columns that do not hold NULL.
         notes: Why predicates on a key column could not be used, in the user's terms; grows as predicates are read.
     """
 
     types: Mapping[str, SqlType]
     column_of: Callable[[exp.Column], str | None]
     further: Mapping[str, SqlType] = field(default_factory=dict)
+    never_null: frozenset[str] = frozenset()
     notes: list[str] = field(default_factory=list)
     _leaves: ComparisonReader = field(init=False)
+    _branches_left: int = field(default=BRANCHES_MAX, init=False)
 
     def __post_init__(self) -> None:
         self._read_about(self.types)
@@ -111,6 +115,9 @@ class PredicateReader:
         constant = _constant(node)
         if constant is not None:
             return UNBOUNDED if constant in wanted else NOWHERE
+        conditional = conditional_in(node)
+        if conditional is not None:
+            return self._conditional(conditional, wanted)
         match node:
             case exp.And():
                 return self._junction(list(flat(node, exp.And)), wanted, conjunction=True)
@@ -205,6 +212,32 @@ class PredicateReader:
             )
         return unite(alternatives)
 
+    def _conditional(self, conditional: Conditional, wanted: Truth) -> Boxes:
+        """Return the boxes of each branch, where the branch is reached."""
+        self._branches_left -= len(conditional.branches)
+        if self._branches_left < 0 or not conditional.compares_alike(self._type_of):
+            self._leaves.note_unused(conditional.whole)
+            return UNBOUNDED
+        noted = len(self.notes)
+        found = []
+        rest = UNBOUNDED
+        for branch in conditional.branches:
+            reached = rest if branch.condition is None else intersect(rest, self.read(branch.condition))
+            if reached:
+                found.append(intersect(reached, self.read(conditional.about(branch.value), wanted)))
+            if branch.condition is not None:
+                rest = intersect(rest, self.read(branch.condition, Truth.NOT_TRUE))
+        boxes = unite(found)
+        # A reason about one branch is none about the whole.
+        del self.notes[noted:]
+        if boxes == UNBOUNDED:
+            self._leaves.note_unused(conditional.whole)
+        return boxes
+
+    def _type_of(self, node: exp.Column) -> SqlType | None:
+        name = self.column_of(node)
+        return None if name is None else self.types.get(name) or self.further.get(name)
+
     def _is(self, node: exp.Is, wanted: Truth) -> Boxes:
         """``p IS TRUE``, ``p IS FALSE``, ``x IS NULL``: never NULL itself."""
         match node.expression.unnest():
@@ -215,7 +248,10 @@ class PredicateReader:
             case _:
                 return UNBOUNDED
         asked = (held if Truth.TRUE in wanted else Truth(0)) | (~held if Truth.FALSE in wanted else Truth(0))
-        if held is Truth.NULL and not _is_predicate(node.this.unnest()):
+        tested = node.this.unnest()
+        if held is Truth.NULL and not _is_predicate(tested):
+            if isinstance(tested, exp.Column) and self.column_of(tested) in self.never_null - self.types.keys():
+                return UNBOUNDED if Truth.FALSE in wanted else NOWHERE
             if asked is Truth.NULL:
                 return self._leaves.is_null(node.this)
             if asked is Truth.NOT_NULL:

@@ -43,7 +43,8 @@ class KeyReader:
     @classmethod
     def of(cls, table: TableDef, scope: ScanPredicates) -> KeyReader:
         types = {name: table.column(name).type for name in table.primary_key}
-        return cls(scope, frozenset(types) - frozenset(table.scheme.columns), PredicateReader(types, scope.column_of))
+        reader = PredicateReader(types, scope.column_of, never_null=table.never_null)
+        return cls(scope, frozenset(types) - frozenset(table.scheme.columns), reader)
 
     def read(self, conjunct: exp.Expr, boxes: Boxes) -> Boxes:
         """Return the boxes of a conjunct.

@@ -64,7 +64,7 @@ def bound_scan(
     """
     table, scheme = scan.table, scan.table.scheme
     columns = {column.name: column.type for column in table.columns}
-    reader = PredicateReader(dict(scheme.types), scope.column_of, columns)
+    reader = PredicateReader(dict(scheme.types), scope.column_of, columns, table.never_null)
     key_reader = KeyReader.of(table, scope)
     read = reader.read_conjuncts(scope.conjuncts)
     read_keys = [key_reader.read(conjunct, boxes) for conjunct, boxes in zip(scope.conjuncts, read, strict=True)]
