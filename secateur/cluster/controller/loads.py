@@ -4,7 +4,7 @@ Rows arrive at the members beforehand, staged under a load id where no reader se
 commit that the controller runs: every member that keeps a copy of the table first *prepares* (checks duplicate keys and
 builds the new partitions aside; all that can fail, fails here), then every member *publishes* (swaps pointers; cannot
 fail). A member that dies between the two phases takes only its own copies with it. When the controller dies there, the
-members decide by themselves (:mod:`secateur.cluster.load_leases`).
+members decide by themselves (:mod:`secateur.cluster.termination_protocol`).
 
 **Invariant**: at most one load of a table is between prepare and publish.
 """
@@ -296,12 +296,11 @@ class LoadPublisher:
                 " read the table to see whether they are visible",
                 table=load.table.name,
             )
-        if not commit.committed:
-            failure = (
-                failures[0]
-                if failures
-                else MemberLostError("every member that had a copy of the table has left the cluster")
-            )
+        # A member that refuses to publish has aborted the load, as all that live have: who has published it is dead.
+        refused = [failure for failure in failures if isinstance(failure, LoadFailedError)]
+        if refused or not commit.committed:
+            gone = MemberLostError("every member that had a copy of the table has left the cluster")
+            failure = [*refused, *failures, gone][0]
             raise _as_load_failure(load, failure) from failure
         unexpected = [failure for failure in failures if not isinstance(failure, OperationalError)]
         if unexpected:

@@ -99,6 +99,13 @@ def test_a_member_lost_after_it_prepared_does_not_undo_the_load() -> None:
     assert publish(members_of({("m2", PublishPreparedLoad): MemberLostError("gone", member="m2")})) == 20
 
 
+def test_a_load_that_living_members_have_aborted_is_not_acknowledged() -> None:
+    """They could not reach the controller, and whoever had published it has died."""
+    members = members_of({("m2", PublishPreparedLoad): LoadFailedError("load load was aborted")})
+    with pytest.raises(LoadFailedError, match="was not published, and the table is unchanged: load load was aborted"):
+        publish(members)
+
+
 def test_loads_of_one_table_are_published_one_after_the_other() -> None:
     async def two_at_once() -> list[type[Message[Any]]]:
         members = members_of()
