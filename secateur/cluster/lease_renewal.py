@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Protocol, TypeVar
 
-from secateur.cluster.load_leases import LEASE_RENEWED_S
+from secateur.cluster.termination_protocol import LEASE_RENEWED_S
 from secateur.errors import Error
 from secateur.protocol.changes import HoldLoad
 from secateur.protocol.message import Message

@@ -6,7 +6,7 @@ the new partitions and drops those of dropped ranges; that cannot fail. Only whe
 that the ranges have changed, so no client can write to a new range before every member knows it.
 
 Where the catch-all is cut, members let no write in between the phases, under a lease that the controller renews. When
-it is gone, they decide by themselves (:mod:`secateur.cluster.load_leases`).
+it is gone, they decide by themselves (:mod:`secateur.cluster.termination_protocol`).
 
 **Invariant**: a member refuses a statement that was planned for other ranges than it knows. A client with an old plan
 therefore has to plan again, and no row of a new range is missed.

@@ -3,7 +3,7 @@
 Loads, changes of several partitions and changes of ranges are all published in this way. Every participant first
 *prepares*: all that can fail fails there. If all have prepared, every one *commits*, which cannot fail; else every one
 *aborts*. Only a participant that has left the cluster is not waited for: what it had is gone with it. What participants
-do when the coordinator is gone is in :mod:`secateur.cluster.load_leases`.
+do when the coordinator is gone is in :mod:`secateur.cluster.termination_protocol`.
 
 **Invariant**: no participant receives a commit before all have prepared, and none receives an abort once any has
 received a commit.

@@ -36,6 +36,7 @@ from secateur.cluster.peers import Peers
 from secateur.cluster.plan_source import PlanSource
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import listening, peer_at
+from secateur.cluster.termination_protocol import TerminationProtocol
 from secateur.cluster.threads_end import threads_end
 from secateur.engine.kernels.fragment import run
 from secateur.engine.runtime.elastic_threads import ElasticThreads
@@ -129,13 +130,14 @@ class Member:
             member_id, self._store, self._places, self._peers, change_registry, self._report_out_of_sync, limits
         )
         self._writes = MemberWrites(self._store, self._places, self._replication, change_registry)
-        self._leases = LoadLeases(member_id, self._store.loads, self._peers, self._places.member_ids)
+        member_ids = self._places.member_ids
+        self._leases = LoadLeases(TerminationProtocol(member_id, self._store.loads, member_ids), self._peers)
         self._loads = MemberLoads(
             self._store, self._places, self._peers, self._replication, self._leases, self._changing
         )
         range_changes = RangeChanges(self._store, self._adopt_table)
         self._range_leases = LoadLeases(
-            member_id, range_changes, self._peers, self._places.member_ids, kind=TwoPhaseKind.RANGES
+            TerminationProtocol(member_id, range_changes, member_ids, TwoPhaseKind.RANGES), self._peers
         )
         self._ranges = MemberRanges(self._store, self._places.latch, self._changing, range_changes, self._range_leases)
 
@@ -156,7 +158,7 @@ class Member:
         self._attempts = MemberAttempts(self._jobs, self._controller, self._owners, allow_code=accepts_code)
         self._live_metrics = LiveMetrics(self._jobs, self._peers)
 
-        plans = PlanSource(member_id, self._controller, self._peers, self._places.member_ids, settings.member_silence_s)
+        plans = PlanSource(member_id, self._controller, self._peers, member_ids, settings.member_silence_s)
         self._statements = StatementRunner(
             member_id,
             self._store,

@@ -18,8 +18,9 @@ import pytest
 from links import Answers, Links
 
 from secateur.cluster.controller import LoadPublication, LoadPublisher
-from secateur.cluster.load_leases import LoadDecision, LoadLeases, LoadProgress
+from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.member import ChangeRegistry, MemberLoads, Replication, TableDirectory
+from secateur.cluster.termination_protocol import TerminationProtocol
 from secateur.errors import Error, LoadFailedError
 from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
@@ -59,9 +60,10 @@ class Member:
     def __init__(self, cluster: Cluster, name: str, lease_s: float) -> None:
         self.store, self.places, peers = MemberStore(), TableDirectory(name), cluster.links.of(name)
         replication = Replication(name, self.store, self.places, peers, ChangeRegistry(), cluster.out_of_sync)
-        self.leases = LoadLeases(
-            name, self.store.loads, peers, self.places.member_ids, lease_s=lease_s, reconnect_s=0.0, pause_s=0.001
+        protocol = TerminationProtocol(
+            name, self.store.loads, self.places.member_ids, lease_s=lease_s, reconnect_s=0.0, pause_s=0.001
         )
+        self.leases = LoadLeases(protocol, peers)
         loads = MemberLoads(self.store, self.places, peers, replication, self.leases, cluster.executor)
         self.store.create_table(TABLE, [0])
         self.places.add_table(TABLE)
@@ -161,15 +163,6 @@ def on_cluster(**options: Any) -> Callable[[Callable[[Cluster], Awaitable[None]]
 
 NOTHING = {((), 0)}
 LOADED = {((1,), 41)}
-
-
-def test_who_has_published_is_followed() -> None:
-    assert LoadDecision.of([(LoadProgress.PREPARED, 0), (LoadProgress.PUBLISHED, 5), (LoadProgress.UNKNOWN, 0)]) == (
-        True,
-        5,
-    )
-    assert LoadDecision.of([(LoadProgress.PREPARED, 0), (LoadProgress.PREPARED, 0)]) == (False, 0)
-    assert LoadDecision.of([(LoadProgress.ABORTED, 0), (LoadProgress.PREPARED, 0)]) == (False, 0)
 
 
 @on_cluster()

@@ -14,6 +14,7 @@ from secateur.cluster import ClusterSettings
 from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.member import ChangeRegistry, MemberLoads, MemberWrites, Replication, TableDirectory
 from secateur.cluster.peers import Peers
+from secateur.cluster.termination_protocol import TerminationProtocol
 from secateur.errors import LoadFailedError, ProtocolError, TopologyChangedError
 from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
@@ -42,7 +43,7 @@ async def out_of_sync(group: str, partition: int, member: str) -> None:
 
 
 def leases(store: MemberStore, peers: Peers) -> LoadLeases:
-    return LoadLeases("m1", store.loads, peers, lambda: ("m1",))
+    return LoadLeases(TerminationProtocol("m1", store.loads, lambda: ("m1",)), peers)
 
 
 def test_a_write_behind_a_load_learns_at_once_that_the_table_was_dropped() -> None:

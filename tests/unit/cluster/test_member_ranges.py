@@ -16,6 +16,7 @@ from links import Links
 
 from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.member import MemberRanges, RangeChanges
+from secateur.cluster.termination_protocol import TerminationProtocol
 from secateur.cluster.write_latch import WriteLatch
 from secateur.errors import LoadFailedError, SchemeError, UnknownTableError
 from secateur.partitioning.schemes import (
@@ -71,16 +72,16 @@ class Setting:
         self.latch = WriteLatch("t", 20.0)
         self.adopted: list[TableDef] = []
         changes = RangeChanges(self.store, self.adopted.append)
-        self.leases = LoadLeases(
+        protocol = TerminationProtocol(
             name,
             changes,
-            self.links.of(name),
             lambda: sorted(self.links.answers),
-            kind=TwoPhaseKind.RANGES,
+            TwoPhaseKind.RANGES,
             lease_s=lease_s,
             reconnect_s=0.0,
             pause_s=0.001,
         )
+        self.leases = LoadLeases(protocol, self.links.of(name))
         self.ranges = MemberRanges(self.store, lambda _: self.latch, executor, changes, self.leases)
         self.links.answers[name] = {
             StandingOfLoad: self.leases.standing,

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from secateur.cluster.controller import CommitPhase, Order, TwoPhaseCommit
-from secateur.cluster.load_leases import LoadDecision, LoadProgress
+from secateur.cluster.termination_protocol import LoadProgress, decision
 from secateur.errors import DuplicateKeyError, MemberLostError
+from secateur.protocol import StandingAnswer
 
 DUPLICATE = DuplicateKeyError("t: key (id=1) is already there", table="t")
 LOST = MemberLostError("no answer")
@@ -121,9 +122,9 @@ class World:
         """Nothing is under way: let members decide what no coordinator decides, and say what became of it."""
         living = [member for member in self.members.values() if member.lives]
         if not self.coordinator_lives:
-            decision = LoadDecision.of([(member.progress, 0) for member in living])
+            decided = decision([StandingAnswer(member.progress, 0) for member in living])
             for member in living:
-                member.progress = LoadProgress.PUBLISHED if decision.published else LoadProgress.ABORTED
+                member.progress = LoadProgress.PUBLISHED if decided.published else LoadProgress.ABORTED
                 member.latch_closed = False
         else:
             assert self.commit.phase is CommitPhase.ENDED
