@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
 import pyarrow as pa
 
 from secateur.dag.processor import Processor, ProcessorContext
-from secateur.dag.supplier import ProcessorSupplier
+from secateur.dag.supplier import FactorySupplier, ProcessorSupplier
 from secateur.errors import DagError
 
 __all__ = ["function_sink", "logger_sink"]
@@ -37,7 +37,7 @@ def function_sink(function: Callable[[pa.RecordBatch], object], *, cooperative: 
     """
     if not callable(function):
         raise DagError(f"function_sink() was given a {type(function).__name__}; pass a function of a RecordBatch")
-    return _CallSupplier(lambda batch, _: function(batch), cooperative)
+    return FactorySupplier(lambda: _Call(lambda batch, _: function(batch), cooperative), is_cooperative=True)
 
 
 def logger_sink(level: int = logging.INFO, *, rows_max: int = _LOGGED_ROWS_MAX) -> ProcessorSupplier:
@@ -47,7 +47,8 @@ def logger_sink(level: int = logging.INFO, *, rows_max: int = _LOGGED_ROWS_MAX) 
         level: Of :mod:`logging`. Where it is not enabled, nothing is formatted.
         rows_max: Rows of each batch that are written; of the others only their number.
     """
-    return _CallSupplier(partial(_log_rows, level=level, rows_max=rows_max), True)
+    write = partial(_log_rows, level=level, rows_max=rows_max)
+    return FactorySupplier(lambda: _Call(write, True), is_cooperative=True)
 
 
 def _log_rows(batch: pa.RecordBatch, context: ProcessorContext, *, level: int, rows_max: int) -> None:
@@ -57,18 +58,6 @@ def _log_rows(batch: pa.RecordBatch, context: ProcessorContext, *, level: int, r
         _log.log(level, "%s on %s: %s", context.vertex, context.member, row)
     if batch.num_rows > rows_max:
         _log.log(level, "%s on %s: and %d more rows", context.vertex, context.member, batch.num_rows - rows_max)
-
-
-class _CallSupplier(ProcessorSupplier):
-    init_is_cooperative = True
-    close_is_cooperative = True
-
-    def __init__(self, function: Callable[[pa.RecordBatch, ProcessorContext], object], cooperative: bool) -> None:
-        self._function = function
-        self._cooperative = cooperative
-
-    def get(self, count: int) -> Sequence[Processor]:
-        return [_Call(self._function, self._cooperative) for _ in range(count)]
 
 
 class _Call(Processor):

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pyarrow as pa
 
 from secateur.connectors.pull import Pull
 from secateur.connectors.rows import BATCH_ROWS_OF_PYTHON, checked_batch_rows, rows_to_batches
-from secateur.dag.placement import Anywhere, Placement, Unrestricted
-from secateur.dag.processor import Params, ProcessorContext
-from secateur.dag.supplier import FactorySupplier, ProcessorMetaSupplier, ProcessorSupplier
+from secateur.dag.processor import ProcessorContext
+from secateur.dag.supplier import FactorySupplier, ProcessorMetaSupplier, ReplicatedMetaSupplier
 from secateur.errors import DagError
-from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.job_requirements import JobRequirements
 
-__all__ = ["GeneratorFunction", "GeneratorSource", "generator_source"]
+__all__ = ["GeneratorFunction", "generator_source"]
 
 GeneratorFunction = Callable[[ProcessorContext], Iterable[Any]]
 
@@ -27,7 +24,7 @@ def generator_source(
     everywhere: bool = True,
     schema: pa.Schema | None = None,
     batch_rows: int = BATCH_ROWS_OF_PYTHON,
-) -> GeneratorSource:
+) -> ProcessorMetaSupplier:
     """A source whose processors each call a function and iterate over its result.
 
     Each processor has a thread, so the function may compute or wait. It may go on for ever: when the job is cancelled,
@@ -51,34 +48,6 @@ def generator_source(
             f"generator_source() was given a {type(function).__name__}; pass a function of the processor's context, not"
             " what it returned"
         )
-    return GeneratorSource(function, everywhere, schema, checked_batch_rows(batch_rows, "generator_source()"))
-
-
-class GeneratorSource(ProcessorMetaSupplier):
-    """The meta-supplier of :func:`generator_source`."""
-
-    init_is_cooperative = True
-    close_is_cooperative = True
-
-    def __init__(
-        self, function: GeneratorFunction, everywhere: bool, schema: pa.Schema | None, batch_rows: int
-    ) -> None:
-        self._function = function
-        self._everywhere = everywhere
-        self._schema = schema
-        self._batch_rows = batch_rows
-
-    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> JobRequirements | None:
-        return None if self._everywhere else JobRequirements()
-
-    def placement(self) -> Placement:
-        return Unrestricted() if self._everywhere else Anywhere()
-
-    def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
-        function, schema, batch_rows = self._function, self._schema, self._batch_rows
-        return {
-            member: FactorySupplier(
-                lambda: Pull(lambda context: rows_to_batches(function(context), schema, batch_rows))
-            )
-            for member in members
-        }
+    size = checked_batch_rows(batch_rows, "generator_source()")
+    supplier = FactorySupplier(lambda: Pull(lambda context: rows_to_batches(function(context), schema, size)))
+    return ReplicatedMetaSupplier(supplier, one_in_job=not everywhere)

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from secateur.connectors.pull import Pull
 from secateur.connectors.rows import BATCH_ROWS_OF_PYTHON, checked_batch_rows, rows_to_batches
-from secateur.dag.placement import Anywhere, Placement
-from secateur.dag.processor import Params
-from secateur.dag.supplier import FactorySupplier, ProcessorMetaSupplier, ProcessorSupplier
+from secateur.dag.supplier import FactorySupplier, ProcessorMetaSupplier, ReplicatedMetaSupplier
 from secateur.errors import DagError
-from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.job_requirements import JobRequirements
 
-__all__ = ["IterableSource", "iterable_source"]
+__all__ = ["iterable_source"]
 
 
 def iterable_source(
     items: Iterable[Any], *, schema: pa.Schema | None = None, batch_rows: int = BATCH_ROWS_OF_PYTHON
-) -> IterableSource:
+) -> ProcessorMetaSupplier:
     """A source that iterates over Python objects, with one processor in the whole job.
 
     It runs on the coordinator when that takes part, so that no member is added.
@@ -49,29 +45,6 @@ def iterable_source(
             f"iterable_source() was given a {type(items).__name__}; pass an iterable of dicts, one for each row, or of"
             " RecordBatches"
         )
-    return IterableSource(items, schema, checked_batch_rows(batch_rows, "iterable_source()"))
-
-
-class IterableSource(ProcessorMetaSupplier):
-    """The meta-supplier of :func:`iterable_source`."""
-
-    init_is_cooperative = True
-    close_is_cooperative = True
-
-    def __init__(self, items: Iterable[Any], schema: pa.Schema | None, batch_rows: int) -> None:
-        self._items = items
-        self._schema = schema
-        self._batch_rows = batch_rows
-
-    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> JobRequirements | None:
-        return JobRequirements()
-
-    def placement(self) -> Placement:
-        return Anywhere()
-
-    def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
-        items, schema, batch_rows = self._items, self._schema, self._batch_rows
-        return {
-            member: FactorySupplier(lambda: Pull(lambda _: rows_to_batches(items, schema, batch_rows)))
-            for member in members
-        }
+    size = checked_batch_rows(batch_rows, "iterable_source()")
+    supplier = FactorySupplier(lambda: Pull(lambda _: rows_to_batches(items, schema, size)))
+    return ReplicatedMetaSupplier(supplier, one_in_job=True)

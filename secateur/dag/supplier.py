@@ -221,10 +221,16 @@ class ProcessorMetaSupplier:
 
 
 class FactorySupplier(ProcessorSupplier):
-    """Makes processors by calling a function without arguments."""
+    """Makes processors by calling a function without arguments.
 
-    def __init__(self, factory: Callable[[], Processor]) -> None:
+    Args:
+        factory: The function.
+        is_cooperative: Whether it, and ``init`` of the processors, neither wait nor compute for long.
+    """
+
+    def __init__(self, factory: Callable[[], Processor], *, is_cooperative: bool = False) -> None:
         self._factory = factory
+        self.init_is_cooperative = self.close_is_cooperative = is_cooperative
 
     def get(self, count: int) -> Sequence[Processor]:
         return [self._factory() for _ in range(count)]

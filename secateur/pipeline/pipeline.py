@@ -28,6 +28,7 @@ from secateur.dag.dag import FrozenDAG
 from secateur.dag.job_config import JobConfig
 from secateur.dag.processor import Params
 from secateur.engine.processors.result_sink import ResultSink
+from secateur.engine.processors.transform import BatchFunction, MaskFunction
 from secateur.errors import DagError
 from secateur.pipeline.route import FIRST, Route, anywhere, by_key, is_local, to_all_first, to_one, to_owners
 from secateur.pipeline.step import Maker, PipelineStep, StepInput, dag_of, made
@@ -54,8 +55,6 @@ from secateur.processors import (
 
 __all__ = ["KeyedStage", "Pipeline", "Stage"]
 
-BatchFunction = Callable[[pa.RecordBatch], pa.RecordBatch | Iterable[pa.RecordBatch]]
-MaskFunction = Callable[[pa.RecordBatch], pa.Array | pa.ChunkedArray]
 KeyFunction = Callable[[pa.RecordBatch], pa.Array]
 
 

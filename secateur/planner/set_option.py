@@ -18,7 +18,6 @@ from secateur.planner.rewrites.rules import rule_names
 from secateur.planner.statement import SetOption, Setting, ShowSettings
 from secateur.planner.steps.join_keys import RULE as JOIN_KEYS_FIRST
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
-from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.tunable import Tunable
 
@@ -75,10 +74,9 @@ def read_set(cursor: TokenCursor) -> SetOption:
     name = cursor.name("the name of a setting")
     values = _OPTIONS.get(name.lower())
     if values is None:
-        raise located(
+        raise cursor.error(
             ProgrammingError,
             f"there is no setting {name!r}; {similar_names(name, list(_OPTIONS))}",
-            cursor.sql,
             offset,
             len(name),
         )
@@ -95,10 +93,9 @@ def read_set(cursor: TokenCursor) -> SetOption:
     if name.lower() == _COMBINATIONS:
         cursor.expect_end()
         if not value.isdecimal() or not 1 <= int(value) <= _COMBINATIONS_MAX:
-            raise located(
+            raise cursor.error(
                 ProgrammingError,
                 f"{_COMBINATIONS} is a whole number from 1 to {_COMBINATIONS_MAX:,}",
-                cursor.sql,
                 offset,
                 len(token.text),
             )
@@ -109,10 +106,9 @@ def read_set(cursor: TokenCursor) -> SetOption:
     if name.lower() in COST_SETTINGS:
         return _read_cost(cursor, COST_SETTINGS[name.lower()], token, offset)
     if value not in values:
-        raise located(
+        raise cursor.error(
             ProgrammingError,
             f"{name.lower()} is {', '.join(values[:-1])} or {values[-1]}",
-            cursor.sql,
             offset,
             len(value),
         )
@@ -162,10 +158,9 @@ def _read_cost(cursor: TokenCursor, known: Tunable, token: Token, offset: int) -
     cursor.expect_end()
     text = sign + token.text.lower()
     if known.read(text) is None:
-        raise located(
+        raise cursor.error(
             ProgrammingError,
             f"{known.name} is {known.expected}: {known.effect}",
-            cursor.sql,
             offset,
             token.end + 1 - offset,
         )
@@ -179,7 +174,7 @@ def _milliseconds(cursor: TokenCursor, token: Token, offset: int) -> int:
     milliseconds = 0 if found is None or not float(found[1]) else max(1, round(float(found[1]) * _UNIT_MS[found[2]]))
     if (found is None and text != "0") or milliseconds > _TIMEOUT_MAX_MS:
         message = f"{_TIMEOUT} is a time with its unit (ms, s, min or h), such as '5s' or '500ms', or 0 for none"
-        raise located(ProgrammingError, message, cursor.sql, offset, token.end - token.start + 1)
+        raise cursor.error(ProgrammingError, message, offset, token.end - token.start + 1)
     return milliseconds
 
 
@@ -188,10 +183,9 @@ def _checked_rules(cursor: TokenCursor, token: Token, offset: int) -> tuple[str,
     names = split_rules(token.text)
     for name in names:
         if name not in known:
-            raise located(
+            raise cursor.error(
                 ProgrammingError,
                 f"there is no rule {name!r}; {similar_names(name, known)}",
-                cursor.sql,
                 offset,
                 token.end - token.start + 1,
             )

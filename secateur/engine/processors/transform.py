@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import pyarrow as pa
 
 from secateur.dag.processor import Emitter, Processor
-from secateur.dag.supplier import ProcessorSupplier
+from secateur.dag.supplier import FactorySupplier, ProcessorSupplier
 from secateur.errors import DagError
 
-__all__ = ["filter_rows", "map_batches"]
+__all__ = ["BatchFunction", "MaskFunction", "filter_rows", "map_batches"]
 
 BatchFunction = Callable[[pa.RecordBatch], pa.RecordBatch | Iterable[pa.RecordBatch]]
 MaskFunction = Callable[[pa.RecordBatch], pa.Array | pa.ChunkedArray]
@@ -25,7 +26,7 @@ def map_batches(function: BatchFunction, *, cooperative: bool = False) -> Proces
             runs on the member's event loop, which is shared with everything else that the member serves. Otherwise each
             processor has a thread of its own.
     """
-    return _TransformSupplier(function, cooperative)
+    return FactorySupplier(partial(_Transform, function, cooperative), is_cooperative=True)
 
 
 def filter_rows(mask: MaskFunction, *, cooperative: bool = False) -> ProcessorSupplier:
@@ -35,19 +36,7 @@ def filter_rows(mask: MaskFunction, *, cooperative: bool = False) -> ProcessorSu
         mask: Returns one boolean for each row of the batch; a null drops the row, as in SQL.
         cooperative: As for :func:`map_batches`.
     """
-    return _TransformSupplier(lambda batch: batch.filter(mask(batch)), cooperative)
-
-
-class _TransformSupplier(ProcessorSupplier):
-    init_is_cooperative = True
-    close_is_cooperative = True
-
-    def __init__(self, function: BatchFunction, cooperative: bool) -> None:
-        self._function = function
-        self._cooperative = cooperative
-
-    def get(self, count: int) -> Sequence[Processor]:
-        return [_Transform(self._function, self._cooperative) for _ in range(count)]
+    return map_batches(lambda batch: batch.filter(mask(batch)), cooperative=cooperative)
 
 
 class _Transform(Processor):

@@ -17,7 +17,6 @@ from secateur.errors import NotSupportedError
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.expressions import TextSpan, read_expression
 from secateur.planner.text.parameters import Parameters
-from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 
 __all__ = ["read_pivot", "read_unpivot"]
@@ -40,9 +39,7 @@ def read_pivot(cursor: TokenCursor, parameters: Parameters, ctes: TextSpan | Non
     cursor.expect("PIVOT")
     source = read_expression(cursor, "ON", what="a table or a query in parentheses")
     cursor.expect("ON")
-    columns = [_column(cursor)]
-    while cursor.accept(","):
-        columns.append(_column(cursor))
+    columns = cursor.listed(_column)
     aggregates: TextSpan | str = "count(*)"
     if cursor.accept("USING"):
         aggregates = read_expression(cursor, "GROUP BY", *_BEHIND, what="an aggregate")
@@ -91,7 +88,7 @@ def _column(cursor: TokenCursor) -> TextSpan:
     span = read_expression(cursor, ",", "USING", "GROUP BY", *_BEHIND, what="a column")
     if not is_plain:
         message = "PIVOT without the values of a column is not supported: write ON column IN (values)"
-        raise located(NotSupportedError, message, cursor.sql, start, span.end - start)
+        raise cursor.error(NotSupportedError, message, start, span.end - start)
     return span
 
 

@@ -77,10 +77,8 @@ def read_alter_table(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Al
             f"table {table.name} has no RANGE component, so it has no ranges to add or drop; create it with PARTITION"
             " BY ... RANGE (column) ..."
         )
-        raise located(SchemeError, message, cursor.sql, offset, len(table.name), table=table.name)
-    written = [_read_change(cursor, len(component.columns))]
-    while cursor.accept(","):
-        written.append(_read_change(cursor, len(component.columns)))
+        raise cursor.error(SchemeError, message, offset, len(table.name), table=table.name)
+    written = cursor.listed(lambda cursor: _read_change(cursor, len(component.columns)))
     cursor.expect_end()
     _check(cursor.sql, table, written)
     return AlterTable(table, tuple(change for change, _, _ in written))

@@ -16,7 +16,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.assignments import read_column
 from secateur.planner.dml.target import read_table
 from secateur.planner.statement import CreateIndex, DropIndex
-from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.storage.key_column import KeyColumn
 
@@ -53,11 +52,11 @@ def read_create_index(cursor: TokenCursor, find: Callable[[str], TableDef]) -> C
             raise cursor.unsupported("an index of an expression", "name columns of the table")
         column = read_column(cursor, table)
         if column in columns:
-            raise located(SchemeError, f"column {column!r} is named twice", cursor.sql, offset, len(column))
+            raise cursor.error(SchemeError, f"column {column!r} is named twice", offset, len(column))
         try:
             KeyColumn.of(table.name, column, table.column(column).type)
         except NotSupportedError as error:
-            raise located(NotSupportedError, error.message, cursor.sql, offset, len(column)) from None
+            raise cursor.error(NotSupportedError, error.message, offset, len(column)) from None
         columns.append(column)
         # An index is searched for values and never read in its order, so a direction makes no difference.
         _ = cursor.accept("ASC") or cursor.accept("DESC")

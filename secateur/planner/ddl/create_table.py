@@ -21,7 +21,7 @@ from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.column_type import SqlType, parse_type
 from secateur.planner.ddl.partition_by import PartitionBy, read_partition_by
 from secateur.planner.statement import CreateTable, DropTable
-from secateur.planner.text.positions import located, syntax_error
+from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 
 __all__ = [
@@ -218,9 +218,7 @@ def _read_backups(cursor: TokenCursor) -> int:
     offset = cursor.offset
     backups = cursor.natural("the number of backups")
     if backups > _BACKUPS_MAX:
-        raise located(
-            SchemeError, f"BACKUPS {backups}: at most {_BACKUPS_MAX} copies beside the primary", cursor.sql, offset
-        )
+        raise cursor.error(SchemeError, f"BACKUPS {backups}: at most {_BACKUPS_MAX} copies beside the primary", offset)
     return backups
 
 
@@ -240,10 +238,9 @@ def _read_elements(cursor: TokenCursor, table: str) -> _Draft:
             break
     cursor.expect(")")
     if not draft.primary_key:
-        raise located(
+        raise cursor.error(
             SchemeError,
             f"table {table} has no primary key: add PRIMARY KEY (...), which also orders the rows of a partition",
-            cursor.sql,
             cursor.offset - 1,
         )
     assert draft.primary_key_offset is not None
@@ -254,13 +251,12 @@ def _read_elements(cursor: TokenCursor, table: str) -> _Draft:
                 f"the primary key names {name!r}, which is not a column of table {table}; it has"
                 f" {', '.join(declared.values())}"
             )
-            raise located(SchemeError, message, cursor.sql, draft.primary_key_offset, len("PRIMARY KEY"))
+            raise cursor.error(SchemeError, message, draft.primary_key_offset, len("PRIMARY KEY"))
     draft.primary_key = tuple(declared[name.casefold()] for name in draft.primary_key)
     if len(set(draft.primary_key)) < len(draft.primary_key):
-        raise located(
+        raise cursor.error(
             SchemeError,
             "the primary key names a column twice",
-            cursor.sql,
             draft.primary_key_offset,
             len("PRIMARY KEY"),
         )
@@ -271,9 +267,9 @@ def _read_column(cursor: TokenCursor, draft: _Draft) -> None:
     offset = cursor.offset
     name = cursor.name("the name of a column or PRIMARY KEY (...)")
     if any(name.casefold() == column.name.casefold() for column in draft.columns):
-        raise syntax_error(
+        raise cursor.error(
+            SqlSyntaxError,
             f"column {name!r} is declared twice (names are compared without regard to case)",
-            cursor.sql,
             offset,
             len(name),
         )
@@ -318,14 +314,14 @@ def _read_type(cursor: TokenCursor, column: str) -> SqlType:
     try:
         return parse_type(text)
     except NotSupportedError as error:
-        raise located(NotSupportedError, f"column {column!r}: {error.message}", cursor.sql, start, len(text)) from None
+        raise cursor.error(NotSupportedError, f"column {column!r}: {error.message}", start, len(text)) from None
 
 
 def _set_primary_key(cursor: TokenCursor, draft: _Draft, columns: tuple[str, ...], offset: int) -> None:
     if draft.primary_key:
-        raise syntax_error(
+        raise cursor.error(
+            SqlSyntaxError,
             "a table has one PRIMARY KEY: name all its columns in one PRIMARY KEY (...)",
-            cursor.sql,
             offset,
             len("PRIMARY KEY"),
         )

@@ -125,7 +125,7 @@ def read_create_table_as(cursor: TokenCursor) -> TableAs:
             f"table {name} needs a key, which orders the rows of a partition: write CREATE TABLE {name} PRIMARY KEY"
             " (columns) AS ..."
         )
-        raise located(SchemeError, message, cursor.sql, as_offset, len("AS"))
+        raise cursor.error(SchemeError, message, as_offset, len("AS"))
     query = cursor.rest()
     words = [token.text.upper() for token in query[-3:]]
     with_data = True

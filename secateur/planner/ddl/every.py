@@ -12,9 +12,9 @@ from typing import Final
 
 from sqlglot import TokenType
 
+from secateur.errors import SqlSyntaxError
 from secateur.partitioning.schemes.interval import IntervalPartitioning, IntervalUnit
 from secateur.planner.text.literals import read_literal
-from secateur.planner.text.positions import syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
 
 __all__ = ["read_every"]
@@ -56,8 +56,11 @@ def _read_interval(cursor: TokenCursor) -> tuple[int, tuple[IntervalUnit, int]]:
     count, _, word = token.text.strip().partition(" ")
     unit = _UNITS.get(_singular(word.strip())) if word else _read_unit(cursor)
     if unit is None or not count.isdecimal():
-        raise syntax_error(
-            "expected an interval of one unit, such as '1 day'", cursor.sql, token.start, token.end - token.start + 1
+        raise cursor.error(
+            SqlSyntaxError,
+            "expected an interval of one unit, such as '1 day'",
+            token.start,
+            token.end - token.start + 1,
         )
     return int(count), unit
 

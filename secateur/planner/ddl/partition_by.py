@@ -81,16 +81,12 @@ def read_hash(cursor: TokenCursor) -> HashComponent:
 def _read_ranges(cursor: TokenCursor, columns: int) -> tuple[RangeSpec, ...]:
     if cursor.accept("SPLIT"):
         cursor.expect("AT", "(")
-        splits = [read_tuple(cursor, columns)]
-        while cursor.accept(","):
-            splits.append(read_tuple(cursor, columns))
+        splits = cursor.listed(lambda cursor: read_tuple(cursor, columns))
         cursor.expect(")")
         return split_at(splits)
     if not cursor.accept("("):
         raise cursor.expected("SPLIT AT (...), EVERY ... or (PARTITION ..., ...)")
-    ranges = [read_range(cursor, columns)]
-    while cursor.accept(","):
-        ranges.append(read_range(cursor, columns))
+    ranges = cursor.listed(lambda cursor: read_range(cursor, columns))
     cursor.expect(")")
     return tuple(ranges)
 

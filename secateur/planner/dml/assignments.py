@@ -10,16 +10,13 @@ from sqlglot import TokenType
 from secateur.errors import ProgrammingError, UnknownColumnError
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.binding.suggestions import similar_names
-from secateur.planner.dml.expressions import TextSpan, is_default, read_expression
-from secateur.planner.text.positions import located
+from secateur.planner.dml.expressions import CLOSING, OPENING, TextSpan, is_default, read_expression
 from secateur.planner.text.token_cursor import TokenCursor
 
 __all__ = ["Assignment", "read_assignments", "read_column"]
 
 _IN_LIST: Final = (",", ")")
 _QUERIES: Final = ("SELECT", "WITH", "FROM", "VALUES")
-_OPENING: Final = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
-_CLOSING: Final = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +72,7 @@ def read_column(cursor: TokenCursor, table: TableDef) -> str:
     column = declared.get(name.casefold())
     if column is None:
         message = f"table {table.name} has no column {name!r}; {similar_names(name, list(declared.values()))}"
-        raise located(UnknownColumnError, message, cursor.sql, offset, len(name), table=table.name)
+        raise cursor.error(UnknownColumnError, message, offset, len(name), table=table.name)
     return column
 
 
@@ -102,7 +99,7 @@ def _read_several(
             break
     if len(found) < len(columns) or not cursor.at(")"):
         message = f"({', '.join(columns)}) = (...) takes one value for each of the {len(columns)} columns"
-        raise located(ProgrammingError, message, cursor.sql, offset)
+        raise cursor.error(ProgrammingError, message, offset)
     cursor.expect(")")
     return found
 
@@ -114,7 +111,7 @@ def _is_row(cursor: TokenCursor, ends: tuple[str, ...]) -> bool:
         return False
     depth, commas, ahead = 0, 0, int(is_named)
     while (token := cursor.peek(ahead)) is not None:
-        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        depth += (token.token_type in OPENING) - (token.token_type in CLOSING)
         commas += depth == 1 and token.token_type is TokenType.COMMA
         ahead += 1
         if not depth:
@@ -134,7 +131,7 @@ def _read_new_column(
         raise cursor.expected("'=' (columns are assigned by their bare names)")
     column = read_column(cursor, table)
     if column in (others or ()) or any(column == other.column for other in before):
-        raise located(ProgrammingError, f"column {column!r} is assigned twice", cursor.sql, offset, len(column))
+        raise cursor.error(ProgrammingError, f"column {column!r} is assigned twice", offset, len(column))
     return column
 
 

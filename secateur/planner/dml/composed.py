@@ -90,14 +90,17 @@ class Composer:
     Args:
         sql: The user's text.
         parameters: As read from it.
+        ctes: The WITH clause that the new text begins with.
     """
 
-    def __init__(self, sql: str, parameters: Parameters) -> None:
+    def __init__(self, sql: str, parameters: Parameters, ctes: TextSpan | None = None) -> None:
         self._sql = sql
         self._parameters = parameters
         self._parts: list[str] = []
         self._pieces: list[_Piece] = []
         self._length = 0
+        if ctes is not None:
+            self.say(ctes, " ")
 
     def say(self, *parts: str | TextSpan) -> Composer:
         """Add words of ours, and pieces of the user's."""

@@ -17,7 +17,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.assignments import Assignment, read_assignments, read_column
 from secateur.planner.dml.expressions import TextSpan, read_expression
 from secateur.planner.statement import InsertMode
-from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 
 __all__ = ["Conflict", "DoUpdate", "read_conflict"]
@@ -53,10 +52,9 @@ def read_conflict(cursor: TokenCursor, table: TableDef, mode: InsertMode) -> Con
     if not cursor.accept("ON", "CONFLICT"):
         return mode
     if mode is not InsertMode.APPEND:
-        raise located(
+        raise cursor.error(
             ProgrammingError,
             "INSERT OR ... already decides what happens to existing keys: leave out ON CONFLICT",
-            cursor.sql,
             start,
             11,
         )
@@ -78,13 +76,11 @@ def read_conflict(cursor: TokenCursor, table: TableDef, mode: InsertMode) -> Con
 def _read_target(cursor: TokenCursor, table: TableDef) -> None:
     offset = cursor.offset
     cursor.expect("(")
-    columns = [read_column(cursor, table)]
-    while cursor.accept(","):
-        columns.append(read_column(cursor, table))
+    columns = cursor.listed(lambda cursor: read_column(cursor, table))
     cursor.expect(")")
     if set(columns) != set(table.primary_key):
         message = (
             f"the only unique key of {table.name} is its primary key ({', '.join(table.primary_key)}): name"
             " those columns, or none"
         )
-        raise located(ProgrammingError, message, cursor.sql, offset)
+        raise cursor.error(ProgrammingError, message, offset)

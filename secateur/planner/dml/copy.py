@@ -76,9 +76,7 @@ def read_copy(cursor: TokenCursor, parameters: Parameters, find: Callable[[str],
     table = read_table(cursor, find)
     columns = tuple(column.name for column in table.columns)
     if cursor.accept("("):
-        columns = (read_column(cursor, table),)
-        while cursor.accept(","):
-            columns = (*columns, read_column(cursor, table))
+        columns = tuple(cursor.listed(lambda cursor: read_column(cursor, table)))
         cursor.expect(")")
     if cursor.accept("TO"):
         query = composer.say(f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(table.name)}").finish()
@@ -102,7 +100,7 @@ def _read_file(cursor: TokenCursor, direction: Direction) -> FileOptions:
                 f"COPY {direction.value} a {file_format.value} file has no option {name}: it has"
                 f" {', '.join(['FORMAT', *sorted(known)])}"
             )
-            raise located(ProgrammingError, message, cursor.sql, values.offset, len(values.name))
+            raise cursor.error(ProgrammingError, message, values.offset, len(values.name))
     return FileOptions(path, file_format, tuple((name, values.read(known[name])) for name, values in written.items()))
 
 
@@ -130,7 +128,7 @@ def _read_options(cursor: TokenCursor) -> dict[str, _Option]:
         token = cursor.take()
         name = SYNONYMS.get(token.text.upper(), token.text.upper())
         if name in found:
-            raise located(ProgrammingError, f"COPY has the option {name} twice", cursor.sql, offset, len(token.text))
+            raise cursor.error(ProgrammingError, f"COPY has the option {name} twice", offset, len(token.text))
         value: list[Token] = []
         depth = 0
         while depth or not (cursor.at(",") or cursor.at(")")):
@@ -177,9 +175,7 @@ def _read_value(cursor: TokenCursor, kind: OptionKind) -> OptionValue:
 
 def _read_listed(cursor: TokenCursor) -> tuple[str, ...]:
     closing = ")" if cursor.take().text == "(" else "]"
-    values = [_read_text(cursor)]
-    while cursor.accept(","):
-        values.append(_read_text(cursor))
+    values = cursor.listed(_read_text)
     cursor.expect(closing)
     return tuple(values)
 
@@ -193,9 +189,7 @@ def _read_flag(cursor: TokenCursor) -> bool:
     if token.text.upper() in _TRUE:
         return True
     if token.text.upper() not in _FALSE:
-        raise located(
-            ProgrammingError, f"{token.text!r} is neither true nor false", cursor.sql, offset, len(token.text)
-        )
+        raise cursor.error(ProgrammingError, f"{token.text!r} is neither true nor false", offset, len(token.text))
     return False
 
 

@@ -76,9 +76,7 @@ class Delete:
         unread: dict[str, Value] = (
             {} if self.returning is not None else {column.name: ("NULL",) for column in table.columns}
         )
-        composer = Composer(self.sql, self.parameters)
-        if self.ctes is not None:
-            composer.say(self.ctes, " ")
+        composer = Composer(self.sql, self.parameters, self.ctes)
         composer.say("SELECT ")
         row_changes_items(composer, self.target, (action_text(RowAction.DELETE),), unread)
         composer.say(" FROM ")

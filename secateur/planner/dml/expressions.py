@@ -8,13 +8,12 @@ from typing import Final
 from sqlglot import TokenType
 
 from secateur.errors import SqlSyntaxError
-from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 
-__all__ = ["TextSpan", "is_default", "read_expression", "read_parenthesized"]
+__all__ = ["CLOSING", "OPENING", "TextSpan", "is_default", "read_expression", "read_parenthesized"]
 
-_OPENING: Final = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
-_CLOSING: Final = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
+OPENING: Final = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
+CLOSING: Final = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +41,11 @@ def read_expression(cursor: TokenCursor, *ends: str, what: str = "a value") -> T
     while not cursor.at_end and (depth or not _ends(cursor, previous, ends)):
         is_word = cursor.at("CASE") or cursor.at("END")
         token = cursor.take()
-        if token.token_type in _OPENING or (is_word and token.text.upper() == "CASE"):
+        if token.token_type in OPENING or (is_word and token.text.upper() == "CASE"):
             depth += 1
-        elif token.token_type in _CLOSING or (is_word and depth):
+        elif token.token_type in CLOSING or (is_word and depth):
             if depth == 0:
-                raise located(SqlSyntaxError, f"{token.text!r} closes nothing", cursor.sql, token.start)
+                raise cursor.error(SqlSyntaxError, f"{token.text!r} closes nothing", token.start)
             depth -= 1
         end, previous = token.end + 1, token.text.upper()
     if depth:
@@ -65,7 +64,7 @@ def read_parenthesized(cursor: TokenCursor) -> TextSpan:
     start, depth = cursor.offset, 0
     while not cursor.at_end:
         token = cursor.take()
-        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        depth += (token.token_type in OPENING) - (token.token_type in CLOSING)
         if not depth:
             return TextSpan(start, token.end + 1)
     raise cursor.expected("more")

@@ -32,7 +32,6 @@ from secateur.planner.dml.returning import read_returning
 from secateur.planner.dml.target import ChangeTarget, read_insert_target
 from secateur.planner.statement import InsertMode, InsertRows, InsertShape, ManyRows
 from secateur.planner.text.parameters import Parameters
-from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 
 __all__ = ["Insert", "InsertValues", "ValuesRows", "read_insert"]
@@ -147,11 +146,9 @@ class Insert:
 
     def query(self) -> Composed:
         """The query for the rows; that of VALUES has each value cast to the type of its column."""
-        composer = Composer(self.sql, self.parameters)
+        composer = Composer(self.sql, self.parameters, self.ctes)
         if isinstance(self.source, TextSpan) and self.ctes is None:
             return composer.say(self.source).finish()
-        if self.ctes is not None:
-            composer.say(self.ctes, " ")
         if isinstance(self.source, TextSpan):
             return composer.say("SELECT * FROM (", self.source, ")").finish()
         assert self.columns is not None
@@ -193,9 +190,7 @@ class Insert:
 
     def cast_query(self, columns: Sequence[str]) -> Composed:
         """The query, its columns cast to the types of those of the table, and with their names."""
-        composer = Composer(self.sql, self.parameters)
-        if self.ctes is not None:
-            composer.say(self.ctes, " ")
+        composer = Composer(self.sql, self.parameters, self.ctes)
         self.say_rows(composer.say("SELECT * FROM "), columns)
         return composer.finish()
 
@@ -282,7 +277,7 @@ def _read_columns(cursor: TokenCursor, table: TableDef) -> tuple[str, ...]:
         offset = cursor.offset
         column = read_column(cursor, table)
         if column in found:
-            raise located(ProgrammingError, f"column {column!r} is named twice", cursor.sql, offset, len(column))
+            raise cursor.error(ProgrammingError, f"column {column!r} is named twice", offset, len(column))
         found.append(column)
         if not cursor.accept(","):
             break
@@ -330,7 +325,7 @@ def _read_rows(cursor: TokenCursor, columns: Sequence[str]) -> tuple[tuple[Value
                 f"row {len(rows) + 1} has {len(values)} value{'' if len(values) == 1 else 's'} for the {len(columns)}"
                 f" columns {', '.join(columns)}"
             )
-            raise located(ProgrammingError, message, cursor.sql, offset)
+            raise cursor.error(ProgrammingError, message, offset)
         rows.append(values)
         if not cursor.accept(",") or not cursor.at("("):  # the dialect takes a comma behind the last row
             return tuple(rows)

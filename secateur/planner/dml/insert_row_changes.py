@@ -63,9 +63,7 @@ def insert_row_changes(insert: Insert, columns: Sequence[str]) -> RowChangesQuer
 
 def _appended(insert: Insert, columns: Sequence[str]) -> Composed:
     """The rows as they are given."""
-    composer = Composer(insert.sql, insert.parameters)
-    if insert.ctes is not None:
-        composer.say(insert.ctes, " ")
+    composer = Composer(insert.sql, insert.parameters, insert.ctes)
     composer.say("SELECT ")
     values: dict[str, Words] = {name: (quoted(name),) for name in columns}
     row_changes_items(composer, insert.target, (action_text(RowAction.INSERT),), values, is_there=False)
@@ -86,9 +84,7 @@ def _merged(
     target = insert.target
     table, keys = target.table, target.table.primary_key
     absent = f"{column_of(target, keys[0])} IS NULL"
-    composer = Composer(insert.sql, insert.parameters)
-    if insert.ctes is not None:
-        composer.say(insert.ctes, " ")
+    composer = Composer(insert.sql, insert.parameters, insert.ctes)
     composer.say("SELECT ")
     values: dict[str, Words] = {}
     for column in table.columns:

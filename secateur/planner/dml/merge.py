@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from secateur.engine.sql.row_changes import DuplicateMatchPolicy, RowAction
-from secateur.errors import ProgrammingError
+from secateur.errors import ProgrammingError, SqlSyntaxError
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.assignments import read_assignments, read_column
@@ -39,7 +39,7 @@ from secateur.planner.dml.row_changes import (
 from secateur.planner.dml.target import ChangeTarget, read_target
 from secateur.planner.dml.update import assigned_values
 from secateur.planner.text.parameters import Parameters
-from secateur.planner.text.positions import located, syntax_error
+from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor, is_name
 
 __all__ = ["Merge", "read_merge"]
@@ -110,9 +110,7 @@ class Merge:
 
     def source_query(self) -> Composed:
         """The query for the rows of the source, to ask for its columns."""
-        composer = Composer(self.sql, self.parameters)
-        if self.ctes is not None:
-            composer.say(self.ctes, " ")
+        composer = Composer(self.sql, self.parameters, self.ctes)
         return composer.say("SELECT * FROM ", self.source).finish()
 
     @property
@@ -241,7 +239,7 @@ def read_merge(
         clause = _read_clause(cursor, target.table)
         if any(before.kind is clause.kind and before.condition is None for before in clauses):
             message = f"this clause is never reached: a WHEN {clause.kind.value} without a condition stands before it"
-            raise syntax_error(message, cursor.sql, offset, len("WHEN"))
+            raise cursor.error(SqlSyntaxError, message, offset, len("WHEN"))
         clauses.append(clause)
     returning = read_returning(cursor, target, parameters, with_action=True)
     return Merge(cursor.sql, parameters, target, ctes, source, alias, on, tuple(clauses), returning)
@@ -316,31 +314,28 @@ def _read_insert(cursor: TokenCursor, table: TableDef) -> dict[str, Value] | _Co
         return {}
     columns = [column.name for column in table.columns]
     if cursor.accept("("):
-        columns = [read_column(cursor, table)]
-        while cursor.accept(","):
-            columns.append(read_column(cursor, table))
+        columns = cursor.listed(lambda cursor: read_column(cursor, table))
         cursor.expect(")")
     elif not cursor.at("VALUES"):
         return _read_by(cursor)
     offset = cursor.offset
     cursor.expect("VALUES")
     cursor.expect("(")
-    values: list[Value] = []
-    while True:
-        if is_default(cursor, ",", ")"):
-            cursor.take()
-            values.append(("NULL",))
-        else:
-            values.append((read_expression(cursor, ",", ")"),))
-        if not cursor.accept(","):
-            break
+    values = cursor.listed(_read_value)
     cursor.expect(")")
     if len(values) != len(columns):
         message = (
             f"{len(values)} value{'' if len(values) == 1 else 's'} for the {len(columns)} columns {', '.join(columns)}"
         )
-        raise located(ProgrammingError, message, cursor.sql, offset)
+        raise cursor.error(ProgrammingError, message, offset)
     return dict(zip(columns, values, strict=True))
+
+
+def _read_value(cursor: TokenCursor) -> Value:
+    if is_default(cursor, ",", ")"):
+        cursor.take()
+        return ("NULL",)
+    return (read_expression(cursor, ",", ")"),)
 
 
 def _read_by(cursor: TokenCursor) -> _Columns:

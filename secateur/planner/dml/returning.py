@@ -17,7 +17,6 @@ from secateur.planner.dml.row_changes import target_text
 from secateur.planner.dml.target import ChangeTarget
 from secateur.planner.text.dialect import parse_query, tokenize
 from secateur.planner.text.parameters import Parameters
-from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 
 __all__ = ["MERGE_ACTION", "read_returning"]
@@ -66,10 +65,9 @@ def read_returning(
     query = composer.finish()
     tree = parse_query(query.text, tokenize(query.text))
     if not isinstance(tree, exp.Select) or any(node is not tree for node in tree.find_all(*_NOT_OF_ONE_ROW)):
-        raise located(
+        raise cursor.error(
             ProgrammingError,
             "RETURNING takes values of the changed row alone: no aggregates, windows or subqueries",
-            cursor.sql,
             start,
         )
     return query, names_action

@@ -8,7 +8,6 @@ from typing import Final, TypeVar
 
 from secateur.errors import UnknownTableError
 from secateur.partitioning.tables.table import TableDef
-from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor, is_name
 
 __all__ = ["ChangeTarget", "read_insert_target", "read_relation", "read_table", "read_target"]
@@ -59,8 +58,8 @@ def read_relation(cursor: TokenCursor, find: Callable[[str], _R]) -> _R:
     try:
         return find(name)
     except UnknownTableError as error:
-        raise located(
-            UnknownTableError, error.message, cursor.sql, token.start, token.end - token.start + 1, **error.details
+        raise cursor.error(
+            UnknownTableError, error.message, token.start, token.end - token.start + 1, **error.details
         ) from None
 
 

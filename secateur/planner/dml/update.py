@@ -85,9 +85,7 @@ class Update:
 
     def effects(self) -> RowChangesQuery:
         """The query for effects."""
-        composer = Composer(self.sql, self.parameters)
-        if self.ctes is not None:
-            composer.say(self.ctes, " ")
+        composer = Composer(self.sql, self.parameters, self.ctes)
         composer.say("SELECT ")
         row_changes_items(composer, self.target, (action_text(RowAction.UPDATE),), assigned_values(self.assignments))
         composer.say(" FROM ")

@@ -31,8 +31,8 @@ class RelationEqualities:
         found = self._pairs.get(id(relation))
         if found is None:
             match relation:
-                case Filter(_, bound_predicates) | Join(on=bound_predicates):
-                    found = tuple(pair for pair in map(equated, bound_predicates) if pair is not None)
+                case Filter(_, conjuncts) | Join(on=conjuncts):
+                    found = tuple(pair for pair in map(equated, conjuncts) if pair is not None)
                 case Apply(operands=operands, outputs=outputs):
                     sides = zip(operands, outputs, strict=True)
                     found = tuple(

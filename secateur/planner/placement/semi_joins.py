@@ -177,6 +177,6 @@ def _blocks(root: Relation, model: CostModel) -> Iterator[_Block]:
             yield _Block(tuple(scans), EquivalenceClasses(equalities), model)
 
 
-def _is_strict(bound_predicate: BoundPredicate) -> bool:
+def _is_strict(conjunct: BoundPredicate) -> bool:
     """Whether it is FALSE or NULL for a NULL: a semi-join drops rows whose key is NULL."""
-    return isinstance(bound_predicate.predicate.unnest(), exp.EQ)
+    return isinstance(conjunct.predicate.unnest(), exp.EQ)

@@ -83,22 +83,22 @@ def equality(left: Attribute, right: Attribute, *, structural: bool = False, nul
     )
 
 
-def distinct(bound_predicates: Iterable[BoundPredicate]) -> tuple[BoundPredicate, ...]:
+def distinct(conjuncts: Iterable[BoundPredicate]) -> tuple[BoundPredicate, ...]:
     """Without repetitions, in order."""
-    return tuple({bound_predicate.key: bound_predicate for bound_predicate in bound_predicates}.values())
+    return tuple({conjunct.key: conjunct for conjunct in conjuncts}.values())
 
 
-def fresh(bound_predicate: BoundPredicate) -> BoundPredicate:
+def fresh(conjunct: BoundPredicate) -> BoundPredicate:
     """A copy whose columns may mean something else than those of the original."""
-    predicate = copied(bound_predicate.predicate)
+    predicate = copied(conjunct.predicate)
     numbers = {
         occurrence(old): renumber(new)
-        for old, new in zip(columns_in(bound_predicate.predicate), columns_in(predicate), strict=True)
+        for old, new in zip(columns_in(conjunct.predicate), columns_in(predicate), strict=True)
     }
     return replace(
-        bound_predicate,
+        conjunct,
         predicate=predicate,
-        binding={numbers[number]: attribute for number, attribute in bound_predicate.binding.items()},
+        binding={numbers[number]: attribute for number, attribute in conjunct.binding.items()},
     )
 
 
@@ -106,7 +106,7 @@ def any_of(alternatives: Sequence[Sequence[BoundPredicate]]) -> BoundPredicate |
     """Return the disjunction of conjunctions of predicates; None when an alternative has no predicate."""
     if not alternatives or not all(alternatives):
         return None
-    copies = [[fresh(bound_predicate) for bound_predicate in alternative] for alternative in alternatives]
+    copies = [[fresh(conjunct) for conjunct in alternative] for alternative in alternatives]
     predicate = _chain(exp.Or, [_chain(exp.And, [copy.predicate for copy in branch]) for branch in copies])
     binding = {number: attribute for branch in copies for copy in branch for number, attribute in copy.binding.items()}
     return BoundPredicate(

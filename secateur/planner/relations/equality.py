@@ -18,13 +18,13 @@ from secateur.planner.relations.bound_predicate import BoundPredicate, equality,
 __all__ = ["EquivalenceClasses", "equated"]
 
 
-def equated(bound_predicate: BoundPredicate) -> tuple[Attribute, Attribute] | None:
+def equated(conjunct: BoundPredicate) -> tuple[Attribute, Attribute] | None:
     """Return the two attributes of ``a = b`` when they are interchangeable."""
-    predicate = bound_predicate.predicate.unnest()
-    if bound_predicate.blocked is not None or not isinstance(predicate, (exp.EQ, exp.NullSafeEQ)):
+    predicate = conjunct.predicate.unnest()
+    if conjunct.blocked is not None or not isinstance(predicate, (exp.EQ, exp.NullSafeEQ)):
         return None
     sides = [predicate.this.unnest(), predicate.expression.unnest()]
-    found = [bound_predicate.binding.get(occurrence(side)) for side in sides if isinstance(side, exp.Column)]
+    found = [conjunct.binding.get(occurrence(side)) for side in sides if isinstance(side, exp.Column)]
     if len(found) != 2 or found[0] is None or found[1] is None or found[0] == found[1]:
         return None
     return (found[0], found[1]) if compares_alike(found[0], found[1]) else None
@@ -34,13 +34,13 @@ class EquivalenceClasses:
     """The classes that some predicates make.
 
     Args:
-        bound_predicates: All hold for the rows that matter.
+        conjuncts: All hold for the rows that matter.
     """
 
-    def __init__(self, bound_predicates: Iterable[BoundPredicate]) -> None:
+    def __init__(self, conjuncts: Iterable[BoundPredicate]) -> None:
         self._class_of: dict[Attribute, list[Attribute]] = {}
-        for bound_predicate in bound_predicates:
-            pair = equated(bound_predicate)
+        for conjunct in conjuncts:
+            pair = equated(conjunct)
             if pair is not None:
                 self._unite(*pair)
 
@@ -65,30 +65,25 @@ class EquivalenceClasses:
                 return other
         return None
 
-    def carry(self, bound_predicate: BoundPredicate, side: frozenset[int]) -> BoundPredicate | None:
+    def carry(self, conjunct: BoundPredicate, side: frozenset[int]) -> BoundPredicate | None:
         """A predicate from elsewhere as one of a side; None when no attribute of it has an equal there."""
-        if bound_predicate.blocked is not None:
+        if conjunct.blocked is not None:
             return None
         meaning = {
             attribute: attribute if attribute.owner in side else self.equal_in(attribute, side)
-            for attribute in bound_predicate.attributes
+            for attribute in conjunct.attributes
         }
         if all(there is None or there == attribute for attribute, there in meaning.items()):
             return None
-        if (
-            equated(bound_predicate) is not None
-            and len({there or attribute for attribute, there in meaning.items()}) < 2
-        ):
+        if equated(conjunct) is not None and len({there or attribute for attribute, there in meaning.items()}) < 2:
             return None
-        carried = bound_predicate.rebound(lambda attribute: meaning[attribute] or attribute)
+        carried = conjunct.rebound(lambda attribute: meaning[attribute] or attribute)
         return BoundPredicate(carried.predicate, carried.binding, structural=carried.structural, carried=True)
 
     def implied(self, side: frozenset[int], known: Sequence[BoundPredicate]) -> list[BoundPredicate]:
         """Equalities of a side that follow through attributes from elsewhere."""
         own = EquivalenceClasses(
-            bound_predicate
-            for bound_predicate in known
-            if all(attribute.owner in side for attribute in bound_predicate.attributes)
+            conjunct for conjunct in known if all(attribute.owner in side for attribute in conjunct.attributes)
         )
         found = []
         for members in {id(members): members for members in self._class_of.values()}.values():
@@ -102,18 +97,18 @@ class EquivalenceClasses:
         """The class of an attribute; empty when it has none."""
         return self._class_of.get(attribute, ())
 
-    def constants(self, bound_predicates: Sequence[BoundPredicate]) -> list[BoundPredicate]:
+    def constants(self, conjuncts: Sequence[BoundPredicate]) -> list[BoundPredicate]:
         """Copy each predicate on one attribute of a class to the others: ``a = b AND b = 5`` implies ``a = 5``."""
         return [
-            _said_of(other, bound_predicate)
-            for bound_predicate in bound_predicates
-            if bound_predicate.blocked is None and len(bound_predicate.attributes) == 1
-            for attribute in bound_predicate.attributes
+            _said_of(other, conjunct)
+            for conjunct in conjuncts
+            if conjunct.blocked is None and len(conjunct.attributes) == 1
+            for attribute in conjunct.attributes
             for other in self._class_of.get(attribute, ())
             if other != attribute and compares_alike(attribute, other)
         ]
 
 
-def _said_of(other: Attribute, bound_predicate: BoundPredicate) -> BoundPredicate:
-    copy = fresh(bound_predicate).rebound(lambda _: other)
+def _said_of(other: Attribute, conjunct: BoundPredicate) -> BoundPredicate:
+    copy = fresh(conjunct).rebound(lambda _: other)
     return BoundPredicate(copy.predicate, copy.binding, structural=copy.structural, carried=True)

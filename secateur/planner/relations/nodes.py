@@ -280,21 +280,8 @@ def children(relation: Relation) -> tuple[Relation, ...]:
             return left, right
         case Apply(input, subquery):
             return input, subquery
-        case (
-            Project()
-            | Filter()
-            | Sort()
-            | Limit()
-            | Aggregate()
-            | Distinct()
-            | Window()
-            | AsOfRight()
-            | Derived()
-            | Opaque()
-        ):
-            return (relation.input,)
         case _:
-            assert_never(relation)
+            return (relation.input,)
 
 
 def postorder(relation: Relation) -> Iterator[Relation]:

@@ -27,7 +27,7 @@ _STRICT: Final = (*_COMPARISONS, exp.Add, exp.Sub, exp.Mul, exp.Like, exp.ILike)
 _Truth = frozenset[bool | None]
 
 
-def rejects_nulls(bound_predicate: BoundPredicate, is_null: Callable[[Attribute], bool]) -> bool:
+def rejects_nulls(conjunct: BoundPredicate, is_null: Callable[[Attribute], bool]) -> bool:
     """Whether a predicate is never TRUE where the attributes for which ``is_null`` holds are NULL."""
 
     def values(node: exp.Expr) -> _Truth:
@@ -44,9 +44,7 @@ def rejects_nulls(bound_predicate: BoundPredicate, is_null: Callable[[Attribute]
             case exp.Null():
                 return _NULL
             case exp.Column():
-                attribute = (
-                    bound_predicate.binding.get(occurrence(node)) if isinstance(node.this, exp.Identifier) else None
-                )
+                attribute = conjunct.binding.get(occurrence(node)) if isinstance(node.this, exp.Identifier) else None
                 return _NULL if attribute is not None and is_null(attribute) else _ANY
             case exp.Is() if isinstance(node.expression, exp.Null):
                 return frozenset({True}) if values(node.this) == _NULL else _ANY
@@ -64,7 +62,7 @@ def rejects_nulls(bound_predicate: BoundPredicate, is_null: Callable[[Attribute]
             case _:
                 return _ANY
 
-    return True not in values(bound_predicate.predicate)
+    return True not in values(conjunct.predicate)
 
 
 def _all(parts: list[_Truth]) -> _Truth:

@@ -53,56 +53,56 @@ def predicates_of_scans(root: Relation) -> Iterator[tuple[Scan, tuple[BoundPredi
     facts = ImpliedPredicates(root)
     pending: list[tuple[Relation, BoundPredicates]] = [(root, ())]
     while pending:
-        relation, bound_predicates = pending.pop()
+        relation, predicates = pending.pop()
         if isinstance(relation, Scan):
-            yield relation, distinct(bound_predicates)
+            yield relation, distinct(predicates)
         else:
-            pending.extend((input, distinct(passed)) for input, passed in _pass(relation, bound_predicates, facts))
+            pending.extend((input, distinct(passed)) for input, passed in _pass(relation, predicates, facts))
 
 
-def _pass(relation: Relation, bound_predicates: BoundPredicates, facts: ImpliedPredicates) -> _Passed:
+def _pass(relation: Relation, predicates: BoundPredicates, facts: ImpliedPredicates) -> _Passed:
     match relation:
         case Scan() | Values() | Unknown():
             return
         case Project():
-            yield _project(relation, bound_predicates)
-        case Filter(input, conjuncts):
+            yield _project(relation, predicates)
+        case Filter(input, own):
             # A row that fails a conjunct is removed. Predicates nearer to the rows come first, as they are evaluated
             # first.
-            yield input, [*conjuncts, *bound_predicates]
+            yield input, [*own, *predicates]
         case Sort(input):
             # Sorting changes no value of a row.
-            yield input, bound_predicates
+            yield input, predicates
         case Derived(input):
-            yield input, bound_predicates
+            yield input, predicates
         case Limit(input, word):
             # If a row is left out, another one takes its place.
             reason = f"the filter {{predicate}} cannot be pushed below {word}: filter inside it if you mean its input"
-            yield input, _blocked(bound_predicates, input, reason)
+            yield input, _blocked(predicates, input, reason)
         case Aggregate(input, keys):
             # A row influences only its group, which has the row's values in the grouping columns.
             passed = _only(
-                bound_predicates,
+                predicates,
                 input,
                 keys,
                 "the filter {predicate} cannot be pushed below GROUP BY, which does not name {name}: group by {name},"
                 " or filter inside the subquery",
             )
             # HAVING may call aggregates, which have no meaning below.
-            yield input, [replace(bound_predicate, carried=True) for bound_predicate in passed]
+            yield input, [replace(predicate, carried=True) for predicate in passed]
         case Distinct(input, keys):
             # Equal rows have equal values. With ON a row competes with those of equal keys.
             reason = (
                 "the filter {predicate} cannot be pushed below DISTINCT ON, which does not name {name}: add {name} to"
                 " it, or filter inside the subquery"
             )
-            yield input, bound_predicates if keys is None else _only(bound_predicates, input, keys, reason)
+            yield input, predicates if keys is None else _only(predicates, input, keys, reason)
         case Window(input, partition):
             # A row influences only the rows of its own window partition, in every window.
             yield (
                 input,
                 _only(
-                    bound_predicates,
+                    predicates,
                     input,
                     partition,
                     "the filter {predicate} cannot be pushed below a window that is not partitioned by {name}:"
@@ -114,7 +114,7 @@ def _pass(relation: Relation, bound_predicates: BoundPredicates, facts: ImpliedP
             yield (
                 input,
                 _only(
-                    bound_predicates,
+                    predicates,
                     input,
                     keys,
                     "the filter {predicate} cannot be pushed below an ASOF JOIN that does not compare {name}: join on"
@@ -122,68 +122,60 @@ def _pass(relation: Relation, bound_predicates: BoundPredicates, facts: ImpliedP
                 ),
             )
         case SetOperation():
-            yield from _set_operation(relation, bound_predicates)
+            yield from _set_operation(relation, predicates)
         case Join():
-            yield from _join(relation, bound_predicates, facts)
+            yield from _join(relation, predicates, facts)
         case Apply(input, subquery):
             # The subquery adds a value to each row of the input. No predicate reaches its own rows until a rewrite
             # makes it a join.
-            yield input, bound_predicates
+            yield input, predicates
             yield subquery, ()
         case Opaque(input, reason):
-            yield input, [bound_predicate.block(reason) for bound_predicate in bound_predicates]
+            yield input, [predicate.block(reason) for predicate in predicates]
         case _:
             assert_never(relation)
 
 
-def _project(relation: Project, bound_predicates: BoundPredicates) -> tuple[Relation, BoundPredicates]:
+def _project(relation: Project, predicates: BoundPredicates) -> tuple[Relation, BoundPredicates]:
     """A row makes one row with the same values. A computed column is a free variable below."""
     sources = dict(zip(relation.attributes, relation.sources, strict=True))
-    return relation.input, [_through(bound_predicate, sources) for bound_predicate in bound_predicates]
+    return relation.input, [_through(predicate, sources) for predicate in predicates]
 
 
-def _through(bound_predicate: BoundPredicate, sources: Mapping[Attribute, Attribute | None]) -> BoundPredicate:
-    return bound_predicate.rebound(lambda attribute: sources.get(attribute, attribute))
+def _through(predicate: BoundPredicate, sources: Mapping[Attribute, Attribute | None]) -> BoundPredicate:
+    return predicate.rebound(lambda attribute: sources.get(attribute, attribute))
 
 
-def _blocked(bound_predicates: BoundPredicates, input: Relation, reason: str) -> BoundPredicates:
+def _blocked(predicates: BoundPredicates, input: Relation, reason: str) -> BoundPredicates:
     """Turn predicates about the input into notes.
 
     Predicates about rows around a correlated subquery pass: where they fail, the whole subquery does not matter.
     """
     own = owners(input)
     return [
-        (
-            bound_predicate.block(reason)
-            if bound_predicate.touches(own) or not bound_predicate.binding
-            else bound_predicate
-        )
-        for bound_predicate in bound_predicates
+        (predicate.block(reason) if predicate.touches(own) or not predicate.binding else predicate)
+        for predicate in predicates
     ]
 
 
-def _only(
-    bound_predicates: BoundPredicates, input: Relation, keys: frozenset[Attribute], reason: str
-) -> BoundPredicates:
+def _only(predicates: BoundPredicates, input: Relation, keys: frozenset[Attribute], reason: str) -> BoundPredicates:
     """Make attributes of the input that do not pass free variables, and keep reasons for the lost predicates."""
     own = owners(input)
     passing = {attribute for attribute in keys if is_exact(attribute)}
     passed: list[BoundPredicate] = []
-    for bound_predicate in bound_predicates:
-        lost = [
-            attribute for attribute in bound_predicate.attributes if attribute.owner in own and attribute not in passing
-        ]
-        kept = bound_predicate.rebound(
+    for predicate in predicates:
+        lost = [attribute for attribute in predicate.attributes if attribute.owner in own and attribute not in passing]
+        kept = predicate.rebound(
             lambda attribute: None if attribute.owner in own and attribute not in passing else attribute
         )
         if lost:
-            passed.append(bound_predicate.block(reason.replace("{name}", lost[0].name)))
+            passed.append(predicate.block(reason.replace("{name}", lost[0].name)))
         if kept.attributes:
             passed.append(kept)
     return passed
 
 
-def _set_operation(relation: SetOperation, bound_predicates: BoundPredicates) -> _Passed:
+def _set_operation(relation: SetOperation, predicates: BoundPredicates) -> _Passed:
     """A row influences rows equal to it.
 
     UNION, with and without ALL, passes to each input. INTERSECT and EXCEPT pass to both sides: a row of the right side
@@ -197,9 +189,9 @@ def _set_operation(relation: SetOperation, bound_predicates: BoundPredicates) ->
             attribute for attribute, source in given.items() if source is not None and source.type != attribute.type
         }
         passed = []
-        for bound_predicate in bound_predicates:
-            inside = _through(bound_predicate, given)
-            lost = [attribute for attribute in bound_predicate.attributes if attribute in cast]
+        for predicate in predicates:
+            inside = _through(predicate, given)
+            lost = [attribute for attribute in predicate.attributes if attribute in cast]
             if lost:
                 reason = (
                     f"the filter {{predicate}} cannot be pushed below {relation.kind.value}, because {lost[0].name} may"
@@ -207,19 +199,19 @@ def _set_operation(relation: SetOperation, bound_predicates: BoundPredicates) ->
                 )
                 passed.append(inside.block(reason))
             else:
-                passed.append(_converted(inside, any(attribute in widened for attribute in bound_predicate.attributes)))
+                passed.append(_converted(inside, any(attribute in widened for attribute in predicate.attributes)))
         yield input, passed
 
 
-def _join(relation: Join, bound_predicates: BoundPredicates, facts: ImpliedPredicates) -> _Passed:
+def _join(relation: Join, predicates: BoundPredicates, facts: ImpliedPredicates) -> _Passed:
     """Apply the rules of joins: first reduce the join's kind, then pass predicates to each side."""
-    held = [bound_predicate for bound_predicate in bound_predicates if bound_predicate.blocked is None]
-    noted = [bound_predicate for bound_predicate in bound_predicates if bound_predicate.blocked is not None]
+    held = [predicate for predicate in predicates if predicate.blocked is None]
+    noted = [predicate for predicate in predicates if predicate.blocked is not None]
     left, right = owners(relation.left), owners(relation.right)
     merged = {attribute: (ours, theirs) for attribute, ours, theirs in relation.merged}
     match _kind(relation, held, left, right):
         case JoinType.INNER:
-            held = [_unmerged(bound_predicate, merged, 0) for bound_predicate in held]
+            held = [_unmerged(predicate, merged, 0) for predicate in held]
             yield (
                 relation.left,
                 [*noted, *_side(left, right, [*held, *relation.on], facts.of(relation.left), facts.of(relation.right))],
@@ -234,42 +226,42 @@ def _join(relation: Join, bound_predicates: BoundPredicates, facts: ImpliedPredi
             )
             yield relation.right, _lateral(relation, [*held, *relation.on], facts)
         case JoinType.ANTI:
-            yield relation.left, bound_predicates
+            yield relation.left, predicates
             yield relation.right, _anti(relation, [*held, *facts.of(relation.left)], right, facts)
         case JoinType.LEFT:
-            yield relation.left, _preserved(bound_predicates, merged, 0)
+            yield relation.left, _preserved(predicates, merged, 0)
             yield (
                 relation.right,
                 [
-                    *_notes(relation, bound_predicates, right),
+                    *_notes(relation, predicates, right),
                     *_producing(relation, held, left, right, facts.of(relation.left), facts.of(relation.right)),
                 ],
             )
         case JoinType.RIGHT:
-            yield relation.right, _preserved(bound_predicates, merged, 1)
+            yield relation.right, _preserved(predicates, merged, 1)
             yield (
                 relation.left,
                 [
-                    *_notes(relation, bound_predicates, left),
+                    *_notes(relation, predicates, left),
                     *_producing(relation, held, right, left, facts.of(relation.right), facts.of(relation.left)),
                 ],
             )
         case JoinType.FULL:
             # A merged column has the value of the side that exists: a row influences only rows of its own value,
             # matched or not.
-            apart = [_outside(_outside(bound_predicate, left), right) for bound_predicate in held]
+            apart = [_outside(_outside(predicate, left), right) for predicate in held]
             yield (
                 relation.left,
                 [
-                    *_notes(relation, bound_predicates, left),
-                    *(_unmerged(bound_predicate, merged, 0) for bound_predicate in apart),
+                    *_notes(relation, predicates, left),
+                    *(_unmerged(predicate, merged, 0) for predicate in apart),
                 ],
             )
             yield (
                 relation.right,
                 [
-                    *_notes(relation, bound_predicates, right),
-                    *(_unmerged(bound_predicate, merged, 1) for bound_predicate in apart),
+                    *_notes(relation, predicates, right),
+                    *(_unmerged(predicate, merged, 1) for predicate in apart),
                 ],
             )
 
@@ -280,8 +272,8 @@ def _kind(relation: Join, held: BoundPredicates, left: frozenset[int], right: fr
     LEFT then becomes INNER; FULL becomes LEFT, RIGHT or INNER.
     """
     kind = relation.kind
-    refuses_left = any(rejects_nulls(bound_predicate, _owned(left)) for bound_predicate in held)
-    refuses_right = any(rejects_nulls(bound_predicate, _owned(right)) for bound_predicate in held)
+    refuses_left = any(rejects_nulls(predicate, _owned(left)) for predicate in held)
+    refuses_right = any(rejects_nulls(predicate, _owned(right)) for predicate in held)
     match kind:
         case JoinType.LEFT if refuses_right:
             return JoinType.INNER
@@ -306,15 +298,9 @@ def _side(
 ) -> BoundPredicates:
     """Return the predicates of one side of an inner join: those that name it, and those that name equal attributes."""
     classes = EquivalenceClasses([*held, *own, *others])
-    passed = [
-        bound_predicate
-        for bound_predicate in held
-        if bound_predicate.touches(side) or not bound_predicate.touches(other)
-    ]
+    passed = [predicate for predicate in held if predicate.touches(side) or not predicate.touches(other)]
     passed += [fact for fact in others if fact.touches(side)]
-    carried = [
-        there for bound_predicate in (*held, *others) if (there := classes.carry(bound_predicate, side)) is not None
-    ]
+    carried = [there for predicate in (*held, *others) if (there := classes.carry(predicate, side)) is not None]
     return [*passed, *carried, *classes.implied(side, [*held, *own])]
 
 
@@ -326,17 +312,17 @@ def _lateral(relation: Join, held: BoundPredicates, facts: ImpliedPredicates) ->
     left = owners(relation.left)
     outer = facts.of(relation.left)
     told = _side(owners(relation.right), left, held, facts.of(relation.right), outer)
-    return [*told, *(bound_predicate for bound_predicate in (*held, *outer) if bound_predicate.touches(left))]
+    return [*told, *(predicate for predicate in (*held, *outer) if predicate.touches(left))]
 
 
 def _preserved(
-    bound_predicates: BoundPredicates, merged: dict[Attribute, tuple[Attribute, Attribute]], side: int
+    predicates: BoundPredicates, merged: dict[Attribute, tuple[Attribute, Attribute]], side: int
 ) -> BoundPredicates:
     """The preserved side of an outer join: each of its rows is in all the rows that it makes.
 
     The condition of the join refuses none of them.
     """
-    return [_unmerged(bound_predicate, merged, side) for bound_predicate in bound_predicates]
+    return [_unmerged(predicate, merged, side) for predicate in predicates]
 
 
 def _producing(
@@ -356,59 +342,49 @@ def _producing(
     classes = EquivalenceClasses([*relation.on, *own])
     merged = {attribute: (ours, theirs) for attribute, ours, theirs in relation.merged}
     kept = 0 if preserved == owners(relation.left) else 1
-    above = [_outside(_unmerged(bound_predicate, merged, kept), side) for bound_predicate in (*held, *outer_facts)]
-    carried = [
-        there
-        for bound_predicate in (*above, *relation.on)
-        if (there := classes.carry(bound_predicate, side)) is not None
-    ]
-    around = [bound_predicate for bound_predicate in above if bound_predicate.attributes]
+    above = [_outside(_unmerged(predicate, merged, kept), side) for predicate in (*held, *outer_facts)]
+    carried = [there for predicate in (*above, *relation.on) if (there := classes.carry(predicate, side)) is not None]
+    around = [predicate for predicate in above if predicate.attributes]
     return [*relation.on, *carried, *around, *classes.implied(side, [*relation.on, *own])]
 
 
 def _anti(relation: Join, outer: BoundPredicates, right: frozenset[int], facts: ImpliedPredicates) -> BoundPredicates:
     """Return the predicates of an anti join's right side, whose rows matter only to rows of the left that are equal."""
     classes = EquivalenceClasses([*relation.on, *facts.of(relation.right)])
-    carried = [
-        there
-        for bound_predicate in (*outer, *relation.on)
-        if (there := classes.carry(bound_predicate, right)) is not None
-    ]
-    return [*relation.on, *carried, *(bound_predicate for bound_predicate in outer if bound_predicate.attributes)]
+    carried = [there for predicate in (*outer, *relation.on) if (there := classes.carry(predicate, right)) is not None]
+    return [*relation.on, *carried, *(predicate for predicate in outer if predicate.attributes)]
 
 
 def _unmerged(
-    bound_predicate: BoundPredicate, merged: dict[Attribute, tuple[Attribute, Attribute]], side: int
+    predicate: BoundPredicate, merged: dict[Attribute, tuple[Attribute, Attribute]], side: int
 ) -> BoundPredicate:
     if not merged:
-        return bound_predicate
+        return predicate
     widened = any(
-        merged[attribute][side].type != attribute.type
-        for attribute in bound_predicate.attributes
-        if attribute in merged
+        merged[attribute][side].type != attribute.type for attribute in predicate.attributes if attribute in merged
     )
     return _converted(
-        bound_predicate.rebound(lambda attribute: merged[attribute][side] if attribute in merged else attribute),
+        predicate.rebound(lambda attribute: merged[attribute][side] if attribute in merged else attribute),
         widened,
     )
 
 
-def _converted(bound_predicate: BoundPredicate, is_widened: bool) -> BoundPredicate:
+def _converted(predicate: BoundPredicate, is_widened: bool) -> BoundPredicate:
     """Adapt a predicate to a column that has a wider type above.
 
     It accepts the same values, but functions such as typeof() may return something else for them.
     """
-    return replace(bound_predicate, carried=True) if is_widened else bound_predicate
+    return replace(predicate, carried=True) if is_widened else predicate
 
 
-def _outside(bound_predicate: BoundPredicate, side: frozenset[int]) -> BoundPredicate:
+def _outside(predicate: BoundPredicate, side: frozenset[int]) -> BoundPredicate:
     """Make the side's attributes free variables: predicates on rows filled with NULLs do not hold for its own rows."""
-    return bound_predicate.rebound(lambda attribute: None if attribute.owner in side else attribute)
+    return predicate.rebound(lambda attribute: None if attribute.owner in side else attribute)
 
 
-def _notes(relation: Join, bound_predicates: BoundPredicates, side: frozenset[int]) -> BoundPredicates:
+def _notes(relation: Join, predicates: BoundPredicates, side: frozenset[int]) -> BoundPredicates:
     reason = (
         f"{{predicate}} can hold for rows that the {relation.kind.value} JOIN fills with NULLs: use an "
         "inner join, or a condition that NULL does not satisfy"
     )
-    return [bound_predicate.block(reason) for bound_predicate in bound_predicates if bound_predicate.touches(side)]
+    return [predicate.block(reason) for predicate in predicates if predicate.touches(side)]

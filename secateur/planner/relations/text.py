@@ -46,12 +46,12 @@ def relation_text(relation: Relation, indent: int = 0) -> str:
     return "\n".join(lines)
 
 
-def predicate_text(bound_predicate: BoundPredicate) -> str:
+def predicate_text(conjunct: BoundPredicate) -> str:
     """Return a predicate with the names of its attributes; a free variable keeps its text from the statement."""
-    predicate = copied(bound_predicate.predicate)
+    predicate = copied(conjunct.predicate)
 
     def named(node: exp.Expr) -> exp.Expr:
-        attribute = bound_predicate.binding.get(occurrence(node)) if isinstance(node, exp.Column) else None
+        attribute = conjunct.binding.get(occurrence(node)) if isinstance(node, exp.Column) else None
         return node if attribute is None else exp.column(attribute.name)
 
     return to_sql(predicate.transform(named, copy=False))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import assert_never
 
 from secateur.planner.relations.bound_predicate import BoundPredicate
 from secateur.planner.relations.nodes import (
@@ -12,16 +11,13 @@ from secateur.planner.relations.nodes import (
     Apply,
     AsOfRight,
     Derived,
-    Distinct,
     Filter,
     Join,
-    Limit,
     Opaque,
     Project,
     Relation,
     Scan,
     SetOperation,
-    Sort,
     SubqueryForm,
     Unknown,
     Values,
@@ -54,7 +50,7 @@ def conjuncts_of(root: Relation) -> list[BoundPredicate]:
             case Filter(_, conjuncts):
                 found.extend(conjuncts)
             case Join(on=on):
-                found.extend(bound_predicate for bound_predicate in on if not bound_predicate.structural)
+                found.extend(conjunct for conjunct in on if not conjunct.structural)
             case _:
                 pass
     return found
@@ -93,7 +89,7 @@ def apart(root: Relation, reason: str) -> Relation:
             case Join(on=on):
                 return replace(
                     relation,
-                    on=tuple(bound_predicate for bound_predicate in on if not bound_predicate.structural),
+                    on=tuple(conjunct for conjunct in on if not conjunct.structural),
                     merged=(),
                 )
             case _:
@@ -113,18 +109,5 @@ def _over(relation: Relation, inputs: Sequence[Relation]) -> Relation:
             return replace(relation, left=inputs[0], right=inputs[1])
         case Apply():
             return replace(relation, input=inputs[0], subquery=inputs[1])
-        case (
-            Project()
-            | Filter()
-            | Sort()
-            | Limit()
-            | Aggregate()
-            | Distinct()
-            | Window()
-            | AsOfRight()
-            | Derived()
-            | Opaque()
-        ):
-            return replace(relation, input=inputs[0])
         case _:
-            assert_never(relation)
+            return replace(relation, input=inputs[0])

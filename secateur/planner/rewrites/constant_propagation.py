@@ -25,14 +25,14 @@ def _apply(relation: Relation) -> Relation | None:
     if not isinstance(relation, Filter):
         return None
     known = [*relation.conjuncts, *ImpliedPredicates(relation.input).of(relation.input)]
-    if not any(_equates_one_table(bound_predicate) for bound_predicate in known):
+    if not any(_equates_one_table(conjunct) for conjunct in known):
         return None
     said = EquivalenceClasses(known).constants(known)
     return replace(relation, conjuncts=(*relation.conjuncts, *said)) if said else None
 
 
-def _equates_one_table(bound_predicate: BoundPredicate) -> bool:
-    pair = equated(bound_predicate)
+def _equates_one_table(conjunct: BoundPredicate) -> bool:
+    pair = equated(conjunct)
     return pair is not None and pair[0].owner == pair[1].owner
 
 

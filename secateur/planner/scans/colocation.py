@@ -43,7 +43,7 @@ def colocated_scans(roots: Sequence[Relation]) -> tuple[tuple[str, ...], ...]:
     pending = list(roots)
     while pending:
         block = list(_block(pending.pop(), pending))
-        classes = EquivalenceClasses(bound_predicate for relation in block for bound_predicate in _equalities(relation))
+        classes = EquivalenceClasses(conjunct for relation in block for conjunct in _equalities(relation))
         scans = [relation for relation in block if isinstance(relation, Scan) and not relation.scan.table.replicated]
         members: dict[tuple[object, ...], set[str]] = {}
         for scan in scans:

@@ -61,8 +61,8 @@ def scan_predicates_of(query: Query, relations: Sequence[Relation]) -> list[Scan
         scan.relation: [] for scan in query.scans
     }
     for root in relations:
-        for relation, bound_predicates in predicates_of_scans(root):
-            references[relation.scan.relation].append((relation, bound_predicates))
+        for relation, conjuncts in predicates_of_scans(root):
+            references[relation.scan.relation].append((relation, conjuncts))
     return [_scope(scan, references[scan.relation]) for scan in query.scans]
 
 
@@ -81,26 +81,16 @@ def _scope(
             whole=False,
             refusal=f"{scan.alias} is not read by a plain FROM or JOIN: name it in FROM or JOIN by itself",
         )
-    said = [_said(relation, bound_predicates, references[0][0]) for relation, bound_predicates in references]
-    held = _of_all(
-        [[bound_predicate for bound_predicate in reference if bound_predicate.blocked is None] for reference in said]
-    )
-    blocked = [
-        bound_predicate for reference in said for bound_predicate in reference if bound_predicate.blocked is not None
-    ]
-    joined = [bound_predicate for bound_predicate in held if _is_join(bound_predicate)]
-    apart = _apart([bound_predicate for bound_predicate in held if bound_predicate not in joined])
-    names = {
-        number: attribute.name for bound_predicate in apart for number, attribute in bound_predicate.binding.items()
-    }
-    local = tuple(
-        bound_predicate.predicate
-        for bound_predicate in apart
-        if not bound_predicate.carried and not bound_predicate.structural
-    )
-    notes = (*_notes(scan, blocked), *_notes(scan, [bound_predicate.block(_JOINED) for bound_predicate in joined]))
+    said = [_said(relation, conjuncts, references[0][0]) for relation, conjuncts in references]
+    held = _of_all([[conjunct for conjunct in reference if conjunct.blocked is None] for reference in said])
+    blocked = [conjunct for reference in said for conjunct in reference if conjunct.blocked is not None]
+    joined = [conjunct for conjunct in held if _is_join(conjunct)]
+    apart = _apart([conjunct for conjunct in held if conjunct not in joined])
+    names = {number: attribute.name for conjunct in apart for number, attribute in conjunct.binding.items()}
+    local = tuple(conjunct.predicate for conjunct in apart if not conjunct.carried and not conjunct.structural)
+    notes = (*_notes(scan, blocked), *_notes(scan, [conjunct.block(_JOINED) for conjunct in joined]))
     return ScanPredicates(
-        tuple(bound_predicate.predicate for bound_predicate in apart),
+        tuple(conjunct.predicate for conjunct in apart),
         _resolver(names),
         local,
         notes,
@@ -108,68 +98,55 @@ def _scope(
     )
 
 
-def _is_join(bound_predicate: BoundPredicate) -> bool:
+def _is_join(conjunct: BoundPredicate) -> bool:
     """Whether it only equates a column with one from elsewhere.
 
     Predicates on the other column have been copied to this column already.
     """
-    predicate = bound_predicate.predicate.unnest()
+    predicate = conjunct.predicate.unnest()
     sides = (
         (predicate.this.unnest(), predicate.expression.unnest())
         if isinstance(predicate, (exp.EQ, exp.NullSafeEQ))
         else ()
     )
-    return len(bound_predicate.binding) == 1 and len(sides) == 2 and all(isinstance(side, exp.Column) for side in sides)
+    return len(conjunct.binding) == 1 and len(sides) == 2 and all(isinstance(side, exp.Column) for side in sides)
 
 
 def _resolver(names: Mapping[int, str]) -> Callable[[exp.Column], str | None]:
     return lambda node: names.get(occurrence(node))
 
 
-def _said(
-    relation: ScanRelation, bound_predicates: Sequence[BoundPredicate], first: ScanRelation
-) -> list[BoundPredicate]:
+def _said(relation: ScanRelation, conjuncts: Sequence[BoundPredicate], first: ScanRelation) -> list[BoundPredicate]:
     """Return the predicates of one reference over the attributes of the first reference.
 
     These are its own, and those that follow from outer values.
     """
     own = frozenset(attribute.owner for attribute in relation.attributes)
-    classes = EquivalenceClasses(bound_predicates)
-    carried = [
-        there for bound_predicate in bound_predicates if (there := classes.carry(bound_predicate, own)) is not None
-    ]
+    classes = EquivalenceClasses(conjuncts)
+    carried = [there for conjunct in conjuncts if (there := classes.carry(conjunct, own)) is not None]
     alike: dict[Attribute, Attribute] = dict(zip(relation.attributes, first.attributes, strict=True))
-    useful = [
-        bound_predicate
-        for bound_predicate in (*bound_predicates, *carried)
-        if bound_predicate.touches(own) or not bound_predicate.attributes
-    ]
-    return list(distinct(bound_predicate.rebound(alike.get) for bound_predicate in useful))
+    useful = [conjunct for conjunct in (*conjuncts, *carried) if conjunct.touches(own) or not conjunct.attributes]
+    return list(distinct(conjunct.rebound(alike.get) for conjunct in useful))
 
 
 def _of_all(references: Sequence[Sequence[BoundPredicate]]) -> list[BoundPredicate]:
     """Combine the references of a table: the predicates that all of them share, and a disjunction of the others."""
-    common = set.intersection(*({bound_predicate.key for bound_predicate in reference} for reference in references))
-    shared = [bound_predicate for bound_predicate in references[0] if bound_predicate.key in common]
+    common = set.intersection(*({conjunct.key for conjunct in reference} for reference in references))
+    shared = [conjunct for conjunct in references[0] if conjunct.key in common]
     either = (
-        any_of(
-            [
-                [bound_predicate for bound_predicate in reference if bound_predicate.key not in common]
-                for reference in references
-            ]
-        )
+        any_of([[conjunct for conjunct in reference if conjunct.key not in common] for reference in references])
         if len(references) > 1
         else None
     )
     return shared if either is None else [*shared, either]
 
 
-def _apart(bound_predicates: Sequence[BoundPredicate]) -> list[BoundPredicate]:
+def _apart(conjuncts: Sequence[BoundPredicate]) -> list[BoundPredicate]:
     """Give bound forms of one predicate copies of it, so that each column node refers to one attribute."""
     seen: set[int] = set()
     apart = []
-    for bound_predicate in bound_predicates:
-        own = fresh(bound_predicate) if id(bound_predicate.predicate) in seen else bound_predicate
+    for conjunct in conjuncts:
+        own = fresh(conjunct) if id(conjunct.predicate) in seen else conjunct
         seen.add(id(own.predicate))
         apart.append(own)
     return apart
@@ -178,11 +155,9 @@ def _apart(bound_predicates: Sequence[BoundPredicate]) -> list[BoundPredicate]:
 def _notes(scan: TableReference, blocked: Sequence[BoundPredicate]) -> tuple[str, ...]:
     key = set(scan.table.scheme.columns)
     notes = []
-    for bound_predicate in blocked:
-        if bound_predicate.blocked is not None and any(
-            attribute.name in key for attribute in bound_predicate.attributes
-        ):
-            text = to_sql(bound_predicate.predicate)
+    for conjunct in blocked:
+        if conjunct.blocked is not None and any(attribute.name in key for attribute in conjunct.attributes):
+            text = to_sql(conjunct.predicate)
             shown = text if len(text) <= _SHOWN_MAX else f"{text[: _SHOWN_MAX - 3]}..."
-            notes.append(bound_predicate.blocked.replace("{predicate}", shown))
+            notes.append(conjunct.blocked.replace("{predicate}", shown))
     return tuple(dict.fromkeys(notes))

@@ -12,7 +12,6 @@ from sqlglot import TokenType
 
 from secateur.errors import SchemeError
 from secateur.partitioning.types.decimals import negated
-from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 
 __all__ = ["at_literal", "read_literal", "read_tuple"]
@@ -68,9 +67,7 @@ def read_literal(cursor: TokenCursor) -> Any:
     if cursor.accept("FALSE"):
         return False
     if cursor.accept("NULL"):
-        raise located(
-            SchemeError, "a range bound cannot be NULL: partitioning columns are NOT NULL", cursor.sql, offset, 4
-        )
+        raise cursor.error(SchemeError, "a range bound cannot be NULL: partitioning columns are NOT NULL", offset, 4)
     token, behind = cursor.peek(), cursor.peek(1)
     if token is None:
         raise cursor.expected("a value")
@@ -86,10 +83,9 @@ def read_literal(cursor: TokenCursor) -> Any:
         try:
             return _TYPED[token.text.upper()](text)
         except ValueError:
-            raise located(
+            raise cursor.error(
                 SchemeError,
                 f"{text!r} is not a valid {token.text.upper()}",
-                cursor.sql,
                 offset,
                 behind.end - offset + 1,
             ) from None

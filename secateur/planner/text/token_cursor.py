@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
 
 from sqlglot import Token, TokenType
 
-from secateur.errors import NotSupportedError, SqlSyntaxError
-from secateur.planner.text.positions import located, syntax_error
+from secateur.errors import Error, NotSupportedError, SqlSyntaxError
+from secateur.planner.text.positions import located
 
 __all__ = ["TokenCursor"]
 
+_E = TypeVar("_E", bound=Error)
+_T = TypeVar("_T")
 _NOT_NAMES: Final = frozenset(
     {TokenType.STRING, TokenType.NUMBER, TokenType.HEREDOC_STRING, TokenType.HEX_STRING, TokenType.BYTE_STRING}
 )
@@ -114,11 +116,16 @@ class TokenCursor:
     def names(self, what: str) -> tuple[str, ...]:
         """``(name, ...)``."""
         self.expect("(")
-        found = [self.name(what)]
-        while self.accept(","):
-            found.append(self.name(what))
+        found = self.listed(lambda cursor: cursor.name(what))
         self.expect(")")
         return tuple(found)
+
+    def listed(self, read: Callable[[TokenCursor], _T]) -> list[_T]:
+        """What a reader of one item reads, once or more, with commas between the items."""
+        found = [read(self)]
+        while self.accept(","):
+            found.append(read(self))
+        return found
 
     def natural(self, what: str) -> int:
         """A number without sign, point or exponent."""
@@ -136,12 +143,7 @@ class TokenCursor:
         """The error that something else was expected here."""
         token = self.peek()
         found = "the end of the statement" if token is None else repr(self.sql[token.start : token.end + 1])
-        return syntax_error(
-            f"expected {what}, found {found}",
-            self.sql,
-            self.offset,
-            1 if token is None else token.end - token.start + 1,
-        )
+        return self.error(SqlSyntaxError, f"expected {what}, found {found}")
 
     def word(self) -> str:
         """The text of the next token in capitals; empty at the end."""
@@ -150,14 +152,14 @@ class TokenCursor:
 
     def unsupported(self, what: str, instead: str) -> NotSupportedError:
         """Return the error that the next token is not supported."""
-        token = self.peek()
-        return located(
-            NotSupportedError,
-            f"{what} is not supported: {instead}",
-            self.sql,
-            self.offset,
-            1 if token is None else token.end - token.start + 1,
-        )
+        return self.error(NotSupportedError, f"{what} is not supported: {instead}")
+
+    def error(self, kind: type[_E], message: str, offset: int | None = None, length: int = 1, **details: object) -> _E:
+        """Return an error with its position in the text: that of the next token, unless an offset is given."""
+        if offset is None:
+            token, offset = self.peek(), self.offset
+            length = 1 if token is None else token.end - token.start + 1
+        return located(kind, message, self.sql, offset, length, **details)
 
     def expect_end(self) -> None:
         """Raise unless all tokens are taken."""
