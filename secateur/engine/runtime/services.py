@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -20,22 +20,11 @@ from secateur.storage.member_store import MemberStore
 
 __all__ = ["AnswerOpener", "FragmentRunner", "MemberServices", "RowsWriter"]
 
-
-class FragmentRunner(Protocol):
-    """Runs a fragment over named relations; safe from any thread. ``secateur.engine.kernels.fragment.run`` is one."""
-
-    def __call__(
-        self,
-        fragment: Fragment,
-        relations: Mapping[str, pa.Table],
-        params: Sequence[Any] = (),
-        *,
-        cancellation: Cancellation | None = None,
-    ) -> pa.Table: ...
+_Answer = TypeVar("_Answer", covariant=True)
 
 
-class AnswerOpener(Protocol):
-    """Opens the answer of a fragment that is taken in parts, as ``fragment.open_answer`` does."""
+class FragmentCall(Protocol[_Answer]):
+    """Calls a kernel with a fragment over named relations; safe from any thread."""
 
     def __call__(
         self,
@@ -44,7 +33,13 @@ class AnswerOpener(Protocol):
         params: Sequence[Any] = (),
         *,
         cancellation: Cancellation | None = None,
-    ) -> ChunkedResult: ...
+    ) -> _Answer: ...
+
+
+FragmentRunner: TypeAlias = FragmentCall[pa.Table]
+"""Runs a fragment; :func:`secateur.engine.kernels.fragment.run` is one."""
+AnswerOpener: TypeAlias = FragmentCall[ChunkedResult]
+"""Opens the answer of a fragment that is taken in parts, as ``fragment.open_answer`` does."""
 
 
 class RowsWriter(Protocol):

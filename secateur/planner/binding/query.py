@@ -28,6 +28,7 @@ from secateur.planner.text.folding import folded
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located, position_of
 from secateur.planner.text.splicing import Splice, Spliced, splice, spliced
+from secateur.planner.text.trees import children_of, nodes_in
 from secateur.planner.views.view import ViewDef, ViewRead
 
 __all__ = [
@@ -405,8 +406,7 @@ def _collect_tables(tree: exp.Expr) -> list[exp.Table]:
             found.append(node)
         for key, value in node.args.items():
             if key != "with_":
-                children = value if isinstance(value, list) else [value]
-                pending.extend((child, hidden) for child in children if isinstance(child, exp.Expr))
+                pending.extend((child, hidden) for child in nodes_in(value))
     return sorted(found, key=lambda node: int(node.this.meta.get("start", 0)))
 
 
@@ -451,17 +451,13 @@ def _own_tables(select: exp.Select) -> Iterator[exp.Table]:
 
     Those in subqueries are behind a select list, which names their columns.
     """
-    pending = [clause for key in ("from_", "joins", "laterals") for clause in _children(select.args.get(key))]
+    pending = [clause for key in ("from_", "joins", "laterals") for clause in nodes_in(select.args.get(key))]
     while pending:
         node = pending.pop()
         if isinstance(node, exp.Table):
             yield node
         if not isinstance(node, (exp.Select, exp.SetOperation)):
-            pending.extend(child for value in node.args.values() for child in _children(value))
-
-
-def _children(value: object) -> list[exp.Expr]:
-    return [child for child in (value if isinstance(value, list) else [value]) if isinstance(child, exp.Expr)]
+            pending.extend(children_of(node))
 
 
 def is_columns_call(node: exp.Expr) -> bool:

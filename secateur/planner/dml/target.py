@@ -69,17 +69,10 @@ def read_target(cursor: TokenCursor, find: Callable[[str], TableDef]) -> ChangeT
     Raises:
         Error: As :func:`read_table`.
     """
-    start = cursor.offset
-    table = read_table(cursor, find)
-    last = cursor.peek(-1)
-    alias = table.name if last is None else last.text
-    if cursor.accept("AS") or _is_alias(cursor):
-        last = cursor.peek()
-        alias = cursor.name("an alias")
-    assert last is not None
+    target = _read_target(cursor, find, lambda: cursor.accept("AS") or _is_alias(cursor))
     if cursor.at("("):
         raise cursor.unsupported("a list of columns behind the table", "use the columns' own names")
-    return ChangeTarget(table, alias, start, last.end + 1)
+    return target
 
 
 def read_insert_target(cursor: TokenCursor, find: Callable[[str], TableDef]) -> ChangeTarget:
@@ -88,14 +81,18 @@ def read_insert_target(cursor: TokenCursor, find: Callable[[str], TableDef]) -> 
     Raises:
         Error: As :func:`read_table`.
     """
+    return _read_target(cursor, find, lambda: cursor.accept("AS"))
+
+
+def _read_target(cursor: TokenCursor, find: Callable[[str], TableDef], has_alias: Callable[[], bool]) -> ChangeTarget:
     start = cursor.offset
     table = read_table(cursor, find)
     last = cursor.peek(-1)
-    alias = table.name
-    if cursor.accept("AS"):
-        last = cursor.peek()
-        alias = cursor.name("an alias")
     assert last is not None
+    alias = last.text
+    if has_alias():
+        last = cursor.peek() or last
+        alias = cursor.name("an alias")
     return ChangeTarget(table, alias, start, last.end + 1)
 
 

@@ -14,7 +14,7 @@ from sqlglot import exp
 from secateur.planner.binding.query import TableReference, is_columns_call, renames_columns
 from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.folding import folded
-from secateur.planner.text.trees import children_of, copied
+from secateur.planner.text.trees import children_of, copied, nodes_in
 
 __all__ = [
     "DIFFERS",
@@ -171,7 +171,7 @@ def has_shadowed_names(select: exp.Select, columns: Collection[str]) -> bool:
         for alias, item in aliased
         if alias in columns and not (isinstance(item, exp.Column) and folded(item.name) == alias)
     }
-    parts = [part for clause in _BEHIND_WHERE for part in _listed(select.args.get(clause))]
+    parts = [part for clause in _BEHIND_WHERE for part in nodes_in(select.args.get(clause))]
     return bool(shadowed) and any(
         folded(column.name) in shadowed and not _is_alias_alone(column)
         for part in parts
@@ -191,10 +191,6 @@ def _is_alias_alone(column: exp.Column) -> bool:
         and isinstance(ordered.parent.parent, exp.Select)
         and not is_qualified(column)
     )
-
-
-def _listed(part: object) -> list[exp.Expr]:
-    return [item for item in (part if isinstance(part, list) else [part]) if isinstance(item, exp.Expr)]
 
 
 def mark_spelling(select: exp.Select) -> None:

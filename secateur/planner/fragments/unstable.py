@@ -16,6 +16,7 @@ from secateur.planner.fragments.qualified import NotDistributable
 from secateur.planner.relations.calls import aggregates_in
 from secateur.planner.text.folding import folded
 from secateur.planner.text.parser_cross_check import DuckDBParse
+from secateur.planner.text.trees import nodes_in
 
 __all__ = ["CLOCKS", "is_stable", "settle_unstable"]
 
@@ -100,11 +101,7 @@ def _is_for_each_row(node: exp.Expr, tree: exp.Expr, reading: DuckDBParse) -> bo
 
 
 def _is_aggregated(select: exp.Select, reading: DuckDBParse) -> bool:
-    parts = [part for key in ("expressions", "order") for part in _listed(select.args.get(key))]
+    parts = [part for key in ("expressions", "order") for part in nodes_in(select.args.get(key))]
     return bool(select.args.get("group") or select.args.get("having")) or any(
         True for part in parts for _ in aggregates_in(part, reading.aggregates())
     )
-
-
-def _listed(part: object) -> list[exp.Expr]:
-    return [item for item in (part if isinstance(part, list) else [part]) if isinstance(item, exp.Expr)]

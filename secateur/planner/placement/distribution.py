@@ -10,7 +10,7 @@ and "RelNode Prunability Rules" (Hazelcast SQL seed); replicated tables are Igni
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from types import MappingProxyType
@@ -117,6 +117,9 @@ _NO_REPARTITIONS: Final[Mapping[str, Repartition]] = MappingProxyType({})
 _LOSSY: Final = UnsupportedDistribution(
     "routed rows do not meet the table that they are routed to: join on its partitioning key"
 )
+_OTHER_PARTITIONS: Final = UnsupportedDistribution(
+    "a subquery reads other partitions than the outer query: correlate it by the partitioning key"
+)
 
 
 class Distributions:
@@ -188,14 +191,17 @@ class _Reader:
                 holding = (*known, *self._equalities.of(relation))
                 return self._with_equals(self.read(input, holding, around), holding)
             case Limit(input, word):
-                return self._decided(self.read(input, (), around), word)
+                found = self.read(input, (), around)
+                if isinstance(found, HashPartitioned):
+                    return UnsupportedDistribution(f"{word} chooses among the rows of several members")
+                return _once(found, f"{word} may choose other rows on each member")
             case Aggregate(input, keys):
-                distribution = self.read(input, self._about(known, input, keys), around)
-                if isinstance(distribution, Replicated) and not self._orderless:
-                    return self._once(
-                        distribution, "an aggregate depends on the order of its rows, which may differ between members"
+                found = self.read(input, self._about(known, input, keys), around)
+                if not self._orderless:
+                    found = _once(
+                        found, "an aggregate depends on the order of its rows, which may differ between members"
                     )
-                return _grouped(distribution, keys, "GROUP BY does not name the partitioning key: add it")
+                return _grouped(found, keys, "GROUP BY does not name the partitioning key: add it")
             case Distinct(input, keys):
                 if keys is None:
                     return _grouped(
@@ -203,25 +209,13 @@ class _Reader:
                         frozenset(),
                         "DISTINCT compares rows of several members: select the partitioning key as well",
                     )
-                distribution = self.read(input, self._about(known, input, keys), around)
-                distribution = (
-                    self._once(distribution, "DISTINCT ON may choose another of several rows on each member")
-                    if isinstance(distribution, Replicated)
-                    else distribution
-                )
-                return _grouped(distribution, keys, "DISTINCT ON does not name the partitioning key: add it")
+                found = self.read(input, self._about(known, input, keys), around)
+                found = _once(found, "DISTINCT ON may choose another of several rows on each member")
+                return _grouped(found, keys, "DISTINCT ON does not name the partitioning key: add it")
             case Window(input, partition):
-                distribution = self.read(input, self._about(known, input, partition), around)
-                distribution = (
-                    self._once(
-                        distribution,
-                        "a window may number equal rows differently on each member: order it by a unique key",
-                    )
-                    if isinstance(distribution, Replicated)
-                    else distribution
-                )
+                found = self.read(input, self._about(known, input, partition), around)
                 return _grouped(
-                    distribution,
+                    _once(found, "a window may number equal rows differently on each member: order it by a unique key"),
                     partition,
                     "a window is not partitioned by the partitioning key: add it to PARTITION BY",
                 )
@@ -298,11 +292,9 @@ class _Reader:
 
     def _set_operation(self, relation: SetOperation, around: tuple[HashPartitioned, ...]) -> Distribution:
         distributions = [self.read(input, (), around) for input in relation.inputs]
-        scattered = next(
-            (distribution for distribution in distributions if isinstance(distribution, UnsupportedDistribution)), None
-        )
-        if scattered is not None:
-            return scattered
+        for found in distributions:
+            if isinstance(found, UnsupportedDistribution):
+                return found
         if any(map(_is_lossy, distributions)):
             return UnsupportedDistribution(
                 "a set operation combines routed rows with others: move it into a subquery of its own"
@@ -316,15 +308,8 @@ class _Reader:
             return UnsupportedDistribution(
                 f"{relation.kind.value} combines replicated rows with partitioned rows: partition both tables alike"
             )
-        if singleton_reason := next(
-            (
-                distribution.singleton_reason
-                for distribution in distributions
-                if isinstance(distribution, Replicated) and distribution.singleton_reason
-            ),
-            None,
-        ):
-            return UnsupportedDistribution(singleton_reason)
+        if reason := _singleton_reason(distributions):
+            return UnsupportedDistribution(reason)
         pieces = [distribution for distribution in distributions if isinstance(distribution, HashPartitioned)]
         group = pieces[0].group if len({distribution.group for distribution in pieces}) == 1 else None
         common = frozenset[PartitionKey]() if group is None else _common(relation, distributions)
@@ -366,20 +351,12 @@ class _Reader:
         if isinstance(left, Replicated) and isinstance(right, Replicated):
             both = left if left.singleton_reason else right
             return (
-                self._once(both, "an ASOF JOIN may choose another of several equally near rows on each member")
+                _once(both, "an ASOF JOIN may choose another of several equally near rows on each member")
                 if isinstance(relation.right, AsOfRight)
                 else both
             )
-        singleton_reason = next(
-            (
-                side.singleton_reason
-                for side in (left, right)
-                if isinstance(side, Replicated) and side.singleton_reason and (inside is around or side is left)
-            ),
-            None,
-        )
-        if singleton_reason:
-            return UnsupportedDistribution(singleton_reason)
+        if reason := _singleton_reason((left, right) if inside is around else (left,)):
+            return UnsupportedDistribution(reason)
         holding = on if kind in (JoinType.FULL, JoinType.ANTI) else (*known, *on)
         classes = self._equalities.classes(holding)
         if isinstance(left, HashPartitioned) and isinstance(right, HashPartitioned):
@@ -443,25 +420,14 @@ class _Reader:
                 )
             case HashPartitioned():
                 if isinstance(input, Replicated):
-                    return UnsupportedDistribution(
-                        "a subquery reads other partitions than the outer query: correlate it by the partitioning key"
-                    )
+                    return _OTHER_PARTITIONS
         if not subquery.dropped <= input.anchors:
             return _LOSSY
-        match relation.form:
-            case SubqueryForm.IN | SubqueryForm.NOT_IN if relation.form is SubqueryForm.IN or _never_null(relation):
-                classes = self._equalities.classes((*known, *self._equalities.of(relation)))
-                return (
-                    input
-                    if _colocated(input, subquery, classes)
-                    else UnsupportedDistribution(
-                        "a subquery reads other partitions than the outer query: correlate it by the partitioning key"
-                    )
-                )
-            case _:
-                return UnsupportedDistribution(
-                    "a subquery reads other partitions than the outer query: correlate it by the partitioning key"
-                )
+        if relation.form is SubqueryForm.IN or (relation.form is SubqueryForm.NOT_IN and _never_null(relation)):
+            classes = self._equalities.classes((*known, *self._equalities.of(relation)))
+            if _colocated(input, subquery, classes):
+                return input
+        return _OTHER_PARTITIONS
 
     def _about(self, known: Known, input: Relation, keys: frozenset[Attribute]) -> Known:
         """Keep the equalities that hold for an input's keys: rows of other groups do not matter."""
@@ -488,20 +454,19 @@ class _Reader:
 
         return replace(distribution, partition_keys=_mapped(distribution.partition_keys, equals))
 
-    def _once(self, distribution: Replicated, reason: str) -> Replicated:
-        return Replicated(distribution.singleton_reason or reason)
 
-    def _decided(self, distribution: Distribution, word: str) -> Distribution:
-        """Return the distribution of an operator that takes some of the rows, in no order that the rows determine."""
-        match distribution:
-            case Replicated():
-                return self._once(distribution, f"{word} may choose other rows on each member")
-            case HashPartitioned():
-                return UnsupportedDistribution(f"{word} chooses among the rows of several members")
-            case UnsupportedDistribution():
-                return distribution
-            case _:
-                assert_never(distribution)
+def _once(distribution: Distribution, reason: str) -> Distribution:
+    """Return the distribution of an operator whose result may differ between members that compute it for all rows."""
+    if not isinstance(distribution, Replicated):
+        return distribution
+    return Replicated(distribution.singleton_reason or reason)
+
+
+def _singleton_reason(distributions: Iterable[Distribution]) -> str | None:
+    return next(
+        (each.singleton_reason for each in distributions if isinstance(each, Replicated) and each.singleton_reason),
+        None,
+    )
 
 
 def _is_lossy(distribution: Distribution) -> bool:

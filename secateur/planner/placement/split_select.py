@@ -97,40 +97,40 @@ def split_block(
         return [text for _, text in context.drafts.describe(f"SELECT {', '.join(expressions)} FROM {from_}", sources)]
 
     try:
-        partial_final = _partial_final(
+        halves = _partial_final(
             context,
             qualified,
             AggregateSplitter(qualified, source, known, types_of, context.drafts.next_relation),
             is_distributed=is_distributed,
         )
     except NotDistributable as refused:
-        partial_final = _columns_alone(qualified, source, context.drafts.next_relation)
+        halves = _columns_alone(qualified, source, context.drafts.next_relation)
         scans = list(filter(context.is_partitioned_scan, sources))
         key = (
             _shuffle_key(qualified, context)
             if is_shuffled(sum(map(context.cost_of, scans)), context.model) and not is_distributed
             else None
         )
-        cutting = _cutting(context, select, partial_final, from_, sources)
+        cutting = _cutting(context, select, halves, from_, sources)
         if key is not None and types_of([to_sql(key)])[0] in _DEALT_BY:
             return _shuffled(context, select, cutting, key, columns)
         context.note_gathered(select, scans, str(refused))
     else:
-        cutting = _cutting(context, select, partial_final, from_, sources)
+        cutting = _cutting(context, select, halves, from_, sources)
     relations = relations_in(select)
-    partial = context.parsed(partial_final.partial, relations)
-    described = context.drafts.describe(partial_final.partial, relations_in(partial))
+    partial = context.parsed(halves.partial, relations)
+    described = context.drafts.describe(halves.partial, relations_in(partial))
     relation = context.drafts.add(
-        title_of(select), partial_final.partial, relations_in(partial), described, at_coordinator=False, cutting=cutting
+        title_of(select), halves.partial, relations_in(partial), described, at_coordinator=False, cutting=cutting
     )
-    final = context.parsed(partial_final.final, [*relations, relation])
+    final = context.parsed(halves.final, [*relations, relation])
     final.meta[_NAMES] = columns
-    final.meta[_PASSING] = PassThrough(relation, merge_keys(partial_final.order, described), partial_final.limit)
+    final.meta[_PASSING] = PassThrough(relation, merge_keys(halves.order, described), halves.limit)
     return final
 
 
 def _cutting(
-    context: PlacementContext, select: exp.Select, partial_final: PartialFinal, from_: str, sources: Sequence[str]
+    context: PlacementContext, select: exp.Select, halves: PartialFinal, from_: str, sources: Sequence[str]
 ) -> Cutting:
     """Describe the two parts of a SELECT for the check."""
 
@@ -139,7 +139,7 @@ def _cutting(
         columns = context.drafts.describe(f"SELECT {named} FROM {from_}", sources)
         return named_columns((name for name, _ in columns), is_starred=True)
 
-    return Cutting(to_sql(select), partial_final, star)
+    return Cutting(to_sql(select), halves, star)
 
 
 def pass_through_of(final: exp.Expr) -> PassThrough | None:
@@ -228,22 +228,22 @@ def _shuffled(
     context: PlacementContext, select: exp.Select, cutting: Cutting, key: exp.Column, columns: Callable[[], Columns]
 ) -> exp.Expr:
     """Shuffle the columns that a SELECT reads by a key, and run the SELECT at each member over its part."""
-    partial_final = cutting.partial_final
+    halves = cutting.partial_final
     relations = relations_in(select)
-    partial = context.parsed(partial_final.partial, relations)
-    described = context.drafts.describe(partial_final.partial, relations_in(partial))
+    partial = context.parsed(halves.partial, relations)
+    described = context.drafts.describe(halves.partial, relations_in(partial))
     name = described[[to_sql(item.unalias()) for item in partial.expressions].index(to_sql(key))][0]
     route = Repartition(None, f"dealt by {name}", (name,))
     relation = context.drafts.add(
         title_of(select),
-        partial_final.partial,
+        halves.partial,
         relations_in(partial),
         described,
         at_coordinator=False,
         route=route,
         cutting=cutting,
     )
-    whole = context.parsed(partial_final.final, [*relations, relation])
+    whole = context.parsed(halves.final, [*relations, relation])
     assert isinstance(whole, exp.Select)
     if not any(whole.args.get(part) for part in (*ORDERING, "distinct")):
         return exchanged_query(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from sqlglot import exp
 
@@ -25,6 +26,10 @@ from secateur.planner.text.dialect import to_sql
 __all__ = ["KeyExpression", "key_expression"]
 
 
+KeyColumns: TypeAlias = Callable[[exp.Column], tuple[str, SqlType] | None]
+"""Finds the key column that a column node refers to, and its type."""
+
+
 @dataclass(frozen=True, slots=True)
 class KeyExpression:
     """An expression of one key column, and nothing else that depends on a row. It is NULL only where the column is."""
@@ -33,12 +38,12 @@ class KeyExpression:
     comparison_target: ComparisonTarget = BARE
 
 
-def key_expression(node: exp.Expr, typed: Callable[[exp.Column], tuple[str, SqlType] | None]) -> KeyExpression | None:
+def key_expression(node: exp.Expr, typed: KeyColumns) -> KeyExpression | None:
     """Return the invertible expression of a key column that a node is, or None.
 
     Args:
         node: One side of a comparison.
-        typed: The key column that a column node refers to, and its type.
+        typed: The key columns.
     """
     node = node.unnest()
     match node:
@@ -50,7 +55,11 @@ def key_expression(node: exp.Expr, typed: Callable[[exp.Column], tuple[str, SqlT
         case exp.Neg(this=exp.Expr() as inner):
             return _shifted(inner, 0, typed, mirrored=True)
         case exp.Add(this=exp.Expr() as left, expression=exp.Expr() as right):
-            return _added(left, right, typed) or _added(right, left, typed)
+            number = _integer(right)
+            if number is not None:
+                return _shifted(left, number, typed)
+            number = _integer(left)
+            return None if number is None else _shifted(right, number, typed)
         case exp.Sub(this=exp.Expr() as left, expression=exp.Expr() as right):
             number = _integer(right)
             if number is not None:
@@ -65,9 +74,7 @@ def key_expression(node: exp.Expr, typed: Callable[[exp.Column], tuple[str, SqlT
             return None
 
 
-def _cast(
-    inner: exp.Expr, to: exp.Expr, typed: Callable[[exp.Column], tuple[str, SqlType] | None]
-) -> KeyExpression | None:
+def _cast(inner: exp.Expr, to: exp.Expr, typed: KeyColumns) -> KeyExpression | None:
     found = typed(inner) if isinstance(inner, exp.Column) else None
     if found is None:
         return None
@@ -87,24 +94,17 @@ def _cast(
     return None
 
 
-def _added(
-    operand: exp.Expr, offset: exp.Expr, typed: Callable[[exp.Column], tuple[str, SqlType] | None]
-) -> KeyExpression | None:
-    number = _integer(offset)
-    return None if number is None else _shifted(operand, number, typed)
-
-
-def _shifted(
-    node: exp.Expr, offset: int, typed: Callable[[exp.Column], tuple[str, SqlType] | None], *, mirrored: bool = False
-) -> KeyExpression | None:
+def _shifted(node: exp.Expr, offset: int, typed: KeyColumns, *, mirrored: bool = False) -> KeyExpression | None:
     """``node + offset``, or ``offset - node``.
 
     A value that overflows in it is an error of the statement, so no row that passes has one.
     """
     found = key_expression(node, typed)
-    column_type = _type_in(node, typed)
-    if found is None or column_type is None:
+    column = node.find(exp.Column)
+    known = None if column is None else typed(column)
+    if found is None or known is None:
         return None
+    column_type = known[1]
     days = column_type.kind is TypeKind.DATE and not mirrored
     if not (column_type.is_integer or days):
         return None
@@ -119,15 +119,7 @@ def _shifted(
             return None
 
 
-def _type_in(node: exp.Expr, typed: Callable[[exp.Column], tuple[str, SqlType] | None]) -> SqlType | None:
-    column = node.find(exp.Column)
-    found = None if column is None else typed(column)
-    return None if found is None else found[1]
-
-
-def _truncated(
-    inner: exp.Expr, unit: str, typed: Callable[[exp.Column], tuple[str, SqlType] | None]
-) -> KeyExpression | None:
+def _truncated(inner: exp.Expr, unit: str, typed: KeyColumns) -> KeyExpression | None:
     found = typed(inner) if isinstance(inner, exp.Column) else None
     if found is None or unit not in UNITS:
         return None

@@ -171,25 +171,22 @@ class FromClause:
             )
             for position, column in enumerate(scan.table.columns)
         )
-        names = tuple(folded(attribute.name) for attribute in attributes)
-        names = (*renamed[: len(names)], *names[len(renamed) :])
-        return From(
-            Scan(scan, attributes),
-            VisibleNames((_source(folded(scan.alias), list(zip(names, attributes, strict=True)), complete=True),)),
-        )
+        return self._visible(Scan(scan, attributes), attributes, folded(scan.alias), renamed)
 
     def _moved(self, node: exp.Table, renamed: tuple[str, ...]) -> From:
         number = self._builder.owner()
         columns = self._builder.moved[id(node)]
         attributes = tuple(Attribute(number, position, name, kind) for position, (name, kind) in enumerate(columns))
-        names = tuple(folded(attribute.name) for attribute in attributes)
-        names = (*renamed[: len(names)], *names[len(renamed) :])
-        return From(
-            Values(attributes),
-            VisibleNames(
-                (_source(folded(node.alias_or_name), list(zip(names, attributes, strict=True)), complete=True),)
-            ),
-        )
+        return self._visible(Values(attributes), attributes, folded(node.alias_or_name), renamed)
+
+    def _visible(
+        self, relation: Relation, attributes: tuple[Attribute, ...], name: str, renamed: tuple[str, ...]
+    ) -> From:
+        """A relation under a name, its first columns perhaps with other names."""
+        names = [folded(attribute.name) for attribute in attributes]
+        names = [*renamed[: len(names)], *names[len(renamed) :]]
+        columns: list[tuple[str, Attribute | None]] = list(zip(names, attributes, strict=True))
+        return From(relation, VisibleNames((_source(name, columns, complete=True),)))
 
     def _derived(self, output: Output, name: str | None, renamed: tuple[str, ...]) -> From:
         columns = [(folded(own), attribute) for own, attribute in output.columns]

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from sqlglot import exp
 
-__all__ = ["children_of", "copied", "tables_in"]
+__all__ = ["children_of", "copied", "nodes_in", "tables_in"]
 
 _Tree = TypeVar("_Tree", bound=exp.Expr)
 
@@ -50,6 +50,11 @@ def children_of(node: exp.Expr) -> list[exp.Expr]:
         elif type(value) is list:
             found.extend(item for item in value if isinstance(item, exp.Expr))
     return found
+
+
+def nodes_in(value: object) -> list[exp.Expr]:
+    """The nodes of an argument: a node, a list of some, or anything else."""
+    return [node for node in (value if isinstance(value, list) else [value]) if isinstance(node, exp.Expr)]
 
 
 def tables_in(tree: exp.Expr) -> list[exp.Table]:
