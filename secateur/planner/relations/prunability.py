@@ -33,6 +33,7 @@ from secateur.planner.relations.nodes import (
     Project,
     Relation,
     Scan,
+    SetKind,
     SetOperation,
     Sort,
     Unknown,
@@ -122,7 +123,9 @@ def _pass(relation: Relation, predicates: BoundPredicates, facts: ImpliedPredica
                 ),
             )
         case SetOperation():
-            yield from _set_operation(relation, predicates)
+            # Rows of EXCEPT are rows of its left side, rows of INTERSECT are rows of both.
+            implied = () if relation.kind is SetKind.UNION else facts.of(relation)
+            yield from _set_operation(relation, [*predicates, *implied])
         case Join():
             yield from _join(relation, predicates, facts)
         case Apply(input, subquery):
