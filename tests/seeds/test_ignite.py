@@ -262,3 +262,69 @@ def test_non_equi_joins_and_cross_joins_prune_each_scan_by_itself(company: World
 def _stats(cur: Any) -> secateur.QueryStats:
     assert isinstance(cur.stats, secateur.QueryStats)
     return cur.stats
+
+
+@pytest.mark.parametrize(
+    ("from_", "groups"),
+    [
+        pytest.param("dept a LEFT JOIN emp b ON a.id = b.dept_id", [{"a", "b"}], id="a row of the left and its matches"),
+        pytest.param(
+            "dept a LEFT JOIN emp b ON a.id = b.dept_id LEFT JOIN dept c ON b.dept_id = c.id",
+            [{"a", "b", "c"}],
+            id="a chain of left joins",
+        ),
+        pytest.param(
+            "dept a CROSS JOIN dept c LEFT JOIN emp b ON a.id = c.id", [], id="ON equates two columns of the left"
+        ),
+        pytest.param(
+            "dept a CROSS JOIN dept c LEFT JOIN emp b ON a.id = b.dept_id AND b.dept_id = c.id",
+            [{"a", "b"}],
+            id="ON equates two columns of the left through one of the right",
+        ),
+        pytest.param(
+            "dept a CROSS JOIN dept c LEFT JOIN emp b ON a.id = b.dept_id WHERE a.id = c.id",
+            [{"a", "b", "c"}],
+            id="WHERE equates two columns of the left",
+        ),
+        pytest.param("dept a FULL JOIN emp b ON a.id = b.dept_id", [{"a", "b"}], id="a full join"),
+        pytest.param(
+            "emp b RIGHT JOIN (emp d RIGHT JOIN dept a ON d.dept_id = a.id) ON b.dept_id = a.id",
+            [{"a", "b", "d"}],
+            id="right joins inside of each other",
+        ),
+    ],
+)
+def test_the_condition_of_an_outer_join_equates_no_columns_of_its_preserved_side(
+    company: World, from_: str, groups: list[set[str]]
+) -> None:
+    sql = f"SELECT count(*) FROM {from_}"
+    assert check(company, sql, (), random.Random(1))
+    statement = company.prepare(sql, ())
+    names = {scan.relation: scan.alias for scan in statement.plan.scans}
+    assert [{names[relation] for relation in group} for group in statement.colocated] == groups
+
+
+@pytest.mark.parametrize(
+    ("sql", "partitions"),
+    [
+        pytest.param("SELECT id FROM dept WHERE id = 7 EXCEPT SELECT dept_id FROM emp", [1, 1], id="EXCEPT"),
+        pytest.param(
+            "SELECT id FROM dept EXCEPT ALL SELECT dept_id FROM emp WHERE dept_id = 7", [31, 1], id="EXCEPT, right side"
+        ),
+        pytest.param("SELECT id FROM dept INTERSECT SELECT dept_id FROM emp WHERE dept_id = 7", [1, 1], id="INTERSECT"),
+        pytest.param(
+            "SELECT id FROM dept WHERE id IN (1, 2, 3) INTERSECT ALL SELECT dept_id FROM emp WHERE dept_id IN (3, 4)",
+            [1, 1],
+            id="INTERSECT of two sets of keys",
+        ),
+        pytest.param(
+            "SELECT id, name FROM dept WHERE id = 7 EXCEPT SELECT salary, name FROM emp", [1, 31], id="not the key"
+        ),
+    ],
+)
+def test_set_operations_read_of_one_side_what_the_other_side_can_equal(
+    company: World, sql: str, partitions: list[int]
+) -> None:
+    assert check(company, sql, (), random.Random(1))
+    statement = company.prepare(sql, ())
+    assert [len(ids) for ids in company.kept(statement.plan, statement.params or ())] == partitions

@@ -16,11 +16,12 @@ from collections.abc import Iterator, Sequence
 
 from secateur.planner.relations.attribute import Attribute
 from secateur.planner.relations.bound_predicate import BoundPredicate, equality
-from secateur.planner.relations.equality import EquivalenceClasses
+from secateur.planner.relations.equality import EquivalenceClasses, equated
 from secateur.planner.relations.nodes import (
     Apply,
     Filter,
     Join,
+    JoinType,
     Limit,
     Opaque,
     Project,
@@ -28,6 +29,7 @@ from secateur.planner.relations.nodes import (
     Scan,
     SetOperation,
     children,
+    owners,
 )
 
 __all__ = ["colocated_scans"]
@@ -43,7 +45,10 @@ def colocated_scans(roots: Sequence[Relation]) -> tuple[tuple[str, ...], ...]:
     pending = list(roots)
     while pending:
         block = list(_block(pending.pop(), pending))
-        classes = EquivalenceClasses(conjunct for relation in block for conjunct in _equalities(relation))
+        known: list[BoundPredicate] = []
+        for relation in reversed(block):
+            known.extend(_equalities(relation, known))
+        classes = EquivalenceClasses(known)
         scans = [relation for relation in block if isinstance(relation, Scan) and not relation.scan.table.replicated]
         members: dict[tuple[object, ...], set[str]] = {}
         for scan in scans:
@@ -71,10 +76,15 @@ def _block(root: Relation, beyond: list[Relation]) -> Iterator[Relation]:
                 pending.extend(children(relation))
 
 
-def _equalities(relation: Relation) -> Sequence[BoundPredicate]:
+def _equalities(relation: Relation, below: Sequence[BoundPredicate]) -> Sequence[BoundPredicate]:
+    """The equalities of columns that a relation adds to those of its inputs."""
     match relation:
         case Filter(_, conjuncts):
             return conjuncts
+        case Join(kind, left, right, on) if kind not in (JoinType.INNER, JoinType.SEMI):
+            if kind is JoinType.RIGHT:
+                left, right = right, left
+            return _to_producing_side(on, owners(left), owners(right), below)
         case Join(on=on):
             return on
         case Project(_, attributes, sources):
@@ -85,6 +95,28 @@ def _equalities(relation: Relation) -> Sequence[BoundPredicate]:
             ]
         case _:
             return ()
+
+
+def _to_producing_side(
+    on: Sequence[BoundPredicate], preserved: frozenset[int], producing: frozenset[int], below: Sequence[BoundPredicate]
+) -> list[BoundPredicate]:
+    """The equalities of an outer join by which rows of the producing side meet rows of the preserved side.
+
+    ON refuses no row of the preserved side, so it equates no two columns of that side. Neither must it do so through
+    a column of the producing side: each of these, with those equal to it, is equated with one column.
+    """
+    inside = EquivalenceClasses(
+        bound_predicate
+        for bound_predicate in below
+        if all(attribute.owner in producing for attribute in bound_predicate.attributes)
+    )
+    found: dict[object, BoundPredicate] = {}
+    for bound_predicate in on:
+        pair = equated(bound_predicate) or ()
+        theirs = [attribute for attribute in pair if attribute.owner in producing]
+        if theirs and any(attribute.owner in preserved for attribute in pair):
+            found.setdefault(_class(theirs[0], inside), bound_predicate)
+    return list(found.values())
 
 
 def _place(scan: Scan, classes: EquivalenceClasses) -> tuple[object, ...]:
