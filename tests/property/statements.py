@@ -175,7 +175,9 @@ class Statements:
                 ("a AS v, b, max(c) AS c, max(v)::INTEGER AS a", f"{alias}.a, b"),
             ]
         )
-        having = rng.choice(["", "", " HAVING count(*) > 1", f" HAVING max({alias}.a) > 0"])
+        having = rng.choice(["", "", " HAVING count(*) > 1", " HAVING {}({}.a) IN ({}, 3)"])
+        if having.endswith("3)"):
+            having = having.format(rng.choice(["min", "max", "any_value", "first"]), alias, self._value("a"))
         if not having and keys == "a, b":
             having = f" HAVING {alias}.a IN ({self._value('a')}, {self._value('a')}) AND count(*) > 0"
         return (

@@ -267,7 +267,9 @@ def _stats(cur: Any) -> secateur.QueryStats:
 @pytest.mark.parametrize(
     ("from_", "groups"),
     [
-        pytest.param("dept a LEFT JOIN emp b ON a.id = b.dept_id", [{"a", "b"}], id="a row of the left and its matches"),
+        pytest.param(
+            "dept a LEFT JOIN emp b ON a.id = b.dept_id", [{"a", "b"}], id="a row of the left and its matches"
+        ),
         pytest.param(
             "dept a LEFT JOIN emp b ON a.id = b.dept_id LEFT JOIN dept c ON b.dept_id = c.id",
             [{"a", "b", "c"}],

@@ -8,6 +8,7 @@ from typing import Final
 from secateur.planner.relations.nodes import Relation
 from secateur.planner.relations.transform import transform
 from secateur.planner.rewrites import (
+    aggregate_of_group_key,
     constant_propagation,
     derived_table_to_join,
     exists_to_semi_join,
@@ -23,6 +24,8 @@ __all__ = ["RULES", "rewritten", "rule_names"]
 RULES: Final[tuple[Rule, ...]] = (
     # First, so that the other rules see inside subqueries in FROM, at every depth.
     derived_table_to_join.RULE,
+    # Before the predicates of HAVING are carried anywhere.
+    aggregate_of_group_key.RULE,
     # Before in_pull_out, which would turn these into semi-joins.
     in_group_by_to_join.RULE,
     # Before in_to_exists, which takes every IN: an uncorrelated IN may become an inner join, which passes more.

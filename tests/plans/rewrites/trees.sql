@@ -185,3 +185,36 @@ project id
   filter customer_id = priority AND amount = 5
     scan orders
 */
+----
+-- an aggregate of a grouping column is the column
+-- rule: aggregate_of_group_key
+SELECT customer_id, count(*) FROM orders GROUP BY customer_id HAVING min(customer_id) = 'C1' AND max(id) > 3
+/*
+applied: aggregate_of_group_key
+project *, customer_id
+  filter customer_id = 'C1' AND MAX(id) > 3
+    aggregate customer_id
+      scan orders
+*/
+----
+-- an aggregate of a grouping column over some of its rows is not
+-- rule: aggregate_of_group_key
+SELECT customer_id FROM orders GROUP BY customer_id HAVING min(customer_id) FILTER (WHERE id > 3) = 'C1' AND max(id) > 3
+/*
+applied: nothing
+project customer_id
+  filter MIN(customer_id) FILTER(WHERE id > 3) = 'C1' AND MAX(id) > 3
+    aggregate customer_id
+      scan orders
+*/
+----
+-- a column that some grouping sets leave out is none of the group
+-- rule: aggregate_of_group_key
+SELECT customer_id FROM orders GROUP BY ROLLUP (customer_id) HAVING min(customer_id) = 'C1'
+/*
+applied: nothing
+project customer_id
+  filter MIN(customer_id) = 'C1'
+    aggregate
+      scan orders
+*/
