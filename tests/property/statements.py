@@ -177,7 +177,7 @@ class Statements:
         )
         having = rng.choice(["", "", " HAVING count(*) > 1", " HAVING {}({}.a) IN ({}, 3)"])
         if having.endswith("3)"):
-            having = having.format(rng.choice(["min", "max", "any_value", "first"]), alias, self._value("a"))
+            having = having.format(rng.choice(["min", "max"]), alias, self._value("a"))
         if not having and keys == "a, b":
             having = f" HAVING {alias}.a IN ({self._value('a')}, {self._value('a')}) AND count(*) > 0"
         return (
