@@ -36,7 +36,7 @@ from secateur.planner.checks.recomposed import spelling_difference
 from secateur.planner.checks.select_node import named_columns
 from secateur.planner.cost_model import CostModel
 from secateur.planner.fragments.arrow_form import arrow_form
-from secateur.planner.fragments.qualified import NotDistributable, RecompositionMismatch, qualified_select
+from secateur.planner.fragments.qualified import NotDistributable, qualified_select
 from secateur.planner.placement.cost import Estimate, estimate_of
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading, read_query
@@ -96,7 +96,6 @@ class BoundSelect:
         plan_step: PlanStep | None = None,
     ) -> None:
         self._bind: Callable[..., Query] = partial(bind_query, text, tokens, parameters, find)
-        self._differs: RecompositionMismatch | None = None
         self._query = self._bind()
         refuse_large_constants(self._query.sql, self._query.tree)
         if not lists_agree(self._query, dict(enumerate(parameters.lists, parameters.count))):
@@ -167,7 +166,6 @@ class BoundSelect:
             self._estimates,
             self._settings.cost_model,
             self._why_whole,
-            self._differs,
         )
         if found.strategy is Strategy.TWO_STAGE:
             local = replace(local, is_pipelineable=found.stages[0].fragment.is_pipelineable)
@@ -222,14 +220,14 @@ class BoundSelect:
         self.columns = _described(self._query, self._schemas, self._params)
 
     def _left_columns_out(self, reading: DuckDBParse | None) -> bool:
-        """Whether scans left out columns that DuckDB's parse tree reads.
+        """Whether scans left out columns that DuckDB's parse tree reads; then they now have all columns.
 
-        Then they now have all columns, and the statement is gathered.
+        ``ARRAY(SELECT a FROM t ORDER BY ALL)`` is one: DuckDB orders by all columns of ``t``.
         """
-        if reading is None or not self._query.leaves_out_of(read_by_position(reading)):
+        if reading is None or not self._query.leaves_out_of(read_by_position(reading.tree)):
             return False
-        self._differs = RecompositionMismatch("which columns it looks at")
-        self._query = self._bind(every_column=True)
+        self._bind = partial(self._bind, every_column=True)
+        self._query = self._bind()
         self._describe()
         return True
 
@@ -245,8 +243,6 @@ class BoundSelect:
     @cached_property
     def _why_whole(self) -> str | None:
         read = self._read  # which may bind the query once more
-        if self._differs is not None:
-            return None
         return why_whole(self._query, read, self._estimates, self._settings.cost_model, self._sent_if_placed)
 
     def _sent_if_placed(self) -> float | None:

@@ -23,7 +23,8 @@ from secateur.engine.sql.stage import ExchangeKind, QueryStage, stage_relation
 from secateur.errors import DatabaseError
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.binding.query import Query
-from secateur.planner.checks.placed import Source, clocks_difference, unsaid_filters
+from secateur.planner.checks.claims import Source
+from secateur.planner.checks.placed import clocks_difference, unsaid_filters
 from secateur.planner.checks.recomposed import difference
 from secateur.planner.checks.select_node import named_columns
 from secateur.planner.cost_model import CostModel
@@ -120,7 +121,6 @@ def staged(
     estimates: Mapping[str, Estimate],
     model: CostModel,
     small: str | None,
-    differs: RecompositionMismatch | None = None,
 ) -> StagedPlan:
     """Return the stages of a query.
 
@@ -133,7 +133,6 @@ def staged(
         estimates: The estimated rows of each scan that it needs.
         model: The costs of both forms and of moving rows.
         small: Why it is to be gathered, from :func:`why_whole`; None where it is divided if that is possible.
-        differs: Why it must be gathered in any case.
     """
     gathered = _rows_of_scans(read)
     said = cache(lambda: _said(gathered, read))
@@ -148,8 +147,6 @@ def staged(
         )
     binder = _Binder(params)
     try:
-        if differs is not None:
-            raise differs
         settled = _Settled(query, read, params, gathered)
         binder = settled.binder
         if len(query.scans) == 1 and query.scans[0].system is None:

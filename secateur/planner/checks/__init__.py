@@ -5,9 +5,11 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
+    "claims": ["PlacedText", "Source"],
     "columns_by_position": ["read_by_position"],
-    "placed": ["PlacedText", "placed_difference"],
+    "placed": ["placed_difference"],
     "recomposed": ["difference", "spelling_difference"],
+    "scope": ["Scope", "conditions_with_scopes"],
     "select_node": ["Node", "named_columns"],
 }
 

@@ -9,97 +9,74 @@ join in parentheses with an alias is a subquery with a star. A column is left ou
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from secateur.planner.checks.select_node import Node
+from secateur.planner.checks.select_node import BEHIND_WHERE, Node
 from secateur.planner.text.folding import folded
-from secateur.planner.text.parser_cross_check import DuckDBParse
 
 __all__ = ["read_by_position"]
+
+_Table: TypeAlias = tuple[str, str, bool]
+"""The alias and the name of a table in FROM, and whether FROM itself reads all of its columns."""
 
 _LOOKING_AT_ALL: Final = frozenset({"NATURAL", "POSITIONAL"})
 """The joins that read columns which they do not name."""
 
 
-def read_by_position(reading: DuckDBParse) -> frozenset[str]:
+def read_by_position(statement: Node) -> frozenset[str]:
     """Return the tables of which a statement may read columns that it does not name.
 
     The names are folded and include their schemas; common table expressions are among them.
 
-    Cost: linear in the tree.
+    Cost: linear in the tree, times the tables that are visible in a query.
     """
-    counted = {
-        id(_query(node))
-        for node in reading.nodes
-        if node.get("class") == "SUBQUERY" and node.get("subquery_type") == "EXISTS"
-    }
     found: set[str] = set()
-    for node in reading.nodes:
-        if node.get("type") == "SELECT_NODE":
-            found.update(_of_select(node, is_counted=id(node) in counted and _keeps_rows_apart(node)))
+    # Each part, the tables of the SELECT around, and all visible tables: a row of an outer one may be a value.
+    pending: list[tuple[Any, list[_Table], list[_Table]]] = [(statement, [], [])]
+    while pending:
+        part, own, visible = pending.pop()
+        if isinstance(part, list):
+            pending.extend((item, own, visible) for item in part)
+            continue
+        if not isinstance(part, dict):
+            continue
+        left_out: str | None = None
+        match part:
+            case {"type": "SELECT_NODE"}:
+                tables = list(_tables(part["from_table"], everything=False))
+                found.update(name for _, name, is_seen in tables if is_seen)
+                pending.append((part["cte_map"], [], visible))
+                own, visible, left_out = tables, [*tables, *visible], "cte_map"
+            case {"class": "SUBQUERY", "subquery_type": "EXISTS", "subquery": {"node": select}} if _is_counted(select):
+                # Only the number of its rows matters; the columns that a star excludes or replaces are named.
+                items = [item for item in select["select_list"] if item.get("class") != "STAR" or item["columns"]]
+                part = {"subquery": {**select, "select_list": items}}
+            case {"class": "STAR", "relation_name": relation}:
+                found.update(name for alias, name, _ in visible if alias == folded(relation))
+                found.update(name for _, name, _ in own if not relation)
+            case {"class": "COLUMN_REF", "column_names": [column]}:
+                found.update(name for alias, name, _ in visible if alias == folded(column))
+            case {"class": "POSITIONAL_REFERENCE"}:
+                found.update(name for _, name, _ in own)
+            case {"type": "ORDER_DEFAULT" | "ASCENDING" | "DESCENDING", "expression": {"class": "STAR"}}:
+                left_out = "expression"  # ORDER BY ALL refers to the SELECT list
+            case _:
+                pass
+        pending.extend((value, own, visible) for key, value in part.items() if key != left_out)
     return frozenset(found)
 
 
-def _query(subquery: Node) -> Any:
-    query = subquery["subquery"]
-    return query.get("node", query) if isinstance(query, dict) else query
+def _is_counted(query: Node) -> bool:
+    """Whether a query is a SELECT whose number of rows is independent of its columns."""
+    return (
+        query.get("type") == "SELECT_NODE"
+        and not (query["modifiers"] or any(query[clause] for clause in BEHIND_WHERE if clause != "sample"))
+        and query["aggregate_handling"] == "STANDARD_HANDLING"
+    )
 
 
-def _keeps_rows_apart(select: Node) -> bool:
-    """Whether the number of a query's rows is independent of its columns."""
-    return not any(
-        select[clause] for clause in ("modifiers", "group_expressions", "group_sets", "having", "qualify")
-    ) and (select["aggregate_handling"] == "STANDARD_HANDLING")
-
-
-def _of_select(select: Node, *, is_counted: bool) -> Iterator[str]:
-    tables = list(_tables(select["from_table"], everything=False))
-    yield from (name for _, name, is_seen in tables if is_seen)
-    # Only the number of rows of EXISTS matters; the columns that a star excludes or replaces are named.
-    items = [
-        item
-        for item in select["select_list"]
-        if not (is_counted and item.get("class") == "STAR" and not item["columns"])
-    ]
-    others = [value for key, value in select.items() if key not in ("from_table", "cte_map", "select_list")]
-    for node in _expressions([*items, *others]):
-        match node:
-            case {"class": "STAR", "relation_name": relation}:
-                yield from (name for alias, name, _ in tables if not relation or alias == folded(relation))
-            case {"class": "COLUMN_REF", "column_names": [column]}:
-                yield from (name for alias, name, _ in tables if alias == folded(column))
-            case {"class": "POSITIONAL_REFERENCE"}:
-                yield from (name for _, name, _ in tables)
-            case _:
-                pass
-
-
-def _expressions(parts: list[Any]) -> Iterator[Node]:
-    """Yield the nodes of expressions, without those of inner queries.
-
-    ``ORDER BY ALL``, which DuckDB parses as a star, refers to the SELECT list.
-    """
-    pending = parts
-    while pending:
-        part = pending.pop()
-        if isinstance(part, list):
-            pending.extend(part)
-        elif isinstance(part, dict):
-            yield part
-            is_of_list = (
-                part.get("type") in ("ORDER_DEFAULT", "ASCENDING", "DESCENDING")
-                and (part.get("expression") or {}).get("class") == "STAR"
-            )
-            pending.extend(
-                value for key, value in part.items() if key != "subquery" and not (is_of_list and key == "expression")
-            )
-
-
-def _tables(table: Node | None, *, everything: bool) -> Iterator[tuple[str, str, bool]]:
-    """Yield the alias and name of each table in FROM, and whether FROM itself reads all of its columns.
-
-    Queries in FROM have a FROM of their own.
-    """
+def _tables(table: Node | None, *, everything: bool) -> Iterator[_Table]:
+    """Yield the tables in FROM; queries in FROM have a FROM of their own."""
     pending: list[tuple[Any, bool]] = [(table, everything)]
     while pending:
         item, is_seen = pending.pop()

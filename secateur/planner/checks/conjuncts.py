@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from secateur.planner.checks.select_node import Node
 from secateur.planner.text.folding import folded
 
-__all__ = ["Equalities", "base_of", "conditions_of", "flat_and", "inner_leaves", "leaves", "references", "said_in"]
+__all__ = [
+    "Equalities",
+    "base_of",
+    "conditions_of",
+    "flat_and",
+    "inner_leaves",
+    "joins_plainly",
+    "leaves",
+    "nodes_in",
+    "references",
+    "said_in",
+]
 
 _PLAIN_JOINS: Final = frozenset({"REGULAR", "CROSS", "NATURAL"})
 
@@ -37,17 +48,21 @@ def conditions_of(node: Node) -> Iterator[Node]:
         yield from flat_and(node.get(clause))
 
 
-def references(node: Any) -> Iterator[Node]:
-    """The references to columns in a part of a tree, those of subqueries among them."""
-    pending: list[Any] = [node]
+def nodes_in(part: object, without: str = "") -> Iterator[Node]:
+    """The nodes of a part of a tree; ``without`` names an attribute that is left out."""
+    pending = [part]
     while pending:
-        part = pending.pop()
-        if isinstance(part, dict):
-            if part.get("class") == "COLUMN_REF":
-                yield part
-            pending.extend(part.values())
-        elif isinstance(part, list):
-            pending.extend(part)
+        item = pending.pop()
+        if isinstance(item, dict):
+            yield item
+            pending.extend(value for key, value in item.items() if key != without)
+        elif isinstance(item, list):
+            pending.extend(item)
+
+
+def references(part: object) -> Iterator[Node]:
+    """The references to columns in a part of a tree, those of subqueries among them."""
+    return (node for node in nodes_in(part) if node.get("class") == "COLUMN_REF")
 
 
 def leaves(table: Node) -> Iterator[Node]:
@@ -77,42 +92,26 @@ def inner_leaves(table: Node) -> Iterator[Node]:
         item = pending.pop()
         if item.get("type") != "JOIN":
             yield item
-        elif _joins_plainly(item):
+        elif joins_plainly(item):
             pending += (item["right"], item["left"])
 
 
-def said_in(
-    bare: Any,
-    own: Any,
-    columns: Collection[str],
-    *,
-    exactly: bool = False,
-    renamed: Mapping[str, str] | None = None,
-) -> bool:
+def said_in(bare: Node, own: Node, means: Callable[[Sequence[str], str], bool]) -> bool:
     """Whether a condition on the bare columns of a scan is one of the user's conditions.
 
     Args:
         bare: The condition, over names of columns without those of tables.
         own: The user's.
-        columns: The columns of the scan.
-        exactly: Whether the user's condition has each column by its own name; otherwise a name given by a query around
-            the scan is accepted too.
-        renamed: The folded name of each column by the one that it has in the user's condition, if these differ: an
-            alias of the scan names its columns. A condition with any other name is not accepted.
+        means: Whether a name in the user's condition, in its parts, is a column of the scan, by its folded name.
     """
-    known = {folded(name) for name in columns}
     pending: list[tuple[Any, Any]] = [(bare, own)]
     while pending:
         left, right = pending.pop()
         if isinstance(left, dict) and isinstance(right, dict):
             if left.get("class") == right.get("class") == "COLUMN_REF":
-                names, theirs = ([folded(name) for name in side["column_names"]] for side in (left, right))
-                if renamed is not None:
-                    if theirs[-1] not in renamed:
-                        return False
-                    theirs[-1] = renamed[theirs[-1]]
-                is_named = theirs[-len(names) :] == names
-                if names[0] not in known or not (is_named or (not exactly and known.isdisjoint(theirs[-len(names) :]))):
+                (column, *fields), theirs = ([folded(name) for name in side["column_names"]] for side in (left, right))
+                name = theirs[: len(theirs) - len(fields)]
+                if theirs[len(name) :] != fields or not name or not means(name, column):
                     return False
             elif left.keys() != right.keys():
                 return False
@@ -156,7 +155,7 @@ class Equalities:
             item, tables, conditions = pending.pop()
             if item.get("type") != "JOIN":
                 tables.append(item)
-            elif _joins_plainly(item):
+            elif joins_plainly(item):
                 conditions += flat_and(item["condition"])
                 pending += [(item["right"], tables, conditions), (item["left"], tables, conditions)]
                 self._unite_named(item)
@@ -219,5 +218,6 @@ class Equalities:
         self._classes.update(dict.fromkeys(united, united))
 
 
-def _joins_plainly(join: Node) -> bool:
+def joins_plainly(join: Node) -> bool:
+    """Whether a join is an inner one whose rows are pairs of rows that meet its condition."""
     return join["join_type"] == "INNER" and join["ref_type"] in _PLAIN_JOINS

@@ -8,14 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from secateur.planner.text.folding import folded
 
-__all__ = ["Node", "OrderItem", "SelectNode", "is_plain_star", "named_columns"]
+__all__ = ["BEHIND_WHERE", "Node", "OrderItem", "SelectNode", "is_bare", "is_plain_star", "named_columns"]
 
 Node: TypeAlias = Mapping[str, Any]
 """A node of DuckDB's parse tree, as :class:`~secateur.planner.text.parser_cross_check.DuckDBParse` has it."""
+
+BEHIND_WHERE: Final = ("group_expressions", "group_sets", "having", "sample", "qualify")
+"""The clauses between WHERE and the modifiers (ORDER BY, LIMIT, DISTINCT)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,13 @@ def is_plain_star(item: Node) -> bool:
     """Whether an item of a SELECT list is ``*`` or ``t.*`` without modifiers."""
     return item.get("class") == "STAR" and not any(
         value for key, value in item.items() if key not in ("class", "type", "alias", "relation_name")
+    )
+
+
+def is_bare(select: Node) -> bool:
+    """Whether a SELECT has no other clauses than FROM and WHERE, and no common table expressions."""
+    return select["aggregate_handling"] == "STANDARD_HANDLING" and not (
+        select["cte_map"]["map"] or select["modifiers"] or any(map(select.get, BEHIND_WHERE))
     )
 
 

@@ -11,7 +11,8 @@ from secateur.engine.kernels.duckdb.result_types import sql_type
 from secateur.errors import DatabaseError
 from secateur.partitioning.tables.identifier import quoted
 from secateur.planner.binding.query import TableReference
-from secateur.planner.checks.placed import Source
+from secateur.planner.checks.claims import Source
+from secateur.planner.checks.columns_by_position import read_by_position
 from secateur.planner.cost_model import CostModel
 from secateur.planner.placement.cost import Estimate
 from secateur.planner.placement.distribution import Repartition, UnsupportedDistribution
@@ -77,6 +78,7 @@ class PlacementContext:
         self._estimate_of = estimate_of
         self._orderless = reading.has_orderless_aggregates
         self._aggregates = reading.aggregates()
+        self._read_by_position = read_by_position(reading.tree)
         self._moved_scans: dict[Hashable, str] = {}
 
     def sources(self) -> dict[str, Source]:
@@ -226,7 +228,8 @@ class PlacementContext:
             settle_applied(reference, relation)
             # A repartitioning key may be equal to another column that is read, and be named nowhere once its
             # condition has been applied.
-            read = {*columns_read(reference, scan), *(() if route is None else route.columns)}
+            named = scan.columns if relation in self._read_by_position else columns_read(reference, scan)
+            read = {*named, *(() if route is None else route.columns)}
             columns = tuple(name for name in scan.columns if name in read)
             if self._estimate_of(relation).share * share_left(joins) <= self.model.selection_share_max:
                 hint_selection(reference, scan, columns)

@@ -10,7 +10,7 @@ from sqlglot import exp
 from secateur.engine.processors.row_limit import RowLimit
 from secateur.engine.processors.sort_key import SortKey
 from secateur.partitioning.tables.identifier import quoted
-from secateur.planner.checks.placed import Cutting
+from secateur.planner.checks.claims import Cutting
 from secateur.planner.checks.select_node import Node, named_columns
 from secateur.planner.fragments.aggregates import AGGREGATES
 from secateur.planner.fragments.merged_order import merge_keys

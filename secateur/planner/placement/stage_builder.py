@@ -10,7 +10,7 @@ from sqlglot import exp
 from secateur.engine.processors.row_limit import RowLimit
 from secateur.engine.processors.sort_key import SortKey
 from secateur.partitioning.types.column_type import SqlType
-from secateur.planner.checks.placed import Cutting, PlacedText
+from secateur.planner.checks.claims import Cutting, PlacedText
 from secateur.planner.fragments.merged_order import order_clause
 from secateur.planner.fragments.qualified import NotDistributable
 from secateur.planner.placement.distribution import Repartition

@@ -22,6 +22,10 @@ from secateur.planner.text import read_statement
         pytest.param("SELECT #1 FROM t", "t", id="by number"),
         pytest.param("SELECT COLUMNS('a.*') FROM t", "t", id="by pattern"),
         pytest.param("SELECT x FROM t x", "t", id="a row as a value"),
+        pytest.param("SELECT (SELECT max(x) FROM u) FROM t x", "t", id="a row of an outer table as a value"),
+        pytest.param("SELECT x.a FROM t x JOIN u ON x = (1, 2)", "t", id="a row as a value in ON"),
+        pytest.param("SELECT ARRAY(SELECT a FROM t ORDER BY ALL)", "t", id="ORDER BY ALL in an array"),
+        pytest.param("WITH c AS (SELECT t FROM u) SELECT a FROM t, c", "", id="a column of a common table expression"),
         pytest.param("SELECT a FROM t WHERE EXISTS (SELECT * FROM u WHERE b = a)", "", id="rows that are only counted"),
         pytest.param(
             "SELECT a FROM t WHERE EXISTS (SELECT * EXCLUDE (c) FROM u WHERE b = a)",
@@ -39,4 +43,4 @@ from secateur.planner.text import read_statement
 def test_read_by_position(sql: str, tables: str) -> None:
     reading = read_statement(sql)
     assert reading is not None
-    assert sorted(read_by_position(reading)) == tables.split()
+    assert sorted(read_by_position(reading.tree)) == tables.split()

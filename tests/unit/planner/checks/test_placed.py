@@ -14,7 +14,7 @@ from sqlglot import exp
 from secateur.engine.sql import Strategy
 from secateur.partitioning.tables import ColumnStatistics, StatisticsSnapshot, TableStatistics
 from secateur.planner import CostModel, Planner
-from secateur.planner.checks import PlacedText, placed_difference
+from secateur.planner.checks import PlacedText, Source, placed_difference
 from secateur.planner.fragments.qualified import DIFFERS
 from secateur.planner.placement import correlated, ctes, place, placement_context, scan_rows
 from secateur.planner.text import parse_query, read_statement, to_sql, tokenize
@@ -99,6 +99,24 @@ STATEMENTS: Final = (
     pytest.param(
         "SELECT c.name, o.day FROM customers c JOIN orders o USING (customer_id) ORDER BY o.day DESC, 1",
         id="an order",
+    ),
+    pytest.param(
+        "SELECT c.name AS n, o.id FROM orders o JOIN customers c ON o.priority = c.name WHERE n > 'b' AND c.score > 1",
+        id="a condition on an alias of the SELECT list",
+    ),
+    pytest.param(
+        "SELECT o.id, v.score FROM (SELECT name AS score FROM customers WHERE customer_id > 'c') v JOIN orders o ON"
+        " o.priority = v.score WHERE v.score > 'b'",
+        id="a column of a subquery that is named as another one of its table",
+    ),
+    pytest.param(
+        "SELECT m.host, o.day FROM orders o, metrics m JOIN customers c ON m.host = c.name AND o.id > 7 WHERE o.day >"
+        " '2024-01-01' AND o.priority = c.name",
+        id="ON about an item in front of a comma",
+    ),
+    pytest.param(
+        "SELECT name FROM customers c WHERE name = list_first(ARRAY(SELECT priority FROM orders ORDER BY ALL LIMIT 3))",
+        id="ORDER BY ALL in an array",
     ),
     pytest.param(
         "SELECT c.name, now() AS n FROM customers c JOIN orders o ON o.priority = c.name WHERE o.day < current_date",
@@ -246,6 +264,46 @@ def test_each_fault_in_a_text_is_found(checked: Callable[[str], list[tuple[Any, 
                 missed.append(f"x{number}, {what}: {faulty}")
     assert tried > 5
     assert not missed, "\n".join(missed)
+
+
+@pytest.mark.parametrize(("join", "difference"), [("CROSS JOIN", None), ("LEFT JOIN", "ON"), ("RIGHT JOIN", "ON")])
+def test_a_condition_on_a_scan_outside_of_a_join_is_left_out_only_where_all_joins_are_inner(
+    join: str, difference: str | None
+) -> None:
+    on = "" if join == "CROSS JOIN" else " ON TRUE"
+    text = f"SELECT c.k FROM {{}} AS a {join} (s1 AS b JOIN s2 AS c ON b.k = c.k AND {{}}){on}"
+    user = read_statement(text.format("s0", "a.k = 3"))
+    assert user is not None
+    sources = {relation: Source(("k",), frozenset(), relation) for relation in ("s0", "s1", "s2")}
+    texts = [
+        PlacedText("SELECT k FROM s0 WHERE k = 3", ("k",), scans=True),
+        PlacedText(text.format("x0", "TRUE"), ("k",)),
+    ]
+    assert placed_difference(user, texts, sources, None) == difference
+
+
+@pytest.mark.parametrize(
+    ("where", "difference"), [("k = 3", None), ("j = 3", "the rows of a scan"), ("k = 4", "the rows of a scan")]
+)
+def test_a_filter_is_on_the_column_that_a_query_has_renamed(where: str, difference: str | None) -> None:
+    text = "SELECT v.j FROM (SELECT k AS j FROM {} AS a) v WHERE v.j = 3"
+    user = read_statement(text.format("s0"))
+    assert user is not None
+    texts = [PlacedText(f"SELECT k FROM s0 WHERE {where}", ("k",), scans=True), PlacedText(text.format("x0"), ("j",))]
+    sources = {"s0": Source(("k", "j"), frozenset(), "s0")}
+    assert placed_difference(user, texts, sources, None) == difference
+
+
+def test_keys_for_a_look_up_need_not_all_columns_of_a_star(checked: Callable[[str], list[tuple[Any, ...]]]) -> None:
+    ((user, texts, sources, clock),) = checked(
+        "SELECT c.*, m.host FROM customers c, metrics m WHERE c.name LIKE 'a%' AND m.host = c.name AND EXISTS (SELECT *"
+        " FROM orders o WHERE o.priority = c.name AND o.id > 7)"
+    )
+    assert placed_difference(user, texts, sources, clock) is None
+    # The star does need them.
+    (number,) = (number for number, text in enumerate(texts) if text.columns == ("customer_id", "name", "score"))
+    fewer = replace(texts[number], sql=texts[number].sql.replace(', "score"', ""), columns=("customer_id", "name"))
+    assert placed_difference(user, [*texts[:number], fewer, *texts[number + 1 :]], sources, clock) is not None
 
 
 def test_a_semi_join_by_the_columns_of_a_natural_join_is_said(
