@@ -324,17 +324,6 @@ class MemberStore:
         """
         return self.partition(table_id, partition).apply(operation, rows, is_copy=is_copy)
 
-    def delete(self, table_id: int, partition: int, keys: pa.Table) -> int:
-        """Delete rows of one partition by their complete keys.
-
-        Returns:
-            Rows that were there and are gone.
-
-        Raises:
-            Error: As ``Partition.apply`` and :meth:`partition`.
-        """
-        return self.partition(table_id, partition).delete(keys)
-
     def data_version(self, table_id: int) -> DataVersion:
         """Return the version of a table's data here; a distributed read compares the members' ``published``.
 

@@ -54,42 +54,6 @@ class Partition:
         """The table has other ranges; which rows are this partition's is for the new layout to say."""
         self._layout = layout
 
-    def append(self, rows: pa.Table) -> int:
-        """Add rows.
-
-        Raises:
-            DuplicateKeyError: A key is there already, or given twice.
-        """
-        return self.apply(ChangeOperation.APPEND, rows)
-
-    def overwrite(self, rows: pa.Table) -> int:
-        """Replace all rows.
-
-        Raises:
-            DuplicateKeyError: A key is given twice.
-        """
-        return self.apply(ChangeOperation.OVERWRITE, rows)
-
-    def upsert(self, rows: pa.Table) -> int:
-        """Add rows or replace those with the same key; of a key that is given twice the last row wins."""
-        return self.apply(ChangeOperation.UPSERT, rows)
-
-    def ignore(self, rows: pa.Table) -> int:
-        """Add rows whose key is not there, of a key that is given twice the first.
-
-        Returns:
-            How many rows were added.
-        """
-        return self.apply(ChangeOperation.IGNORE, rows)
-
-    def delete(self, keys: pa.Table) -> int:
-        """Remove rows by their complete keys; ``keys`` has at least the key columns.
-
-        Returns:
-            How many rows were there and are gone.
-        """
-        return self.apply(ChangeOperation.DELETE, keys)
-
     def apply(self, operation: ChangeOperation, rows: pa.Table, *, is_copy: bool = False) -> int:
         """Make one change.
 
@@ -100,10 +64,8 @@ class Partition:
             operation: The operation.
             rows: Rows of exactly the table's schema; for a deletion, a table with at least the key columns.
             is_copy: Whether the primary of the partition has made the change already. It is then made here as well,
-                even
-                if a load that is prepared here has one of the keys: the load meets the change at the primary, and is
-                    not
-                published.
+                even if a load that is prepared here has one of the keys: the load meets the change at the primary, and
+                is not published.
 
         Returns:
             Rows written, without those that are ignored, or for a deletion rows removed.

@@ -50,9 +50,8 @@ class Channel:
 
     It is opened at the first request, and again after it broke.
 
-    Thread-safe: one request at a time, others wait; while a stream is being read, others are refused. After an error
-    that the server sent, the channel is usable; after a timeout or a broken connection it is disconnected, and the next
-    request connects anew. It never repeats a request.
+    Thread-safe: one request at a time, others wait. After an error that the server sent, the channel is usable; after
+    a timeout or a broken connection it is disconnected, and the next request connects anew. It never repeats a request.
 
     Args:
         host: Host name or address.
@@ -90,7 +89,6 @@ class Channel:
         self._limits = limits or Limits()
         self._send_limits = self._limits
         self._lock = threading.Lock()
-        self._streaming = False
         self._decoder = FrameDecoder(self._limits)
         self._frames: Iterator[Frame] = iter(())
         self._last_id = 0
@@ -155,28 +153,6 @@ class Channel:
         last = frames[-1] if len(frames) == 1 else frames[-2]  # behind several pieces comes a frame that only ends them
         return Answer(operation.replies.decode(last.header), tuple(frame.payload for frame in frames if frame.payload))
 
-    def stream(
-        self, message: Message[R], payload: Payload = b"", *, timeout_s: float | None = None
-    ) -> Iterator[Answer[R]]:
-        """Ask and yield each piece of the answer as it arrives.
-
-        The channel is taken until the iterator ends or is closed; leaving it early disconnects.
-
-        Raises:
-            Error: As :meth:`request`; ``timeout_s`` bounds the wait for each piece.
-        """
-        operation = operation_of(message)
-        header = operation.requests.encode(message)
-        with self._lock:
-            self._ready()
-            self._streaming = True
-        try:
-            for frame in self._exchange(operation, header, payload, timeout_s):
-                if frame.header:
-                    yield Answer(operation.replies.decode(frame.header), (frame.payload,) if frame.payload else ())
-        finally:
-            self._streaming = False
-
     def abort(self) -> None:
         """Close the connection from another thread than the one whose request waits.
 
@@ -201,11 +177,6 @@ class Channel:
         """Connect unless connected; whether that was to be done."""
         if self._closed:
             raise InterfaceError(f"the channel to {self.address} is closed")
-        if self._streaming:
-            raise InterfaceError(
-                f"a streamed answer from {self.address} is being read: read it to its end, close it, or use another"
-                " channel"
-            )
         if self._socket is not None:
             return False
         self._connect(timeout_s)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Final, TypeVar, cast
 
 from secateur.errors import (
@@ -32,8 +31,6 @@ __all__ = ["Peer"]
 R = TypeVar("R")
 
 _failures: Final[Codec[Failure]] = Codec(Failure)
-
-_PARTS_WAITING_MAX: Final = 16
 
 
 class Peer:
@@ -80,16 +77,6 @@ class Peer:
     def address(self) -> str:
         return f"{self.host}:{self.port}"
 
-    async def connect(self) -> Greeting:
-        """Connect now unless connected; returns the server's answer to hello.
-
-        Raises:
-            UnreachableError: The server cannot be reached.
-            AuthenticationError: The token is missing or wrong.
-            ProtocolError: The process that answers is not a secateur server.
-        """
-        return (await self._connected()).hello
-
     async def request(
         self, message: Message[R], payload: Payload = b"", *, timeout_s: float | None = None
     ) -> Answer[R]:
@@ -121,29 +108,6 @@ class Peer:
         except (asyncio.CancelledError, DeadlineError):
             link.give_up(request_id)
             raise
-        finally:
-            link.forget(request_id)
-
-    async def stream(
-        self, message: Message[R], payload: Payload = b"", *, timeout_s: float | None = None
-    ) -> AsyncIterator[Answer[R]]:
-        """Ask and yield each piece of the answer as it arrives.
-
-        Pieces that are not taken stop the whole connection after a few: use a Peer of its own for long streams.
-
-        Raises:
-            Error: As :meth:`request`; ``timeout_s`` bounds the wait for each piece.
-        """
-        operation = operation_of(message)
-        link = await self._connected()
-        request_id = link.ask(operation, operation.requests.encode(message), payload)
-        try:
-            while True:
-                frame = await self._answer(link, request_id, operation, timeout_s)
-                if frame.header:
-                    yield Answer(operation.replies.decode(frame.header), (frame.payload,) if frame.payload else ())
-                if frame.kind is FrameKind.RESPONSE:
-                    return
         finally:
             link.forget(request_id)
 
@@ -248,14 +212,12 @@ class _Link(FrameReceiver):
     def __init__(self, address: str, limits: Limits) -> None:
         super().__init__(limits)
         self.failure: Error | None = None
-        self.hello = Greeting()
         self.heard_s = 0.0
         """The time of the peer's last sign of life, on the clock of the loop."""
         self._address = address
         self._limits = limits
         self._send_limits = limits
         self._answers: dict[int, asyncio.Queue[Frame | Error]] = {}
-        self._crowded: set[int] = set()  # requests whose pieces are not taken; while there are any, nothing is read
         self._gone = asyncio.Event()
         self._last_id = 0
         self._transport: asyncio.Transport
@@ -287,7 +249,6 @@ class _Link(FrameReceiver):
         )
 
     def greeted(self, greeting: Greeting) -> None:
-        self.hello = greeting
         self._send_limits = peer_limits(greeting, self._limits)
 
     def ask(self, operation: OperationBase, header: bytes, payload: Payload) -> int:
@@ -310,15 +271,12 @@ class _Link(FrameReceiver):
         if self.failure is not None and queue.empty():
             raise self.failure
         got = await queue.get()
-        if request_id in self._crowded and queue.qsize() < _PARTS_WAITING_MAX:
-            self._make_room(request_id)
         if isinstance(got, Error):
             raise got
         return got
 
     def forget(self, request_id: int) -> None:
         self._answers.pop(request_id, None)
-        self._make_room(request_id)
 
     def give_up(self, request_id: int) -> None:
         """Cancel a request whose answer is no longer needed."""
@@ -356,21 +314,12 @@ class _Link(FrameReceiver):
             case FrameKind.RESPONSE | FrameKind.PART:
                 if queue is not None:
                     queue.put_nowait(frame)
-                    if frame.kind is FrameKind.PART and queue.qsize() >= _PARTS_WAITING_MAX:
-                        self._crowded.add(request_id)
-                        self._transport.pause_reading()
             case kind:
                 self._fail(
                     ProtocolError(
                         f"{self._address} sent a {kind.name} frame to the side that asks", address=self._address
                     )
                 )
-
-    def _make_room(self, request_id: int) -> None:
-        if request_id in self._crowded:
-            self._crowded.discard(request_id)
-            if not self._crowded and not self._transport.is_closing():
-                self._transport.resume_reading()
 
     def _fail(self, error: Error) -> None:
         if self.failure is not None:

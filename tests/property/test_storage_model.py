@@ -19,7 +19,7 @@ from secateur.partitioning.pruning import KeyBoundary, KeyPrefix, KeyRange, unit
 from secateur.partitioning.schemes import PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
-from secateur.storage import MemberStore, PartitionSnapshot
+from secateur.storage import ChangeOperation, MemberStore, PartitionSnapshot
 
 Key = tuple[int, str]
 
@@ -107,7 +107,7 @@ class StorageMachine(RuleBasedStateMachine):
     @rule(batch=st.lists(keys, max_size=8))
     def delete(self, batch: list[Key]) -> None:
         gone = set(batch) & self.rows.keys()
-        assert self.store.delete(1, 0, table_of([(key, None) for key in batch])) == len(gone)
+        assert self.store.apply(1, 0, ChangeOperation.DELETE, table_of([(key, None) for key in batch])) == len(gone)
         self.rows = {key: value for key, value in self.rows.items() if key not in gone}
 
     @rule(slot=load_ids, batch=batches)

@@ -20,7 +20,7 @@ from secateur.errors import (
 from secateur.partitioning.pruning import KeyPrefix
 from secateur.partitioning.tables import TableDef
 from secateur.partitioning.tables.split import split
-from secateur.storage import DataVersion, MemberStore, TableStats
+from secateur.storage import ChangeOperation, DataVersion, MemberStore, TableStats
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_direct_writes(store: MemberStore, orders: TableDef) -> None:
         store.write(7, 4, row, "append")
     assert store.write(7, 4, row, "upsert") == 1
     assert store.relation(7, [4], ["note"], KeyPrefix((customer, 9))).to_pydict() == {"note": ["new"]}
-    assert store.delete(7, 4, row) == 1
+    assert store.apply(7, 4, ChangeOperation.DELETE, row) == 1
     assert store.relation(7, [4], ["note"], KeyPrefix((customer, 9))).num_rows == 0
     with pytest.raises(ProgrammingError, match="load mode 'merge' does not exist"):
         store.write(7, 4, row, "merge")
@@ -221,5 +221,5 @@ def test_data_version_grows_with_every_change(store: MemberStore, orders: TableD
     store.write(7, 0, orders.arrow_schema.empty_table(), "overwrite")
     after = store.data_version(7)
     assert after == DataVersion(before.published, before.changes + 1)
-    store.delete(7, 1, pa.table({"customer": [customers_of(orders, 1)[0]], "line": [77]}))
+    store.apply(7, 1, ChangeOperation.DELETE, pa.table({"customer": [customers_of(orders, 1)[0]], "line": [77]}))
     assert store.data_version(7) == after

@@ -21,25 +21,25 @@ def either(request: pytest.FixtureRequest, pairs: TableDef) -> Partition:
 
 
 def test_every_operation_reports_rows_and_shows_at_once(either: Partition, rows: Any, keys: Any, tuples: Any) -> None:
-    assert either.append(rows((2, "x", 1), (1, "x", 2))) == 2
+    assert either.apply(ChangeOperation.APPEND, rows((2, "x", 1), (1, "x", 2))) == 2
     assert tuples(either.snapshot().table) == [(1, "x", 2), (2, "x", 1)]
-    assert either.upsert(rows((2, "x", 3), (3, "x", 4))) == 2
+    assert either.apply(ChangeOperation.UPSERT, rows((2, "x", 3), (3, "x", 4))) == 2
     assert tuples(either.snapshot().table) == [(1, "x", 2), (2, "x", 3), (3, "x", 4)]
-    assert either.delete(keys((1, "x"), (9, "x"))) == 1
+    assert either.apply(ChangeOperation.DELETE, keys((1, "x"), (9, "x"))) == 1
     assert tuples(either.snapshot().table) == [(2, "x", 3), (3, "x", 4)]
-    assert either.overwrite(rows((5, "x", 5))) == 1
+    assert either.apply(ChangeOperation.OVERWRITE, rows((5, "x", 5))) == 1
     assert tuples(either.snapshot().table) == [(5, "x", 5)]
     assert either.rows == 1
 
 
 def test_a_snapshot_never_changes(either: Partition, rows: Any, keys: Any, tuples: Any) -> None:
-    either.append(rows((1, "x", 1), (2, "x", 2)))
+    either.apply(ChangeOperation.APPEND, rows((1, "x", 1), (2, "x", 2)))
     untouched, read = either.snapshot(), either.snapshot()
     read.fold()
-    either.upsert(rows((1, "x", 9), (3, "x", 9)))
+    either.apply(ChangeOperation.UPSERT, rows((1, "x", 9), (3, "x", 9)))
     later = either.snapshot()
-    either.delete(keys((2, "x")))
-    either.overwrite(rows())
+    either.apply(ChangeOperation.DELETE, keys((2, "x")))
+    either.apply(ChangeOperation.OVERWRITE, rows())
     assert tuples(untouched.table) == tuples(read.table) == [(1, "x", 1), (2, "x", 2)]
     assert tuples(later.table) == [(1, "x", 9), (2, "x", 2), (3, "x", 9)]
     assert (untouched.rows, later.rows, either.rows) == (2, 3, 0)
@@ -47,12 +47,12 @@ def test_a_snapshot_never_changes(either: Partition, rows: Any, keys: Any, tuple
 
 @pytest.mark.parametrize("state", ["folded", "fresh"])
 def test_append_refuses_a_key_that_is_there(either: Partition, rows: Any, tuples: Any, state: str) -> None:
-    either.append(rows((1, "x", 1), (2, "x", 2)))
+    either.apply(ChangeOperation.APPEND, rows((1, "x", 1), (2, "x", 2)))
     if state == "folded":
         either.snapshot().fold()
     version = either.version
     with pytest.raises(DuplicateKeyError, match=r"^t: key \(a=2, b='x'\) is already there$") as caught:
-        either.append(rows((3, "x", 3), (2, "x", 3)))
+        either.apply(ChangeOperation.APPEND, rows((3, "x", 3), (2, "x", 3)))
     assert caught.value.details == {"table": "t", "key": [2, "x"]}
     assert tuples(either.snapshot().table) == [(1, "x", 1), (2, "x", 2)]
     assert either.version == version
@@ -60,34 +60,34 @@ def test_append_refuses_a_key_that_is_there(either: Partition, rows: Any, tuples
 
 def test_append_refuses_a_key_given_twice(either: Partition, rows: Any) -> None:
     with pytest.raises(DuplicateKeyError, match=r"key \(a=1, b='x'\) occurs more than once among the rows given"):
-        either.append(rows((1, "x", 1), (1, "x", 2)))
+        either.apply(ChangeOperation.APPEND, rows((1, "x", 1), (1, "x", 2)))
     assert either.rows == 0
 
 
 def test_overwrite_refuses_a_key_given_twice(either: Partition, rows: Any) -> None:
-    either.append(rows((7, "x", 1)))
+    either.apply(ChangeOperation.APPEND, rows((7, "x", 1)))
     with pytest.raises(DuplicateKeyError, match="occurs more than once"):
-        either.overwrite(rows((1, "x", 1), (1, "x", 2)))
+        either.apply(ChangeOperation.OVERWRITE, rows((1, "x", 1), (1, "x", 2)))
     assert either.rows == 1
 
 
 def test_of_a_key_upserted_twice_the_last_row_wins(either: Partition, rows: Any, tuples: Any) -> None:
-    either.upsert(rows((1, "x", 1), (1, "x", 2), (0, "x", 0), (1, "x", 3)))
+    either.apply(ChangeOperation.UPSERT, rows((1, "x", 1), (1, "x", 2), (0, "x", 0), (1, "x", 3)))
     assert tuples(either.snapshot().table) == [(0, "x", 0), (1, "x", 3)]
     assert either.rows == 2
 
 
 def test_a_deleted_key_can_come_back(either: Partition, rows: Any, keys: Any, tuples: Any) -> None:
-    either.append(rows((1, "x", 1)))
-    assert either.delete(keys((1, "x"), (1, "x"))) == 1
-    assert either.delete(keys((1, "x"))) == 0
-    either.append(rows((1, "x", 2)))
+    either.apply(ChangeOperation.APPEND, rows((1, "x", 1)))
+    assert either.apply(ChangeOperation.DELETE, keys((1, "x"), (1, "x"))) == 1
+    assert either.apply(ChangeOperation.DELETE, keys((1, "x"))) == 0
+    either.apply(ChangeOperation.APPEND, rows((1, "x", 2)))
     assert tuples(either.snapshot().table) == [(1, "x", 2)]
 
 
 def test_delete_takes_whole_rows_too(either: Partition, rows: Any) -> None:
-    either.append(rows((1, "x", 1)))
-    assert either.delete(rows((1, "x", 99))) == 1
+    either.apply(ChangeOperation.APPEND, rows((1, "x", 1)))
+    assert either.apply(ChangeOperation.DELETE, rows((1, "x", 99))) == 1
 
 
 @pytest.mark.parametrize("operation", [ChangeOperation.APPEND, ChangeOperation.UPSERT, ChangeOperation.DELETE])
@@ -99,26 +99,26 @@ def test_nothing_given_changes_nothing(either: Partition, rows: Any, operation: 
 def test_versions_grow_with_changes_only(layout: TableLayout, rows: Any, keys: Any) -> None:
     changes = ChangeCount()
     counted = Partition(layout, 0, changes)
-    counted.append(rows((1, "x", 1)))
-    counted.delete(keys((5, "x")))
+    counted.apply(ChangeOperation.APPEND, rows((1, "x", 1)))
+    counted.apply(ChangeOperation.DELETE, keys((5, "x")))
     counted.snapshot().fold()
-    counted.overwrite(rows())
+    counted.apply(ChangeOperation.OVERWRITE, rows())
     assert counted.version == changes.total == 2
 
 
 def test_snapshots_are_shared_until_a_write(either: Partition, rows: Any) -> None:
-    either.append(rows((1, "x", 1)))
+    either.apply(ChangeOperation.APPEND, rows((1, "x", 1)))
     first = either.snapshot()
     assert either.snapshot() is first
-    either.append(rows((2, "x", 1)))
+    either.apply(ChangeOperation.APPEND, rows((2, "x", 1)))
     assert either.snapshot() is not first
 
 
 def test_a_fold_that_a_reader_paid_for_is_kept(partition: Partition, rows: Any) -> None:
-    partition.append(rows(*[(n, "x", n) for n in range(300)]))
-    partition.upsert(rows((5, "x", 0)))
+    partition.apply(ChangeOperation.APPEND, rows(*[(n, "x", n) for n in range(300)]))
+    partition.apply(ChangeOperation.UPSERT, rows((5, "x", 0)))
     paid = partition.snapshot().fold()
-    partition.upsert(rows((6, "x", 0)))
+    partition.apply(ChangeOperation.UPSERT, rows((6, "x", 0)))
     base, overlay = partition.snapshot()._state
     assert base is paid
     assert overlay is not None
@@ -126,10 +126,10 @@ def test_a_fold_that_a_reader_paid_for_is_kept(partition: Partition, rows: Any) 
 
 
 def test_the_delta_is_bounded_also_for_one_key(partition: Partition, rows: Any) -> None:
-    partition.append(rows(*[(n, "x", n) for n in range(300)]))
+    partition.apply(ChangeOperation.APPEND, rows(*[(n, "x", n) for n in range(300)]))
     before = partition.nbytes
     for value in range(1000):
-        partition.upsert(rows((5, "x", value)))
+        partition.apply(ChangeOperation.UPSERT, rows((5, "x", value)))
     assert partition.nbytes < before + 256 * 100
     assert partition.snapshot().lookup([5])["v"].to_pylist() == [999]
     assert partition.rows == 300
@@ -137,9 +137,12 @@ def test_the_delta_is_bounded_also_for_one_key(partition: Partition, rows: Any) 
 
 def test_a_large_partition_allows_a_larger_delta(partition: Partition, rows: Any) -> None:
     numbers = pa.array(range(40_000))
-    partition.append(pa.Table.from_arrays([numbers, numbers.cast(pa.string()), numbers], schema=rows().schema))
+    partition.apply(
+        ChangeOperation.APPEND,
+        pa.Table.from_arrays([numbers, numbers.cast(pa.string()), numbers], schema=rows().schema),
+    )
     for value in range(300):
-        partition.upsert(rows((value, "new", 0)))
+        partition.apply(ChangeOperation.UPSERT, rows((value, "new", 0)))
     _, overlay = partition.snapshot()._state
     assert overlay is not None
     assert len(overlay.keys) == 300
@@ -149,14 +152,14 @@ def test_rows_of_another_partition_are_refused(make_table: Any) -> None:
     layout = TableLayout.of(make_table({"k": "BIGINT"}, ["k"], partitions=16))
     right = layout.tdef.scheme.partition_of({"k": 5})
     with pytest.raises(TopologyChangedError, match="belongs to partition"):
-        Partition(layout, (right + 1) % 16).append(pa.table({"k": [5]}, schema=layout.schema))
+        Partition(layout, (right + 1) % 16).apply(ChangeOperation.APPEND, pa.table({"k": [5]}, schema=layout.schema))
 
 
 @pytest.mark.parametrize("operation", [ChangeOperation.APPEND, ChangeOperation.UPSERT, ChangeOperation.OVERWRITE])
 def test_reserved_keys_are_refused_until_released(
     either: Partition, rows: Any, sorted_of: Any, operation: ChangeOperation
 ) -> None:
-    either.append(rows((1, "x", 1)))
+    either.apply(ChangeOperation.APPEND, rows((1, "x", 1)))
     either.reserve("load-1", sorted_of(rows((5, "x", 0), (6, "x", 0))))
     with pytest.raises(
         LoadFailedError,
@@ -173,11 +176,11 @@ def test_reserved_keys_are_refused_until_released(
 
 
 def test_other_keys_and_deletions_pass_a_reservation(either: Partition, rows: Any, keys: Any, sorted_of: Any) -> None:
-    either.append(rows((1, "x", 1)))
+    either.apply(ChangeOperation.APPEND, rows((1, "x", 1)))
     either.reserve("load-1", sorted_of(rows((5, "x", 0))))
-    assert either.upsert(rows((4, "x", 1))) == 1
-    assert either.delete(keys((5, "x"))) == 0
-    assert either.delete(keys((1, "x"))) == 1
+    assert either.apply(ChangeOperation.UPSERT, rows((4, "x", 1))) == 1
+    assert either.apply(ChangeOperation.DELETE, keys((5, "x"))) == 0
+    assert either.apply(ChangeOperation.DELETE, keys((1, "x"))) == 1
 
 
 def test_a_slice_written_small_does_not_keep_its_parent(partition: Partition, allocated: Any) -> None:
@@ -185,6 +188,6 @@ def test_a_slice_written_small_does_not_keep_its_parent(partition: Partition, al
     parent = pa.Table.from_arrays(
         [numbers, numbers.cast(pa.string()), numbers], schema=partition.snapshot().table.schema
     )
-    partition.append(parent.slice(500, 3))
+    partition.apply(ChangeOperation.APPEND, parent.slice(500, 3))
     del parent, numbers
     assert allocated() < 10_000

@@ -10,7 +10,7 @@ import pytest
 
 from secateur.errors import DataError, ParameterError
 from secateur.partitioning.pruning import KeyBoundary, KeyRange
-from secateur.storage import Partition, PartitionSnapshot
+from secateur.storage import ChangeOperation, Partition, PartitionSnapshot
 
 KEPT = [(a, b, 10 * a) for a in range(5) for b in ("a", "b", "c")]
 EXPECTED = sorted(
@@ -31,11 +31,11 @@ def after(*values: Any) -> KeyBoundary:
 @pytest.fixture(params=["folded", "overlaid"])
 def snapshot(request: pytest.FixtureRequest, partition: Partition, rows: Any, keys: Any) -> PartitionSnapshot:
     """The rows of EXPECTED, the last changes merged in or beside the sorted rows."""
-    partition.append(rows(*KEPT))
+    partition.apply(ChangeOperation.APPEND, rows(*KEPT))
     partition.snapshot().fold()
-    partition.upsert(rows((1, "b", 99), (2, "d", 7), (2, "aa", 7)))
-    partition.delete(keys((2, "b"), (4, "c"), (8, "x")))
-    partition.append(rows((5, "a", 7), (-1, "z", 7)))
+    partition.apply(ChangeOperation.UPSERT, rows((1, "b", 99), (2, "d", 7), (2, "aa", 7)))
+    partition.apply(ChangeOperation.DELETE, keys((2, "b"), (4, "c"), (8, "x")))
+    partition.apply(ChangeOperation.APPEND, rows((5, "a", 7), (-1, "z", 7)))
     taken = partition.snapshot()
     if request.param == "folded":
         taken.fold()
@@ -104,7 +104,7 @@ def test_upper_bound_of_a_key_prefix_leaves_out_all_rows_with_that_prefix_kudu_2
 
 def test_bounds_at_the_ends_of_the_type_do_not_overflow_kudu_1766(partition: Partition, rows: Any, tuples: Any) -> None:
     low, high = (-(2**63), "", 1), (2**63 - 1, "\U0010ffff", 2)
-    partition.append(rows(low, high))
+    partition.apply(ChangeOperation.APPEND, rows(low, high))
     snapshot = partition.snapshot()
     assert tuples(snapshot.lookup([2**63 - 1])) == [high]
     assert tuples(snapshot.slice(KeyRange(before(2**63 - 1), after()))) == [high]
@@ -122,9 +122,9 @@ def test_a_bound_with_null_is_refused(snapshot: PartitionSnapshot) -> None:
 
 
 def test_lookup_copies_nothing_where_nothing_was_written(partition: Partition, rows: Any) -> None:
-    partition.append(rows(*[(n, "x", n) for n in range(300)]))
+    partition.apply(ChangeOperation.APPEND, rows(*[(n, "x", n) for n in range(300)]))
     base = partition.snapshot().table["a"].chunk(0).buffers()[1].address
-    partition.upsert(rows((7, "x", 0)))
+    partition.apply(ChangeOperation.UPSERT, rows((7, "x", 0)))
     assert partition.snapshot().lookup([5])["a"].chunk(0).buffers()[1].address == base
     assert partition.snapshot().lookup([7])["a"].chunk(0).buffers()[1].address != base
 
@@ -136,9 +136,9 @@ def test_read_some_columns(snapshot: PartitionSnapshot) -> None:
 
 
 def test_many_threads_fold_and_search_one_snapshot(partition: Partition, rows: Any, tuples: Any) -> None:
-    partition.append(rows(*[(n, "x", n) for n in range(1000)]))
+    partition.apply(ChangeOperation.APPEND, rows(*[(n, "x", n) for n in range(1000)]))
     partition.snapshot().fold()
-    partition.upsert(rows((3, "x", -3), (2000, "x", 0)))
+    partition.apply(ChangeOperation.UPSERT, rows((3, "x", -3), (2000, "x", 0)))
     snapshot = partition.snapshot()
     found: list[Any] = []
 

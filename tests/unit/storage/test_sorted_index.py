@@ -7,7 +7,7 @@ import pytest
 
 from secateur.partitioning.pruning import IndexSlice, KeyBoundary, KeyPrefix, KeyRange, KeyRanges
 from secateur.partitioning.tables import TableDef
-from secateur.storage import MemberStore
+from secateur.storage import ChangeOperation, MemberStore
 
 ROWS = [(key, None if key % 5 == 0 else key % 13, "ab"[key % 2]) for key in range(400)]
 
@@ -68,7 +68,7 @@ def test_a_null_in_any_column_is_not_found(store: MemberStore) -> None:
 def test_recent_changes_are_seen(store: MemberStore, table: TableDef) -> None:
     before = keys(store, KeyPrefix((6,)))
     store.write(1, 0, rows(table, [(before[0], 1, "a"), (900, 6, "a"), (-1, 6, "a"), (7, 3, "b")]), "upsert")
-    store.delete(1, 0, rows(table, [(before[1], 0, "a")]))
+    store.apply(1, 0, ChangeOperation.DELETE, rows(table, [(before[1], 0, "a")]))
     # All that was written lately comes as well: WHERE is applied to what is found.
     assert keys(store, KeyPrefix((6,))) == [-1, *sorted([before[0], 7, *before[2:]]), 900]
 

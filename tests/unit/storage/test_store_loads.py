@@ -21,7 +21,7 @@ from secateur.errors import (
     TopologyChangedError,
 )
 from secateur.partitioning.tables import TableDef
-from secateur.storage import MIXED, LoadInfo, MemberStore, MixedAttempt, message_bytes
+from secateur.storage import MIXED, ChangeOperation, LoadInfo, MemberStore, MixedAttempt, message_bytes
 
 
 class Clock:
@@ -251,7 +251,7 @@ class TestWhatComesInBetween:
         store.loads.prepare("L", 1, mode, {0: [0]})
         store.write(1, 0, batch(keys_of[0][4:5], 2), "append")
         store.write(1, 0, batch(keys_of[0][:1], 3), "upsert")
-        store.delete(1, 0, batch(keys_of[0][1:2], 0))
+        store.apply(1, 0, ChangeOperation.DELETE, batch(keys_of[0][1:2], 0))
         store.loads.publish("L")
         expected = before | dict.fromkeys(keys_of[0][2:4], 1) | {keys_of[0][4]: 2, keys_of[0][0]: 3}
         del expected[keys_of[0][1]]
