@@ -11,7 +11,7 @@ _FILES = {
     "open_results": ["GRANT_BYTES_MAX", "OpenResults", "within_bounds"],
     "ranges": ["MemberRanges", "RangeChanges"],
     "read_state": ["check_state", "marks_of", "read_here"],
-    "replica": ["Replica", "ReplicaPhase", "ReplicatedChange"],
+    "replica": ["CountOut", "Effect", "Replica", "ReplicaPhase", "ReplicatedChange", "SendChange"],
     "replication": ["Replication"],
     "statement_log": ["StatementLog"],
     "table_directory": ["TableDirectory"],

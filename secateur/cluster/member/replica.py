@@ -11,8 +11,9 @@ acknowledged, or will be requested again, and the copies are equal even if it is
 accepts nothing from primaries of earlier ones.
 
 **Invariant**: a change is settled only if every copy that the cluster counts on has it. **Invariant**: changes that are
-not settled are kept by every copy that has them. So a copy that is behind can always be caught up; one that cannot is
-out of sync, and is removed from the ownership.
+not settled are kept by every copy that has them. So a copy that is behind can always be caught up: a *repair* sends it
+the changes that it lacks, one after the other. A copy that cannot be caught up is out of sync, and is removed from the
+ownership.
 
 Source: the recovery of Viewstamped Replication (Liskov and Cowling, 2012), with the controller in the place of the view
 change.
@@ -24,8 +25,12 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final, TypeAlias
 
-__all__ = ["Replica", "ReplicaPhase", "ReplicatedChange"]
+__all__ = ["CountOut", "Effect", "Replica", "ReplicaPhase", "ReplicatedChange", "SendChange"]
+
+_PAUSE_MIN_S: Final = 0.02
+_PAUSE_MAX_S: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,36 @@ class ReplicatedChange:
     change_id: str
     operation: str
     rows: bytes | memoryview
+
+
+@dataclass(frozen=True, slots=True)
+class SendChange:
+    """Effect: after a pause, send a change to a copy; then comes ``confirmed``, ``unanswered`` or ``refused``.
+
+    Attributes:
+        member: The member of the copy.
+        change: The change.
+        term: The term in which it is sent: a copy that knows of a newer one does not make it.
+        is_repair: Whether it is part of a repair, rather than sent when it was made.
+        pause_s: Seconds before it is sent.
+    """
+
+    member: str
+    change: ReplicatedChange
+    term: int
+    is_repair: bool = False
+    pause_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CountOut:
+    """Effect: have the cluster count a copy out, because it cannot be caught up."""
+
+    member: str
+    reason: str
+
+
+Effect: TypeAlias = SendChange | CountOut
 
 
 class ReplicaPhase(Enum):
@@ -66,7 +101,7 @@ class Replica:
             notice may not have arrived yet.
     """
 
-    __slots__ = ("_asked", "_have", "_kept", "is_superseded", "last", "phase", "settled", "term")
+    __slots__ = ("_asked", "_have", "_kept", "_repairs", "is_superseded", "last", "phase", "settled", "term")
 
     def __init__(self) -> None:
         self.phase = ReplicaPhase.BACKUP
@@ -77,6 +112,7 @@ class Replica:
         self._kept: deque[ReplicatedChange] = deque()
         self._have: dict[str, int] = {}
         self._asked: set[str] = set()
+        self._repairs: dict[str, SendChange] = {}  # what was sent last, by member
 
     @classmethod
     def first_primary(cls, others: Iterable[str]) -> Replica:
@@ -106,6 +142,15 @@ class Replica:
         """Changes here that some other copy may not have."""
         return self.last - self.settled
 
+    @property
+    def is_repairing(self) -> bool:
+        """Whether some copy is sent what it lacks."""
+        return bool(self._repairs)
+
+    def repairs(self, send: SendChange) -> bool:
+        """Whether a change of a repair is still to be sent."""
+        return self._repairs.get(send.member) == send
+
     def has_confirmed(self, member: str, sequence: int) -> bool:
         """Whether a copy need not be waited for: it has the change, or is not a copy of this partition."""
         return self._have.get(member, sequence) >= sequence and member not in self._asked
@@ -122,6 +167,7 @@ class Replica:
         self.is_superseded = False
         self._have = {}
         self._asked = set(others)
+        self._repairs = {}
         self.phase = ReplicaPhase.TAKING_OVER
         self._open()
         return tuple(sorted(self._asked))
@@ -144,12 +190,12 @@ class Replica:
         self._open()
         return new
 
-    def append(self, change_id: str, operation: str, rows: bytes | memoryview) -> ReplicatedChange:
-        """The primary has made a change; returns it as it has to be sent to all :attr:`others`."""
+    def append(self, change_id: str, operation: str, rows: bytes | memoryview) -> list[SendChange]:
+        """The primary has made a change, number :attr:`last` from now on; returns it for all other copies."""
         change = ReplicatedChange(self.last + 1, change_id, operation, rows)
         self._take((change,))
         self._settle()
-        return change
+        return [SendChange(member, change, self.term) for member in self.others]
 
     def missing(self, member: str) -> tuple[ReplicatedChange, ...]:
         """Return the changes that a copy lacks.
@@ -164,18 +210,35 @@ class Replica:
             )
         return tuple(change for change in self._kept if change.sequence > have)
 
-    def confirmed(self, member: str, last: int, term: int) -> None:
+    def confirmed(self, send: SendChange, last: int, term: int) -> list[Effect]:
         """A copy has answered with its last change and the newest term that it knows of."""
         if term > self.term:
             self.is_superseded = True
-        elif member in self._have and last > self._have[member]:
-            self._have[member] = last
+        elif last > self._have.get(send.member, last):
+            self._have[send.member] = last
             self._settle()
+        return self._after(send, 0.0)
+
+    def unanswered(self, send: SendChange) -> list[Effect]:
+        """It is not known whether a copy has made a change."""
+        return self._after(send, min(max(2 * send.pause_s, _PAUSE_MIN_S), _PAUSE_MAX_S) if send.is_repair else 0.0)
+
+    def refused(self, send: SendChange, reason: str) -> list[Effect]:
+        """A copy cannot make a change."""
+        if self.has_confirmed(send.member, send.change.sequence):
+            return []
+        self._repairs.pop(send.member, None)
+        return [CountOut(send.member, reason)]
+
+    def repair(self) -> list[Effect]:
+        """This copy has just opened: send each of the others what it lacks."""
+        return [effect for member in self._have for effect in self._repair(member, 0.0)]
 
     def left(self, member: str) -> None:
         """A copy does not count any more."""
         self._asked.discard(member)
         self._have.pop(member, None)
+        self._repairs.pop(member, None)
         self._open()
         self._settle()
 
@@ -184,6 +247,7 @@ class Replica:
         self.phase = ReplicaPhase.BACKUP
         self._have = {}
         self._asked = set()
+        self._repairs = {}
 
     # -- events at a backup
 
@@ -220,6 +284,28 @@ class Replica:
             self._drop(settled)
 
     # --
+
+    def _after(self, send: SendChange, pause_s: float) -> list[Effect]:
+        """What follows once a copy was sent a change: a repair, if it does not have the change; or the next of one."""
+        if send.is_repair:
+            if not self.repairs(send):
+                return []
+            del self._repairs[send.member]
+        elif self.has_confirmed(send.member, send.change.sequence):
+            return []
+        return self._repair(send.member, pause_s)
+
+    def _repair(self, member: str, pause_s: float) -> list[Effect]:
+        if member in self._repairs or not self.takes_writes:
+            return []
+        try:
+            missing = self.missing(member)
+        except LookupError as error:
+            return [CountOut(member, str(error))]
+        if not missing:
+            return []
+        send = self._repairs[member] = SendChange(member, missing[0], self.term, True, pause_s)
+        return [send]
 
     def _accepts(self, term: int) -> bool:
         if term < self.term or (term == self.term and self.phase is not ReplicaPhase.BACKUP):

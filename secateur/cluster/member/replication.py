@@ -12,19 +12,25 @@ import contextlib
 import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, assert_never
 
 import numpy as np
 import pyarrow as pa
 
 from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.member.change_registry import ChangeRegistry, RecordedChange
-from secateur.cluster.member.replica import Replica, ReplicaPhase, ReplicatedChange
+from secateur.cluster.member.replica import (
+    CountOut,
+    Effect,
+    Replica,
+    ReplicaPhase,
+    ReplicatedChange,
+    SendChange,
+)
 from secateur.cluster.member.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
 from secateur.engine_limits import EngineLimits
 from secateur.errors import (
-    DatabaseError,
     Error,
     InterfaceError,
     LoadFailedError,
@@ -88,7 +94,7 @@ class Replication:
         self._replicas: dict[Key, Replica] = {}
         self._waiting: dict[Key, list[tuple[int, asyncio.Future[None]]]] = {}
         self._takeovers: dict[Key, asyncio.Event] = {}
-        self._repairs: set[tuple[Key, str]] = set()
+        self._held: set[Key] = set()
         self._background = BackgroundTasks()
         self._untold: set[Key] = set()
         self._telling: asyncio.TimerHandle | None = None
@@ -156,10 +162,10 @@ class Replication:
         """
         key = (table_id, partition)
         replica = self._replicas[key]
-        change = replica.append(change_id, operation.value, rows)
-        for member in replica.others:
-            self._background.start(self._copy(key, replica, member, change))
-        return change.sequence, len(replica.others)
+        sends = replica.append(change_id, operation.value, rows)
+        for send in sends:
+            self._background.start(self._send(key, replica, send))
+        return replica.last, len(sends)
 
     async def settled(self, table_id: int, partition: int, sequence: int, *, is_known: bool = False) -> None:
         """Return once all copies that the cluster counts on have a change.
@@ -293,6 +299,7 @@ class Replication:
         )
         for key in [key for key in self._replicas if key[0] == table_id]:
             del self._replicas[key]
+            self._hold(key, False)
             self._fail(key, dropped)
             self._untold.discard(key)
             if event := self._takeovers.pop(key, None):
@@ -306,70 +313,54 @@ class Replication:
 
     # -- sending
 
-    async def _copy(self, key: Key, replica: Replica, member: str, change: ReplicatedChange) -> None:
-        """Have another copy make a change that was made here; the fast path, without a word about any other change."""
+    async def _send(self, key: Key, replica: Replica, send: SendChange) -> None:
+        """Have another copy make a change that was made here."""
+        if send.pause_s:
+            await asyncio.sleep(send.pause_s)
+            if not replica.repairs(send):
+                return
+        change = send.change
+        asked = WriteCopy(*key, change.operation, change.change_id, change.sequence, send.term, replica.settled)
         try:
-            await self._send(key, replica, member, change)
+            state = await self._peers.call(send.member, asked, change.rows)
         except (OperationalError, InterfaceError):
-            pass
-        except DatabaseError as error:
-            await self._count_out(key, member, error)
-        if self._replicas.get(key) is not replica or replica.has_confirmed(member, change.sequence):
+            effects = replica.unanswered(send)
+        except Exception as error:
+            effects = replica.refused(send, f"{type(error).__name__}: {error}")
+        else:
+            effects = replica.confirmed(send, state.last, state.term)
+            self._tell_later(key)
+        if self._replicas.get(key) is not replica:
             return
-        if replica.is_superseded:
-            self._fail(
-                key,
-                self._superseded(
-                    key, replica, f"the rows are visible on {self._member_id}, but {member} refused their copy"
-                ),
-            )
-            return
-        self._repair(key, replica, member)
-        self._give_up_later(key, change.sequence)
-
-    async def _send(self, key: Key, replica: Replica, member: str, change: ReplicatedChange) -> None:
-        asked = WriteCopy(*key, change.operation, change.change_id, change.sequence, replica.term, replica.settled)
-        state = await self._peers.call(member, asked, change.rows)
-        replica.confirmed(member, state.last, state.term)
+        self._carry_out(key, replica, effects)
         self._wake(key, replica)
-        self._tell_later(key)
+        if replica.is_superseded:
+            outcome = f"the rows are visible on {self._member_id}, but {send.member} refused their copy"
+            self._fail(key, self._superseded(key, replica, outcome))
+        elif not replica.has_confirmed(send.member, change.sequence):
+            self._give_up_later(key, change.sequence)
 
-    def _repair(self, key: Key, replica: Replica, member: str) -> None:
-        """Send a copy what it lacks, until it has everything. No load is published meanwhile."""
-        if (key, member) in self._repairs:
+    def _carry_out(self, key: Key, replica: Replica, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case SendChange():
+                    self._background.start(self._send(key, replica, effect))
+                case CountOut(member, reason):
+                    self._background.start(self._count_out(key, member, reason))
+                case _:
+                    assert_never(effect)
+
+    def _hold(self, key: Key, is_repairing: bool) -> None:
+        """No load of the table is published while a copy is repaired."""
+        if is_repairing == (key in self._held):
             return
         latch = self._places.latch(key[0])
-        latch.begin()
-        self._repairs.add((key, member))
-
-        async def repair() -> None:
-            try:
-                await self._catch_up(key, replica, member)
-            finally:
-                self._repairs.discard((key, member))
-                latch.end()
-
-        self._background.start(repair())
-
-    async def _catch_up(self, key: Key, replica: Replica, member: str) -> None:
-        pause_s = _PAUSE_MIN_S
-        while self._replicas.get(key) is replica and replica.takes_writes:
-            try:
-                missing = replica.missing(member)
-            except LookupError as error:
-                await self._count_out(key, member, error)
-                return
-            if not missing:
-                return
-            try:
-                await self._send(key, replica, member, missing[0])
-                continue
-            except (OperationalError, InterfaceError):
-                await asyncio.sleep(pause_s)
-                pause_s = min(pause_s * 2, _PAUSE_MAX_S)
-            except DatabaseError as error:
-                await self._count_out(key, member, error)
-                return
+        if is_repairing:
+            self._held.add(key)
+            latch.begin()
+        else:
+            self._held.discard(key)
+            latch.end()
 
     # -- taking over
 
@@ -417,7 +408,9 @@ class Replication:
                     tail.partition: (tail.last, [ReplicatedChange(*change) for change in tail.changes])
                     for tail in answer.tails
                 }
-            except (OperationalError, InterfaceError):
+            except Exception as error:  # a copy that nobody asks would keep the partition closed
+                if not isinstance(error, (OperationalError, InterfaceError)):
+                    _log.exception("%s did not say what it has of table %d", member, table_id)
                 await asyncio.sleep(pause_s)
                 pause_s = min(pause_s * 2, _PAUSE_MAX_S)
                 continue
@@ -433,8 +426,8 @@ class Replication:
         try:
             for change in replica.told(member, last, changes):
                 self._make(key, replica, change)
-        except (LookupError, Error) as error:
-            await self._count_out(key, self._member_id, error)
+        except Exception as error:
+            await self._count_out(key, self._member_id, f"{type(error).__name__}: {error}")
             return
         self._wake(key, replica)
 
@@ -500,9 +493,7 @@ class Replication:
         """Tell those who wait for the copy here that it takes writes, or that all copies have their changes."""
         if replica.is_open and key in self._takeovers:
             self._takeovers.pop(key).set()
-            for member in replica.others:
-                if not replica.has_confirmed(member, replica.last):
-                    self._repair(key, replica, member)
+            self._carry_out(key, replica, replica.repair())
         waiting = self._waiting.get(key)
         if waiting is not None:
             left = []
@@ -515,8 +506,10 @@ class Replication:
                 self._waiting[key] = left
             else:
                 del self._waiting[key]
+        self._hold(key, replica.is_repairing)
 
     def _stepped_down(self, key: Key, replica: Replica) -> None:
+        self._hold(key, False)
         self._fail(
             key, self._superseded(key, replica, f"the rows are visible on {self._member_id}, but may have no copies")
         )
@@ -553,10 +546,12 @@ class Replication:
             return TopologyChangedError(message, topology_version=self._topology.version)
         return MemberLostError(message, member=self._member_id)
 
-    async def _count_out(self, key: Key, member: str, error: Exception) -> None:
+    async def _count_out(self, key: Key, member: str, reason: str) -> None:
         """A copy cannot be caught up: it must not be counted on any more."""
         try:
-            _log.error("%s: the copy on %s is out of sync and leaves the ownership: %s", self._name(key), member, error)
+            _log.error(
+                "%s: the copy on %s is out of sync and leaves the ownership: %s", self._name(key), member, reason
+            )
             await self._out_of_sync(self._places.table(key[0]).scheme.affinity_group(), key[1], member)
         except Error:
             _log.exception("the controller did not hear of a copy that is out of sync")

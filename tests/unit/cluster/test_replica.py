@@ -5,12 +5,12 @@ are equal.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
 
-from secateur.cluster.member import Replica, ReplicaPhase, ReplicatedChange
+from secateur.cluster.member import CountOut, Effect, Replica, ReplicaPhase, ReplicatedChange, SendChange
 
 MEMBERS = ("m1", "m2", "m3", "m4")
 
@@ -25,18 +25,20 @@ def primary_of(*others: str) -> Replica:
 
 def test_a_change_is_settled_once_all_copies_have_it() -> None:
     replica = primary_of("m2", "m3")
-    assert replica.append("a", "upsert", b"rows") == ReplicatedChange(1, "a", "upsert", b"rows")
-    replica.confirmed("m2", 1, 0)
+    made = ReplicatedChange(1, "a", "upsert", b"rows")
+    to_m2, to_m3 = replica.append("a", "upsert", b"rows")
+    assert (to_m2, to_m3) == (SendChange("m2", made, 0), SendChange("m3", made, 0))
+    assert replica.confirmed(to_m2, 1, 0) == []
     assert (replica.settled, replica.unsettled) == (0, 1)
-    assert replica.missing("m3") == (ReplicatedChange(1, "a", "upsert", b"rows"),)
-    replica.confirmed("m3", 1, 0)
+    assert replica.missing("m3") == (made,)
+    assert replica.confirmed(to_m3, 1, 0) == []
     assert (replica.settled, replica.missing("m3")) == (1, ())
 
 
 def test_a_copy_that_leaves_is_not_waited_for() -> None:
     replica = primary_of("m2", "m3")
-    replica.append("a", "upsert", b"")
-    replica.confirmed("m2", 1, 0)
+    to_m2, _ = replica.append("a", "upsert", b"")
+    replica.confirmed(to_m2, 1, 0)
     assert not replica.has_confirmed("m3", 1)
     replica.left("m3")
     assert replica.has_confirmed("m3", 1)
@@ -65,8 +67,8 @@ def test_a_primary_of_an_earlier_term_is_not_listened_to() -> None:
     assert replica.tail(6, 0) is None
     assert (replica.last, replica.term) == (0, 7)
     old = primary_of("m2")
-    old.append("a", "upsert", b"")
-    old.confirmed("m2", replica.last, replica.term)
+    (send,) = old.append("a", "upsert", b"")
+    assert old.confirmed(send, replica.last, replica.term) == [], "who is superseded repairs nothing"
     assert old.is_superseded
     assert not old.has_confirmed("m2", 1)
 
@@ -94,12 +96,53 @@ def test_a_copy_without_what_it_would_have_to_give_is_out_of_sync() -> None:
         successor.told("m3", other.last, other.tail(2, 0) or ())
     ahead = primary_of("m2")
     for name in "abc":
-        ahead.append(name, "upsert", b"")
-    ahead.confirmed("m2", 3, 0)
-    ahead.append("d", "upsert", b"")
+        (send,) = ahead.append(name, "upsert", b"")
+    ahead.confirmed(send, 3, 0)
+    (send,) = ahead.append("d", "upsert", b"")
     ahead._have["m2"] = 1  # as if it had lost what it confirmed
-    with pytest.raises(LookupError, match="a copy has 1 changes, those up to 3 are not kept any more"):
+    reason = "a copy has 1 changes, those up to 3 are not kept any more"
+    with pytest.raises(LookupError, match=reason):
         ahead.missing("m2")
+    assert ahead.unanswered(send) == [CountOut("m2", reason)]
+
+
+def test_a_copy_that_does_not_answer_is_sent_what_it_lacks_after_growing_pauses() -> None:
+    replica = primary_of("m2")
+    (first,) = replica.append("a", "upsert", b"")
+    (second,) = replica.append("b", "upsert", b"")
+    (repair,) = replica.unanswered(second)
+    assert repair == SendChange("m2", first.change, 0, is_repair=True)
+    assert replica.unanswered(first) == [], "one repair sends everything"
+    pauses = []
+    for _ in range(7):
+        (repair,) = replica.unanswered(repair)
+        pauses.append(repair.pause_s)
+    assert pauses == [0.02, 0.04, 0.08, 0.16, 0.32, 0.5, 0.5]
+    (repair,) = replica.confirmed(repair, 1, 0)
+    assert repair == SendChange("m2", second.change, 0, is_repair=True)
+    assert replica.is_repairing
+    assert replica.confirmed(repair, 2, 0) == []
+    assert not replica.is_repairing
+    assert replica.unsettled == 0
+
+
+def test_a_copy_that_cannot_make_a_change_is_counted_out() -> None:
+    replica = primary_of("m2")
+    (send,) = replica.append("a", "upsert", b"")
+    assert replica.refused(send, "no memory") == [CountOut("m2", "no memory")]
+    replica.left("m2")
+    assert replica.unsettled == 0
+    assert replica.refused(send, "no memory") == []
+
+
+def test_a_change_is_sent_in_the_term_in_which_it_was_made() -> None:
+    """The successor may ask between the two: then the change must not look like one of its own."""
+    old, other = primary_of("m2"), Replica()
+    (send,) = old.append("a", "upsert", b"")
+    assert old.tail(4, 0) == (send.change,)
+    assert other.tail(4, 0) == ()
+    assert send.term == 0
+    assert other.take(send.term, 0, (send.change,)) == ()
 
 
 # -- every interleaving
@@ -107,7 +150,7 @@ def test_a_copy_without_what_it_would_have_to_give_is_out_of_sync() -> None:
 
 @dataclass(frozen=True)
 class Message:
-    """``copy``, ``copied``, ``ask`` or ``told``, from one member to another."""
+    """``copy``, ``copied``, ``ask`` or ``told``, from one member to another; the first two belong to a ``send``."""
 
     kind: str
     source: str
@@ -116,6 +159,7 @@ class Message:
     changes: tuple[ReplicatedChange, ...] = ()
     last: int = 0
     settled: int = 0
+    send: SendChange | None = None
 
 
 @dataclass
@@ -204,10 +248,13 @@ class World:
                 # the answer
                 world = self.copy()
                 world.resets -= 1
-                world.network = tuple(
-                    other for other in world.network if {other.source, other.target} != {message.source, message.target}
-                )
-                world.catch_up(message.source if message.kind == "copy" else message.target)
+                ends = {message.source, message.target}
+                lost = [other for other in self.network if {other.source, other.target} == ends]
+                world.network = tuple(other for other in self.network if other not in lost)
+                for other in lost:
+                    sender = other.source if other.kind == "copy" else other.target
+                    if other.send is not None:
+                        world.carry_out(sender, world.nodes[sender].replica.unanswered(other.send))
                 yield world
         if self.losses and len(self.owners) > 1:
             for victim in {self.owners[0], self.owners[-1]}:
@@ -234,10 +281,8 @@ class World:
         if name not in node.rows:
             world = self.copy()
             node = world.nodes[member]
-            made = node.replica.append(name, "upsert", b"")
+            world.carry_out(member, node.replica.append(name, "upsert", b""))
             node.rows.append(name)
-            for other in node.replica.others:
-                world.send(Message("copy", member, other, node.replica.term, (made,), settled=node.replica.settled))
             yield world
             return
         sequence = node.rows.index(name) + 1
@@ -265,8 +310,8 @@ class World:
             for other in node.replica.others:
                 if other not in self.owners:
                     node.replica.left(other)
-            if not was_open:
-                self.catch_up(name)
+            if not was_open and node.replica.is_open:
+                self.carry_out(name, node.replica.repair())
 
     def arrive(self, message: Message) -> None:
         node, source = self.nodes[message.target], message.source
@@ -274,25 +319,29 @@ class World:
         match message.kind:
             case "copy":
                 node.rows += [made.change_id for made in replica.take(message.term, message.settled, message.changes)]
-                self.send(Message("copied", message.target, source, replica.term, last=replica.last))
+                copied = Message("copied", message.target, source, replica.term, last=replica.last, send=message.send)
+                self.send(copied)
             case "ask":
                 found = replica.tail(message.term, message.last)
                 if found is not None:
                     self.send(Message("told", message.target, source, message.term, found, replica.last))
             case "told" if message.term == replica.term:
+                was_open = replica.is_open
                 node.rows += [made.change_id for made in replica.told(source, message.last, message.changes)]
-                self.catch_up(message.target)
+                if replica.is_open and not was_open:
+                    self.carry_out(message.target, replica.repair())
             case "copied":
-                replica.confirmed(source, message.last, message.term)
+                assert message.send is not None
+                self.carry_out(message.target, replica.confirmed(message.send, message.last, message.term))
             case _:
                 pass
 
-    def catch_up(self, name: str) -> None:
-        replica = self.nodes[name].replica
-        if replica.is_open:
-            for other in replica.others:
-                if missing := replica.missing(other):
-                    self.send(Message("copy", name, other, replica.term, missing, settled=replica.settled))
+    def carry_out(self, name: str, effects: Sequence[Effect]) -> None:
+        """What the driver does, but for pauses."""
+        for effect in effects:
+            assert isinstance(effect, SendChange), effect
+            settled = self.nodes[name].replica.settled
+            self.send(Message("copy", name, effect.member, effect.term, (effect.change,), settled=settled, send=effect))
 
     # -- what has to hold
 
@@ -340,6 +389,7 @@ def fingerprint(replica: Replica) -> object:
         tuple(replica._kept),
         tuple(sorted(replica._have.items())),
         tuple(sorted(replica._asked)),
+        tuple(sorted(replica._repairs.items())),
     )
 
 

@@ -270,6 +270,36 @@ async def test_a_copy_out_of_reach_is_an_error_in_the_end_and_is_caught_up_later
     assert await cluster.until_equal() == [1]
 
 
+@with_members("m1", "m2")
+async def test_an_unexpected_error_of_a_copy_does_not_hold_a_write_up(cluster: Cluster) -> None:
+    def fail(_: Request[WriteCopy]) -> Any:
+        raise ValueError("a bug")
+
+    cluster.links.answers["m2"] = {**cluster.members["m2"].answers, WriteCopy: fail}
+    async with asyncio.timeout(5):
+        assert await cluster.write("m1", 1) == 1
+    assert cluster.topology.ownership(GROUP).holders(0) == ("m1", "m2 (out of sync)")
+    assert not cluster.members["m1"].places.latch(1)._writes
+
+
+@with_members("m1", "m2", "m3")
+async def test_an_unexpected_error_while_a_member_takes_over_does_not_close_the_partition(cluster: Cluster) -> None:
+    answers = cluster.members["m3"].answers
+    failures = [ValueError("a bug")]
+
+    def fail_once(asked: Request[GetCopyTails]) -> Any:
+        if failures:
+            raise failures.pop()
+        return answers[GetCopyTails](asked)
+
+    cluster.links.answers["m3"] = {**answers, GetCopyTails: fail_once}
+    await cluster.write("m1", 1)
+    cluster.lose("m1")
+    async with asyncio.timeout(5):
+        assert await cluster.write("m2", 2) == 1
+    assert await cluster.until_equal() == [1, 2]
+
+
 @with_members("m1", "m2", settled_after_s=0.0)
 async def test_what_all_copies_have_is_not_kept_for_ever(cluster: Cluster) -> None:
     await cluster.write("m1", 1)
