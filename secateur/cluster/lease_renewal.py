@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterable
-from contextlib import asynccontextmanager, suppress
-from typing import Any, Protocol, TypeVar
+import logging
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 
+from secateur.cluster.peers import MemberCaller
 from secateur.cluster.termination_protocol import LEASE_RENEWED_S
-from secateur.errors import Error
 from secateur.protocol.changes import HoldLoad
-from secateur.protocol.message import Message
 
-__all__ = ["HoldCaller", "renewed"]
+__all__ = ["renewed"]
 
-R = TypeVar("R")
-
-
-class HoldCaller(Protocol):
-    """How the controller speaks to members."""
-
-    def call(self, member_id: str, message: Message[R]) -> Coroutine[Any, Any, R]:
-        """Send a housekeeping request and return what the answer says."""
-        ...
+_log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def renewed(caller: HoldCaller, members: Iterable[str], lease: HoldLoad) -> AsyncIterator[None]:
+async def renewed(caller: MemberCaller, members: Iterable[str], lease: HoldLoad) -> AsyncIterator[None]:
     """While what is known by an id may have closed latches, renew their leases at these members.
 
     Args:
@@ -43,8 +34,10 @@ async def renewed(caller: HoldCaller, members: Iterable[str], lease: HoldLoad) -
             task.cancel()
 
 
-async def _renew(caller: HoldCaller, member: str, lease: HoldLoad) -> None:
+async def _renew(caller: MemberCaller, member: str, lease: HoldLoad) -> None:
     while True:
         await asyncio.sleep(LEASE_RENEWED_S)
-        with suppress(Error):  # the next one may arrive
+        try:
             await caller.call(member, lease)
+        except Exception as error:  # the next one may arrive
+            _log.info("the lease of %s was not renewed at %s: %s", lease.load_id, member, error)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, assert_never
 
@@ -43,6 +43,7 @@ from secateur.protocol.changes import (
     PublishPreparedLoad,
     StageChange,
     TwoPhaseKind,
+    WorkedOut,
     WorkOutChange,
 )
 from secateur.protocol.message import Message
@@ -182,36 +183,18 @@ class LoadPublisher:
             Error: The statement fails on some row. The table is as it was.
             LoadFailedError: A member could not be reached. The table is as it was.
         """
-        load = change.load
-        async with self._locks[load.table.table_id], renewed(self._members, load.copies, _lease(load)):
-            try:
-                outcomes = await asyncio.gather(
-                    *(
-                        self._members.call(member, _staging(change, list(partitions)))
-                        for member, partitions in change.partitions.items()
-                    ),
-                    return_exceptions=True,
-                )
-            except asyncio.CancelledError:  # nobody waits for the change any more, and nothing of it is visible yet
-                await self.abort(load.load_id, load.copies)
-                raise
-            failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
-            if failures:
-                await self.abort(load.load_id, load.copies)
-                passed = (
-                    failures[0] if isinstance(failures[0], LimitExceededError) else _as_load_failure(load, failures[0])
-                )
-                raise passed from failures[0]
-            answers = [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
-            work = tuple(entry for answer in answers for entry in answer.work)
-            found = [partition for answer in answers for partition in answer.parts]
-            if not found:
-                await self.abort(load.load_id, load.copies)
-                return PublishResult(0, work)
-            published = await to_the_end(
-                self._publish(replace(load, attempts={partition: [change.attempt] for partition in sorted(found)}))
+
+        async def find() -> WorkedOut:
+            calls = (
+                self._members.call(member, _staging(change, list(partitions)))
+                for member, partitions in change.partitions.items()
             )
-            return PublishResult(published.rows, (*work, *published.work))
+            found = await _all(calls)
+            parts = sorted(partition for told in found for partition in told.parts)
+            work = tuple(entry for told in found for entry in told.work)
+            return WorkedOut(parts={partition: [change.attempt] for partition in parts}, work=work)
+
+        return (await self._change(change.load, find))[1]
 
     async def change_whole(self, change: CoordinatedChange) -> CoordinatedChangeResult:
         """Have a member work out a change while no owner lets another write in, and publish that everywhere.
@@ -221,24 +204,32 @@ class LoadPublisher:
             LoadFailedError: A member could not be reached. The table is as it was.
         """
         load, members = change.load, self._members
-        async with self._locks[load.table.table_id], renewed(self._members, load.copies, _lease(load)):
+
+        async def find() -> WorkedOut:
             closing = CloseForChange(load.load_id, load.table.table_id)
+            await _all(members.call(member, closing) for member in load.copies)
+            return await members.call(change.coordinator, _working_out(change))
+
+        found, published = await self._change(load, find)
+        return CoordinatedChangeResult(found.rows, tuple(found.missing_cells), published.work)
+
+    async def _change(
+        self, load: LoadPublication, find: Callable[[], Awaitable[WorkedOut]]
+    ) -> tuple[WorkedOut, PublishResult]:
+        """Have members find and stage the rows of a change, and publish them everywhere, if there are any."""
+        async with self._locks[load.table.table_id], renewed(self._members, load.copies, _lease(load)):
             try:
-                await _all(members.call(member, closing) for member in load.copies)
-                found = await members.call(change.coordinator, _working_out(change))
-            except BaseException as error:
+                found = await find()
+            except BaseException as error:  # nothing of the change is visible yet
                 await self.abort(load.load_id, load.copies)
                 if isinstance(error, LimitExceededError) or not isinstance(error, Exception):
                     raise
                 raise _as_load_failure(load, error) from error
-            if found.missing_cells:
-                await self.abort(load.load_id, load.copies)
-                return CoordinatedChangeResult(0, tuple(found.missing_cells))
             if not found.parts:
                 await self.abort(load.load_id, load.copies)
-                return CoordinatedChangeResult(found.rows, work=found.work)
+                return found, PublishResult(0, tuple(found.work))
             published = await to_the_end(self._publish(replace(load, attempts=dict(sorted(found.parts.items())))))
-            return CoordinatedChangeResult(found.rows, work=(*found.work, *published.work))
+            return found, PublishResult(published.rows, (*found.work, *published.work))
 
     async def _publish(self, load: LoadPublication) -> PublishResult:
         unassigned = load.attempts.keys() - frozenset().union(*load.copies.values())
@@ -381,12 +372,13 @@ async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
     return task.result()
 
 
-async def _all(calls: Iterable[Coroutine[Any, Any, Any]]) -> None:
+async def _all(calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Wait until all have ended; then raise what one of them raised."""
     outcomes = await asyncio.gather(*calls, return_exceptions=True)
     for outcome in outcomes:
         if isinstance(outcome, BaseException):
             raise outcome
+    return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
 
 
 def _as_load_failure(load: LoadPublication, cause: BaseException) -> Error:

@@ -8,7 +8,6 @@ long as the last answer took, so statistics cost a member at most a tenth of its
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import time
 from collections import defaultdict
@@ -117,8 +116,7 @@ class StatisticsCache:
         """Give up what is under way."""
         if self._working is not None:
             self._working.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._working
+            await asyncio.gather(self._working, return_exceptions=True)
 
     def _due(self) -> list[int]:
         return [table_id for table_id, rows in self._written.items() if rows > _STALE_SHARE * self._rows(table_id)]

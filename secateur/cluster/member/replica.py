@@ -25,7 +25,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 __all__ = ["CountOut", "Effect", "Replica", "ReplicaPhase", "ReplicatedChange", "SendChange"]
 
@@ -50,8 +50,7 @@ class ReplicatedChange:
     rows: bytes | memoryview
 
 
-@dataclass(frozen=True, slots=True)
-class SendChange:
+class SendChange(NamedTuple):
     """Effect: after a pause, send a change to a copy; then comes ``confirmed``, ``unanswered`` or ``refused``.
 
     Attributes:
