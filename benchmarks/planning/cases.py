@@ -5,9 +5,11 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any, Final
+
+from msgspec import structs
 
 import secateur
 from secateur.client.dbapi.parameters import plain_values
@@ -84,7 +86,7 @@ class Tables:
         """Add the table of a CREATE TABLE."""
         statement = self.planner.prepare(ddl, (), self)
         assert isinstance(statement, CreateTable)
-        table = replace(statement.tdef, table_id=len(self.known) + 1)
+        table = structs.replace(statement.tdef, table_id=len(self.known) + 1)
         self.known[table.name] = table
         self.owners[table.scheme.affinity_group()] = assign(table.scheme.partition_count, _MEMBERS, 1)
 

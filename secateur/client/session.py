@@ -30,6 +30,7 @@ from secateur.errors import (
     JobCancelledError,
     MemberLostError,
     OperationalError,
+    ProtocolError,
     SerializationError,
     TopologyChangedError,
     UnreachableError,
@@ -113,7 +114,10 @@ class Session:
         self._cluster_id = hello.cluster_id
         self._catalog_version = hello.catalog_version
         self._statistics_version = hello.statistics_version
-        self._topology = Topology.from_wire(hello.topology)
+        if hello.topology is None:
+            self._controller.close()
+            raise ProtocolError("the process at this address is no controller of a cluster: connect to the controller")
+        self._topology = hello.topology
         self._newest_topology = self._topology.version
 
     def __reduce__(self) -> NoReturn:
@@ -145,7 +149,7 @@ class Session:
             Error: No process can be reached, or the controller answers with an error.
         """
         try:
-            topology = Topology.from_wire(self.ask(GetTopology(), timeout_s=_TOPOLOGY_WAIT_S).message.topology)
+            topology = self.ask(GetTopology(), timeout_s=_TOPOLOGY_WAIT_S).message.topology
         except (UnreachableError, MemberLostError, DeadlineError):
             heard = self._owners_of_members()
             if heard is None:
@@ -170,7 +174,7 @@ class Session:
                 continue
             finally:
                 pool.give_back(channel)
-            heard = Topology.from_wire(answer.message.topology)
+            heard = answer.message.topology
             if newest is None or heard.version > newest.version:
                 newest = heard
         return newest
@@ -434,7 +438,7 @@ class Session:
         """
         known = self._large.get(name.casefold())
         (definition,) = self.ask(GetTables(name, None if known is None else known.scheme.reference)).message.tables
-        table = TableDef.from_wire(definition)
+        table = definition.table
         if table.scheme.reference is not None:
             self._large[name.casefold()] = table
         return table

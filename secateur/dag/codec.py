@@ -35,6 +35,7 @@ from secateur.dag.supplier import ProcessorMetaSupplier, ReplicatedMetaSupplier
 from secateur.dag.vertex import Vertex
 from secateur.errors import DagError, Error, ProtocolError, SerializationError
 from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.protocol.codec import typed_parts
 
 __all__ = [
     "Portable",
@@ -266,7 +267,7 @@ def encode_routing(routing: Routing) -> list[Any]:
     """A routing as plain data; :func:`decode_routing` reads it back."""
     match routing:
         case Partitioned(columns, scheme, table, unmatched):
-            return ["partitioned", list(columns), None if scheme is None else scheme.to_wire(), table, unmatched.value]
+            return ["partitioned", list(columns), scheme, table, unmatched.value]
         case AllToOne(key, apart):
             return ["all-to-one", key, apart]
         case Unicast():
@@ -291,7 +292,7 @@ def decode_routing(data: list[Any]) -> Routing:
         case ["partitioned", columns, scheme, table, unmatched]:
             return Partitioned(
                 tuple(columns),
-                None if scheme is None else PartitionScheme.from_wire(scheme),
+                typed_parts(scheme, PartitionScheme | None),
                 table,
                 UnmatchedRows(unmatched),
             )

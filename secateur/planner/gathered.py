@@ -144,7 +144,7 @@ def gathered_stages(
     for index, gathered in enumerate(scans):
         first = gathered.references[0].scan
         schema = schemas[first.relation]
-        sql = ScanRows((), gathered.where, "").sql(first.relation, first.columns)
+        sql = ScanRows((), gathered.where, b"").sql(first.relation, first.columns)
         fragment = fragment_of(
             sql, {first.relation: schema}, tuple((name, str(schema[name])) for name in first.columns)
         )

@@ -44,6 +44,7 @@ from secateur.planner.scans.scan_reading import QueryReading, ScanReading
 from secateur.planner.text.dialect import parse_query, to_sql, tokenize
 from secateur.planner.text.parser_cross_check import DuckDBParse, read_statements
 from secateur.planner.text.trees import copied
+from secateur.protocol.values import pack
 
 __all__ = ["StagedPlan", "applied_conjuncts", "as_written", "rows_of", "sent_if_placed", "staged", "why_whole"]
 
@@ -435,11 +436,9 @@ def rows_of(read: ScanReading, unstable: Collection[str] | None) -> ScanRows:
     where = " AND ".join(f"({to_sql(_bare(conjunct, read.scope))})" for conjunct in applied)
     # Scans that read the same may read other rows once the keys of joins are known.
     same = [
-        (bounds.tree.to_wire(by_reference=True), bounds.keys.to_wire())
-        for bounds in (read.bounds, read.bounds_in_steps)
-        if bounds is not None
+        [bounds.tree, bounds.keys.to_wire()] for bounds in (read.bounds, read.bounds_in_steps) if bounds is not None
     ]
-    return ScanRows(tuple(applied), where, repr((read.scan.table.table_id, same)))
+    return ScanRows(tuple(applied), where, pack([read.scan.table.table_id, same]))
 
 
 def applied_conjuncts(read: ScanReading, unstable: Collection[str] | None) -> list[exp.Expr]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
+from secateur.partitioning.tables.statistics import TableStatistics
+from secateur.partitioning.tables.table import TableDefinition
+from secateur.partitioning.tables.table_summary import TableSummary
+from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.hello import Versions
 from secateur.protocol.message import Acknowledged, Message
 
@@ -39,7 +41,7 @@ __all__ = [
 class TopologyAnswer(Versions, frozen=True, kw_only=True):
     """The members and owners."""
 
-    topology: Any
+    topology: Topology
 
 
 class GetTopology(Message[TopologyAnswer], frozen=True):
@@ -49,7 +51,7 @@ class GetTopology(Message[TopologyAnswer], frozen=True):
 class TopologyKnown(msgspec.Struct, frozen=True):
     """The members and owners as far as one member knows."""
 
-    topology: Any
+    topology: Topology
 
 
 class GetOwners(Message[TopologyKnown], frozen=True):
@@ -59,13 +61,13 @@ class GetOwners(Message[TopologyKnown], frozen=True):
 class TakeTopology(Message[Acknowledged], frozen=True):
     """Act on these members and owners."""
 
-    topology: Any
+    topology: Topology
 
 
 class Tables(Versions, frozen=True, kw_only=True):
     """Definitions of tables."""
 
-    tables: list[dict[str, Any]]
+    tables: list[TableDefinition]
 
 
 class GetTables(Message[Tables], frozen=True):
@@ -77,7 +79,7 @@ class GetTables(Message[Tables], frozen=True):
     """
 
     name: str | None = None
-    known: Any = None
+    known: str | None = None
 
 
 class TableVersions(Versions, frozen=True, kw_only=True):
@@ -95,7 +97,7 @@ class GetTableVersions(Message[TableVersions], frozen=True):
 class RefreshedStatistics(Versions, frozen=True, kw_only=True):
     """The statistics of a table."""
 
-    statistics: dict[str, Any]
+    statistics: TableStatistics
 
 
 class RefreshStatistics(Message[RefreshedStatistics], frozen=True):
@@ -107,7 +109,7 @@ class RefreshStatistics(Message[RefreshedStatistics], frozen=True):
 class StoredStatistics(msgspec.Struct, frozen=True):
     """The statistics that a member has collected of its rows of a table."""
 
-    summary: list[Any]
+    summary: TableSummary
 
 
 class LookAtStatistics(Message[StoredStatistics], frozen=True):
@@ -134,7 +136,7 @@ class MakeRanges(Message[Versions], frozen=True):
 class CreateStoredTable(Message[Acknowledged], frozen=True):
     """Have a table, and copies of these partitions."""
 
-    table: dict[str, Any]
+    table: TableDefinition
     partitions: list[int]
 
 
@@ -161,7 +163,7 @@ class PrepareRanges(Message[Acknowledged], frozen=True):
     """
 
     load_id: str
-    table: dict[str, Any]
+    table: TableDefinition
     partitions: list[int]
 
 
@@ -181,7 +183,7 @@ class AbortRanges(Message[Acknowledged], frozen=True):
 class CatchUp(Message[Acknowledged], frozen=True):
     """Have a table that other members have already, as the one named has it; None where there is no other."""
 
-    table: dict[str, Any]
+    table: TableDefinition
     source: str | None
 
 

@@ -3,13 +3,15 @@
 A message is an immutable :class:`msgspec.Struct`, or a dataclass. Its fields are decoded from msgpack straight into
 their declared types, so receivers need not check them again. A field of type ``Any`` holds a value as
 :mod:`~secateur.protocol.values` describes it, with the extension types that msgpack does not know: a message with such
-a field is written by the packer
-hooks of that module, ``to_plain`` and ``from_plain``.
+a field is written by the packer of that module, all others by msgspec itself. Types that msgspec does not know either
+have the hooks of that module, ``to_plain`` and ``from_plain``. Sets are written in sorted order, and so are the maps of
+a message that has sets: equal messages have equal bytes in all processes, and a plan's id can be a digest of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -17,6 +19,7 @@ from msgspec import inspect
 
 from secateur.errors import ProtocolError, SerializationError
 from secateur.protocol.values import (
+    LEAVES,
     PACK_ERRORS,
     UNCOUNTED_BYTES_MAX,
     UNPACK_ERRORS,
@@ -29,7 +32,7 @@ from secateur.protocol.values import (
     to_plain,
 )
 
-__all__ = ["Codec", "decode", "encode"]
+__all__ = ["Codec", "decode", "encode", "typed_parts"]
 
 T = TypeVar("T")
 
@@ -54,6 +57,7 @@ _NATIVE: Final = (
 _HELD_APART: Final = (inspect.StructType, inspect.DataclassType, inspect.CustomType)
 """The types that the packer of values does not know."""
 _encoder: Final = msgspec.msgpack.Encoder(enc_hook=to_plain)
+_sorting_encoder: Final = msgspec.msgpack.Encoder(enc_hook=to_plain, order="deterministic")
 
 
 class Codec(Generic[T]):
@@ -98,6 +102,18 @@ def decode(data: bytes | memoryview, kind: type[T]) -> T:
     return value
 
 
+def typed_parts(data: Any, kind: Any) -> Any:
+    """Convert the lists, maps and values that were decoded from a message to a value of a known type.
+
+    Raises:
+        ProtocolError: They are no such value; names the field.
+    """
+    try:
+        return msgspec.convert(data, kind, builtin_types=LEAVES, dec_hook=from_plain)
+    except (*UNPACK_ERRORS, LookupError, msgspec.MsgspecError) as error:
+        raise ProtocolError(f"{_name(kind)} cannot be read: {error}") from error
+
+
 def _codec_of(kind: Any) -> Codec[Any]:
     codec = _codecs.get(kind)
     if codec is None:
@@ -115,7 +131,7 @@ def _reader_of(kind: Any) -> Callable[[bytes | memoryview], Any]:
             return decode_one(data)
         except msgspec.ValidationError as error:
             raise ProtocolError(f"{name} cannot be read: {error}") from error
-        except (*UNPACK_ERRORS, msgspec.MsgspecError) as error:
+        except (*UNPACK_ERRORS, LookupError, msgspec.MsgspecError) as error:
             raise ProtocolError(
                 f"{len(data)} bytes that should be {name} are not: {type(error).__name__}: {error}"
             ) from error
@@ -126,8 +142,11 @@ def _reader_of(kind: Any) -> Callable[[bytes | memoryview], Any]:
 def _writer_of(kind: Any) -> Callable[[Any], bytes]:
     """How values of a type are written fastest."""
     parts = list(_parts(inspect.type_info(kind), set()))
+    has_sets = any(isinstance(part, inspect.SetType | inspect.FrozenSetType) for part in parts)
     if all(isinstance(part, _NATIVE) for part in parts):
-        return _write_native
+        return partial(_write_native, _sorting_encoder if has_sets else _encoder)
+    if has_sets:
+        return partial(_write_parts, has_sets=True)
     whole, *inner = parts
     if (
         isinstance(whole, inspect.StructType)
@@ -136,18 +155,18 @@ def _writer_of(kind: Any) -> Callable[[Any], bytes]:
         and not any(isinstance(part, _HELD_APART) for part in inner)
     ):
         return pack_flat
-    return _write_parts
+    return partial(_write_parts, has_sets=False)
 
 
-def _write_native(message: Any) -> bytes:
+def _write_native(encoder: msgspec.msgpack.Encoder, message: Any) -> bytes:
     try:
-        return _encoder.encode(message)
+        return encoder.encode(message)
     except PACK_ERRORS as error:
         raise SerializationError(f"cannot send {type(message).__name__}: {error}") from error
 
 
-def _write_parts(message: Any) -> bytes:
-    return pack(plain_parts(message))
+def _write_parts(message: Any, *, has_sets: bool) -> bytes:
+    return pack(plain_parts(message, has_sets=has_sets))
 
 
 def _parts(part: inspect.Type, seen: set[int]) -> Iterator[inspect.Type]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import msgspec
 
+from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.message import Message
 from secateur.protocol.version import PROTOCOL_VERSION
 
@@ -54,7 +55,7 @@ class Greeting(Versions, frozen=True, kw_only=True):
     limits: FrameLimits | None = None
     cluster_id: str | None = None
     member: str | None = None
-    topology: Any = None
+    topology: Topology | None = None
 
 
 class Hello(Message[Greeting], frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.protocol.changes import Count
 from secateur.protocol.failure import Failure
 from secateur.protocol.message import Acknowledged, Message, Notice
@@ -68,7 +69,7 @@ class NewJob(Message[JobName], frozen=True):
     job: str
     config: dict[str, Any]
     params: list[Any] | dict[str, Any]
-    needs: list[Any]
+    needs: JobRequirements
     if_absent: bool
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import struct
 import threading
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, DecimalException
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, Literal
 from uuid import UUID
 
 import msgpack
@@ -25,6 +26,7 @@ from secateur.errors import LimitExceededError, ProtocolError, SerializationErro
 from secateur.protocol.arrow_ipc import decode_schema, decode_table, encode_table
 
 __all__ = [
+    "LEAVES",
     "PACK_ERRORS",
     "UNCOUNTED_BYTES_MAX",
     "UNPACK_ERRORS",
@@ -58,7 +60,7 @@ _EPOCH_UTC: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY: Final = _EPOCH.toordinal()
 _MICROSECOND: Final = timedelta(microseconds=1)
 _SPAN_BYTES: Final = 10  # a timedelta reaches past 64 bits of microseconds
-_LEAVES: Final = (bytes, bytearray, memoryview, datetime, date, time, timedelta, Decimal, UUID)
+LEAVES: Final = (bytes, bytearray, memoryview, datetime, date, time, timedelta, Decimal, UUID)
 """The types that :func:`msgspec.to_builtins` leaves as they are: the packer has extension types for them."""
 PACK_ERRORS: Final = (TypeError, ValueError, OverflowError)
 UNCOUNTED_BYTES_MAX: Final = 64 << 10
@@ -182,10 +184,15 @@ def check_size(data: bytes | memoryview) -> None:
             ) from error
 
 
-def plain_parts(message: Any) -> Any:
-    """The lists, maps and values that a :class:`msgspec.Struct` or a dataclass is made of."""
+def plain_parts(message: Any, *, has_sets: bool) -> Any:
+    """The lists, maps and values that a :class:`msgspec.Struct` or a dataclass is made of.
+
+    Where it ``has_sets``, its sets and maps are sorted: the order of a set differs between processes, and equal values
+    have equal bytes.
+    """
+    order: Literal["deterministic"] | None = "deterministic" if has_sets else None
     try:
-        return msgspec.to_builtins(message, builtin_types=_LEAVES, enc_hook=to_plain)
+        return msgspec.to_builtins(message, builtin_types=LEAVES, enc_hook=to_plain, order=order)
     except PACK_ERRORS as error:
         raise _unsendable(error) from error
 
@@ -225,7 +232,7 @@ def _to_ext(value: Any) -> Any:
         case np.generic():
             return value.item()
         case msgspec.Struct():
-            return plain_parts(value)
+            return plain_parts(value, has_sets=True)
         case _:
             raise TypeError(f"{type(value).__module__}.{type(value).__qualname__} does not travel")
 
@@ -237,6 +244,8 @@ def to_plain(value: Any) -> Any:
             return value.serialize().to_pybytes()
         case pa.Table():
             return bytes(encode_table(value))
+        case Mapping():  # one that cannot be changed
+            return dict(value)
         case np.datetime64() | np.timedelta64():
             return None if np.isnat(value) else _plain_instant(value)
         case np.generic():

@@ -30,7 +30,7 @@ _FILES = {
     "read_versions": ["ReadVersions"],
     "snapshot": ["PartitionSnapshot"],
     "sorted_rows": ["SortedRows"],
-    "table_summary": ["TableSummary", "summarize", "total"],
+    "table_summary": ["summarize"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

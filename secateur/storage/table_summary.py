@@ -1,4 +1,4 @@
-"""Statistics that one member collects of its rows of a table, in a form that can be merged over members.
+"""Collects the statistics of one member's rows of a table.
 
 Rows, NULLs, bytes, minimum and maximum cover all rows; distinct values are estimated from a sample, since hashing is
 the expensive part: exact statistics have cost others a quarter of their throughput (Citus #6850).
@@ -7,8 +7,6 @@ the expensive part: exact statistics have cost others a quarter of their through
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -17,14 +15,14 @@ import pyarrow.compute as pc
 
 from secateur.partitioning.schemes.hashing import SPARK_SEED, hash_columns
 from secateur.partitioning.tables.distinct_sketch import DistinctSketch
-from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table_summary import ColumnSummary, TableSummary
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.empty_rows import empty_table
 from secateur.partitioning.types.encoding import EncodedColumn, WordKeys, encode_array, fixed_width
 from secateur.storage.snapshot import PartitionSnapshot
 
-__all__ = ["SAMPLED_ROWS_MAX", "ColumnSummary", "TableSummary", "summarize", "total"]
+__all__ = ["SAMPLED_ROWS_MAX", "summarize"]
 
 SAMPLED_ROWS_MAX: Final = 131_072
 """Rows of a table that one member hashes: some 10 ms a column."""
@@ -35,54 +33,6 @@ _TEXT_MAX: Final = 64
 _UNORDERED: Final = frozenset({TypeKind.INTERVAL, TypeKind.LIST, TypeKind.UUID})
 _UNHASHED: Final = frozenset({TypeKind.INTERVAL, TypeKind.LIST})
 _WIDEST_DECIMAL: Final = SqlType(TypeKind.DECIMAL, 38, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnSummary:
-    """One column on one member.
-
-    Attributes:
-        nbytes: Bytes of its Arrow buffers.
-        nulls: Rows with NULL.
-        minimum: Smallest value as Python has it, perhaps a prefix of it; None where there is none.
-        maximum: Largest value; None where there is none, or it is too long.
-        sketch: A sketch of its values in the sample; None where the type has no hash.
-    """
-
-    nbytes: int
-    nulls: int
-    minimum: Any
-    maximum: Any
-    sketch: DistinctSketch | None
-
-
-@dataclass(frozen=True, slots=True)
-class TableSummary:
-    """The rows of a table in some partitions of one member.
-
-    Attributes:
-        rows: How many there are.
-        columns: One for each column of the table, in its order.
-    """
-
-    rows: int
-    columns: tuple[ColumnSummary, ...]
-
-    def to_wire(self) -> list[Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        return [
-            self.rows,
-            [
-                [c.nbytes, c.nulls, c.minimum, c.maximum, None if c.sketch is None else c.sketch.to_wire()]
-                for c in self.columns
-            ],
-        ]
-
-    @classmethod
-    def from_wire(cls, data: Sequence[Any]) -> TableSummary:
-        """Read :meth:`to_wire`."""
-        rows, columns = data
-        return cls(rows, tuple(map(_read_column, columns)))
 
 
 def summarize(table: TableDef, snapshots: Sequence[PartitionSnapshot]) -> TableSummary:
@@ -104,36 +54,6 @@ def summarize(table: TableDef, snapshots: Sequence[PartitionSnapshot]) -> TableS
         for position, column in enumerate(table.columns)
     )
     return TableSummary(whole.num_rows, columns)
-
-
-def total(table: TableDef, summaries: Sequence[TableSummary]) -> TableStatistics:
-    """Merge the summaries of members, which together have every row once, into the statistics of a table."""
-    rows = sum(summary.rows for summary in summaries)
-    columns = {
-        column.name: _total(rows, [summary.columns[position] for summary in summaries])
-        for position, column in enumerate(table.columns)
-    }
-    return TableStatistics(table.table_id, rows, MappingProxyType(columns))
-
-
-def _read_column(data: Sequence[Any]) -> ColumnSummary:
-    nbytes, nulls, minimum, maximum, sketch = data
-    return ColumnSummary(nbytes, nulls, minimum, maximum, None if sketch is None else DistinctSketch.from_wire(sketch))
-
-
-def _total(rows: int, parts: Sequence[ColumnSummary]) -> ColumnStatistics:
-    nulls = sum(part.nulls for part in parts)
-    minima = [part.minimum for part in parts if part.minimum is not None]
-    filled = [part for part in parts if part.minimum is not None]
-    has_maximum = bool(filled) and all(part.maximum is not None for part in filled)
-    sketches = [part.sketch for part in parts if part.sketch is not None]
-    return ColumnStatistics(
-        nbytes=sum(part.nbytes for part in parts),
-        nulls=nulls,
-        distinct=DistinctSketch.merged(sketches).estimate(rows - nulls) if len(sketches) == len(parts) else None,
-        minimum=min(minima, default=None),
-        maximum=max(part.maximum for part in filled) if has_maximum else None,
-    )
 
 
 def _sample(pieces: Sequence[pa.Table]) -> pa.Table:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from msgspec import structs
 
 from secateur.connectors import collect, table_source
 from secateur.dag import DAG, JobConfig, Processor, ProcessorSupplier, between
@@ -23,6 +24,7 @@ from secateur.errors import (
     UnknownTableError,
 )
 from secateur.partitioning.tables import TableDef
+from secateur.partitioning.topology import Ownership
 from secateur.protocol import CancelRun, EndRun, ExchangeRows, Notice
 from secateur.testing import LocalCluster
 from secateur.testing.local_cluster import until
@@ -148,8 +150,8 @@ def test_a_partition_that_has_moved_fails_with_an_error_that_may_be_retried(
             group = orders.scheme.affinity_group()
             owners = moved[group].owners.copy()
             owners[0] = (owners[0] + 1) % 3
-            moved[group] = replace(moved[group], owners=owners)
-            cluster.topology = replace(stale, owners=moved)
+            moved[group] = Ownership.of(moved[group].members, owners)
+            cluster.topology = structs.replace(stale, owners=moved)
             with pytest.raises(TopologyChangedError) as caught:
                 await cluster.run(read_by_key())
             assert caught.value.retry_safe

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
+from msgspec import structs
+
 from secateur.errors import UnknownTableError
 from secateur.partitioning.tables import NO_STATISTICS, ColumnStatistics, StatisticsSnapshot, TableDef, TableStatistics
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology, assign
@@ -68,7 +70,7 @@ class DescribedTables:
     def create(self, ddl: str) -> TableDef:
         statement = self.planner.prepare(ddl, (), self)
         assert isinstance(statement, CreateTable)
-        table = replace(statement.tdef, table_id=len(self.known) + 1)
+        table = structs.replace(statement.tdef, table_id=len(self.known) + 1)
         self.known[table.name.casefold()] = table
         self.owners[table.scheme.affinity_group()] = assign(table.scheme.partition_count, MEMBERS, 1)
         self.version += 1
@@ -85,7 +87,7 @@ class DescribedTables:
         statement = self.planner.prepare(ddl, (), self)
         assert isinstance(statement, CreateIndex)
         table = statement.table
-        self.known[table.name.casefold()] = replace(table, indexes=(*table.indexes, statement.index))
+        self.known[table.name.casefold()] = structs.replace(table, indexes=(*table.indexes, statement.index))
         self.version += 1
 
     def fill(self, name: str, rows: int, distinct: Mapping[str, int]) -> None:

@@ -13,12 +13,12 @@ from uuid import UUID
 import duckdb
 import pytest
 
-from secateur.partitioning.pruning import UNKNOWN, Cast, Computed
-from secateur.partitioning.pruning.operand import operand_from_wire, operand_to_wire, resolve_operand
+from secateur.partitioning.pruning import UNKNOWN, Cast, Computed, Operand
+from secateur.partitioning.pruning.operand import resolve_operand
 from secateur.partitioning.types import SqlType, parse_type
 from secateur.planner.predicates.constants import operand_of
 from secateur.planner.text import parse_query, read_parameters, tokenize
-from secateur.protocol import pack, unpack
+from secateur.protocol import decode, encode
 
 WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "8"))
 EXPRESSIONS_PER_WORLD = 60
@@ -258,7 +258,7 @@ def test_what_is_known_is_what_duckdb_says(seed: int) -> None:
         operand, count = computed(text)
         if not isinstance(operand, (Computed, Cast)):
             continue
-        operand = operand_from_wire(unpack(pack(operand_to_wire(operand))))
+        operand = decode(encode(operand), Operand)
         assert isinstance(operand, (Computed, Cast))
         for _ in range(BINDINGS):
             params = expressions.params()

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import os
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from msgspec import structs
 
 from predicates import Predicates
 from secateur.cluster.member.ranges import check_catch_all, cuts_catch_all
@@ -146,7 +147,7 @@ class History:
     def take(self, scheme: PartitionScheme) -> None:
         """What the cluster does with changed ranges, on one member."""
         before = self.table
-        after = replace(before, scheme=scheme, version=before.version + 1)
+        after = structs.replace(before, scheme_or_reference=scheme, version=before.version + 1)
         store, live = self.world.store, scheme.live_partitions().tolist()
         if cuts_catch_all(before, after):
             check_catch_all(

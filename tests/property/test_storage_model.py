@@ -32,7 +32,7 @@ TABLE = TableDef(
         Column("b", parse_type("VARCHAR"), nullable=False),
     ),
     primary_key=("a", "b"),
-    scheme=PartitionScheme(),
+    scheme_or_reference=PartitionScheme(),
 )
 SCHEMA = TABLE.arrow_schema
 

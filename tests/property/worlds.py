@@ -16,6 +16,7 @@ from zlib import crc32
 import duckdb
 import numpy as np
 import pyarrow as pa
+from msgspec import structs
 
 from secateur.cluster.controller.statement_replies import bounded_depth
 from secateur.engine.kernels import run
@@ -118,7 +119,7 @@ class World:
     def create(self, ddl: str, rows: Callable[[TableDef], list[dict[str, Any]]]) -> None:
         statement = self.planner.prepare(ddl, (), self)
         assert isinstance(statement, CreateTable)
-        table = replace(statement.tdef, table_id=len(self.tables) + 1)
+        table = structs.replace(statement.tdef, table_id=len(self.tables) + 1)
         data = pa.Table.from_pylist([row for row in rows(table) if has_range(table, row)], schema=table.arrow_schema)
         self._add(table, data)
 
@@ -126,7 +127,7 @@ class World:
         """Create a table with the rows of a query that DuckDB runs; its columns are those of the table, in order."""
         statement = self.planner.prepare(ddl, (), self)
         assert isinstance(statement, CreateTable)
-        table = replace(statement.tdef, table_id=len(self.tables) + 1)
+        table = structs.replace(statement.tdef, table_id=len(self.tables) + 1)
         self.duck.execute("SET TimeZone = 'UTC'")
         self._add(
             table,

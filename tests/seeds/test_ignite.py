@@ -26,11 +26,9 @@ from secateur.partitioning.pruning import (
     Partitions,
     PartitionTree,
     intersect,
-    node_from_wire,
-    node_to_wire,
     unite,
 )
-from secateur.protocol import pack, unpack
+from secateur.protocol import decode, encode
 from worlds import World, check
 
 DEPT = "CREATE TABLE dept (id BIGINT PRIMARY KEY, name VARCHAR, state VARCHAR) PARTITION BY HASH (id) PARTITIONS 31"
@@ -107,9 +105,9 @@ def test_any_algebra(group: Node) -> None:
 def test_the_partition_tree_is_serialisable(company: World) -> None:
     """Thin clients: PartitionNode, PartitionGroup and PartitionExpression, enriched with the affinity function."""
     tree = unite([p(1, 2), intersect([arg(0), arg(1)])])
-    assert node_from_wire(unpack(pack(node_to_wire(tree)))) == tree
+    assert decode(encode(tree), Node) == tree
     (scan,) = company.prepare("SELECT * FROM dept WHERE id IN (1, $1)", (7,)).plan.scans
-    there = PartitionTree.from_wire(unpack(pack(scan.tree.to_wire())))
+    there = decode(encode(scan.tree), PartitionTree)
     assert there == scan.tree
     assert list(there.bind((9,)).ids) == sorted(
         {company.table("dept").scheme.partition_of({"id": key}) for key in (1, 9)}

@@ -17,6 +17,7 @@ from secateur.client.execution.statement_timeout import StatementTimeout
 from secateur.errors import ProtocolError
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.tables.table import TableDef
+from secateur.protocol.codec import typed_parts
 from secateur.protocol.query import PreparedAnswer
 from secateur.wire import Answer, decode_table, decode_tables
 
@@ -387,13 +388,13 @@ def read_prepared(answer: Answer[PreparedAnswer]) -> Prepared:
             case "create_table_as":
                 source_select = statement["source_select"]
                 return CreateTableAs(
-                    TableDef.from_wire(statement["table"]),
+                    typed_parts(statement["table"], TableDef),
                     statement["create"],
                     None if source_select is None else _select(source_select),
                 )
             case "copy_from":
                 return CopyFrom(
-                    TableDef.from_wire(statement["table"]),
+                    typed_parts(statement["table"], TableDef),
                     tuple(statement["columns"]),
                     FileOptions.from_wire(statement["options"]),
                 )
@@ -402,19 +403,21 @@ def read_prepared(answer: Answer[PreparedAnswer]) -> Prepared:
             case "ddl":
                 return Done(statement.get("message", ""))
             case "insert" if "source_select" in statement:
-                table = TableDef.from_wire(statement["table"])
+                table = typed_parts(statement["table"], TableDef)
                 return InsertSelect(
                     table, tuple(statement["columns"]), _select(statement["source_select"]), statement["mode"]
                 )
             case "insert":
-                table = TableDef.from_wire(statement["table"])
+                table = typed_parts(statement["table"], TableDef)
                 return InsertRows(table, decode_tables(answer.parts), statement["mode"], _template(table, statement))
             case "change":
                 return ChangeStatement(
-                    TableDef.from_wire(statement["table"]), _select(statement["source_select"]), statement["operation"]
+                    typed_parts(statement["table"], TableDef),
+                    _select(statement["source_select"]),
+                    statement["operation"],
                 )
             case "whole_change":
-                table, returning = TableDef.from_wire(statement["table"]), statement["returning"]
+                table, returning = typed_parts(statement["table"], TableDef), statement["returning"]
                 returned = None if returning is None else _select(returning)
                 source = _select(statement["source_select"])
                 many = None
@@ -488,7 +491,7 @@ def _select(data: dict[str, Any]) -> SelectStatement:
 
 
 def _scan(data: dict[str, Any]) -> Scan:
-    tree = PartitionTree.from_wire(data["tree"])
+    tree = typed_parts(data["tree"], PartitionTree)
     return Scan(
         data["table"], data["alias"], data["table_id"], data["table_version"], data["group"], data["replicated"], tree
     )

@@ -222,7 +222,7 @@ def submit_job(session: Session, dag: Submittable, config: SubmittableConfig | N
         PartitionLostError: A required partition had its only copy on a member that has left, or no member is left.
     """
     job = submission(session, dag, config, params)
-    return _take(session, NewJob(job.job_id, job.config, job.params, job.needs.to_wire(), if_absent=False), job.dag)
+    return _take(session, NewJob(job.job_id, job.config, job.params, job.needs, if_absent=False), job.dag)
 
 
 def submit_job_if_absent(
@@ -236,7 +236,7 @@ def submit_job_if_absent(
     job = submission(session, dag, config, params)
     return _take(
         session,
-        NewJob(job.job_id, {**job.config, "name": name}, job.params, job.needs.to_wire(), if_absent=True),
+        NewJob(job.job_id, {**job.config, "name": name}, job.params, job.needs, if_absent=True),
         job.dag,
     )
 

@@ -98,7 +98,7 @@ class TableHandle:
             UnknownTableError: The table has been dropped.
             OperationalError: A member could not be reached.
         """
-        return TableStatistics.from_wire(self._session.ask(RefreshStatistics(self.name)).message.statistics)
+        return self._session.ask(RefreshStatistics(self.name)).message.statistics
 
     def owner_of(self, partition: int) -> str:
         """The id of the member that serves a partition now. Every member serves a replicated table; its first is named.

@@ -12,9 +12,10 @@ from types import MappingProxyType
 from typing import Final
 from uuid import uuid4
 
+from msgspec import structs
+
 from secateur.errors import NotSupportedError, TableExistsError, UnknownTableError
-from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.schemes.scheme_registry import RANGES_INLINE_MAX
+from secateur.partitioning.schemes.scheme import RANGES_INLINE_MAX, PartitionScheme
 from secateur.partitioning.tables.index import IndexDef
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.views.view import ViewDef
@@ -108,7 +109,7 @@ class Catalog:
                 f"table {table.name!r} exists already; DROP TABLE it first or use CREATE TABLE IF NOT EXISTS",
                 table=table.name,
             )
-        table = self._referred(replace(table, table_id=self.last_table_id + 1))
+        table = self._referred(structs.replace(table, table_id=self.last_table_id + 1))
         by_name = MappingProxyType({**self.by_name, table.name.casefold(): table})
         return replace(self, version=self.version + 1, last_table_id=table.table_id, by_name=by_name), table
 
@@ -119,7 +120,7 @@ class Catalog:
             UnknownTableError: No such table.
         """
         table = self.table(name)
-        table = self._referred(replace(table, scheme=scheme, version=table.version + 1))
+        table = self._referred(structs.replace(table, scheme_or_reference=scheme, version=table.version + 1))
         by_name = MappingProxyType({**self.by_name, table.name.casefold(): table})
         return replace(self, version=self.version + 1, by_name=by_name), table
 
@@ -144,7 +145,7 @@ class Catalog:
                 f"index {index.name!r} exists already, on table {holder.name}; DROP INDEX it first", table=holder.name
             )
         table = self.table(name)
-        return self._with(replace(table, indexes=(*table.indexes, index)))
+        return self._with(structs.replace(table, indexes=(*table.indexes, index)))
 
     def without_index(self, name: str) -> Catalog:
         """The catalog without an index.
@@ -156,7 +157,9 @@ class Catalog:
         if table is None:
             raise UnknownTableError(f"index {name!r} does not exist")
         return self._with(
-            replace(table, indexes=tuple(index for index in table.indexes if index.name.casefold() != name.casefold()))
+            structs.replace(
+                table, indexes=tuple(index for index in table.indexes if index.name.casefold() != name.casefold())
+            )
         )
 
     def _with(self, table: TableDef) -> Catalog:
@@ -221,6 +224,9 @@ class Catalog:
         """The table with a reference for its scheme, if that is large."""
         component = table.scheme.range
         is_large = component is not None and len(component.ranges) > RANGES_INLINE_MAX
-        return replace(
-            table, scheme=table.scheme.referred(f"{self.book}/{table.table_id}.{table.version}" if is_large else None)
+        return structs.replace(
+            table,
+            scheme_or_reference=table.scheme.referred(
+                f"{self.book}/{table.table_id}.{table.version}" if is_large else None
+            ),
         )

@@ -34,7 +34,7 @@ from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import listening
 from secateur.cluster.threads_end import threads_end
 from secateur.errors import ProtocolError, TopologyChangedError, UnknownTableError
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.partitioning.topology.topology import MemberAddress
 from secateur.planner.statement import (
     AlterTable,
@@ -200,9 +200,7 @@ class Controller:
     # -- what clients and members may know
 
     def _hello(self, _: Request[Hello]) -> Reply[Greeting]:
-        return Reply(
-            Greeting(cluster_id=self._settings.cluster_id, topology=self._state.topology.to_wire(), **self._versions())
-        )
+        return Reply(Greeting(cluster_id=self._settings.cluster_id, topology=self._state.topology, **self._versions()))
 
     def _versions(self) -> GivenVersions:
         """The versions that every answer to a client carries."""
@@ -213,14 +211,12 @@ class Controller:
         }
 
     def _send_topology(self, _: Request[GetTopology]) -> Reply[TopologyAnswer]:
-        return Reply(TopologyAnswer(topology=self._state.topology.to_wire(), **self._versions()))
+        return Reply(TopologyAnswer(topology=self._state.topology, **self._versions()))
 
     def _send_tables(self, request: Request[GetTables]) -> Reply[Tables]:
         name, known = request.message.name, request.message.known
         tables = self._state.catalog.tables() if name is None else (self._state.catalog.table(name),)
-        definitions = [
-            table.to_wire(by_reference=known is not None and known == table.scheme.reference) for table in tables
-        ]
+        definitions = [TableDefinition.of(table, known=known) for table in tables]
         return Reply(Tables(tables=definitions, **self._versions()))
 
     def _send_table_versions(self, request: Request[GetTableVersions]) -> Reply[TableVersions]:
@@ -237,7 +233,7 @@ class Controller:
             raise UnknownTableError(
                 f"table {table.name!r} was dropped while its members collected statistics", table=table.name
             )
-        return Reply(RefreshedStatistics(statistics=statistics.to_wire(), **self._versions()))
+        return Reply(RefreshedStatistics(statistics=statistics, **self._versions()))
 
     def _send_plan(self, request: Request[GetPlan]) -> Reply[PlanAnswer]:
         return Reply(PlanAnswer(self._statements.plan(request.message.plan_id).to_wire()))

@@ -261,7 +261,7 @@ class ControllerJobs:
 
 def _arguments(asked: NewJob) -> tuple[JobConfig, JobRequirements]:
     try:
-        return JobConfig.from_wire(asked.config), JobRequirements.from_wire(asked.needs)
+        return JobConfig.from_wire(asked.config), asked.needs
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ProtocolError(
             f"job_new: the arguments of a job cannot be read ({type(error).__name__}: {error}); is the client's version"

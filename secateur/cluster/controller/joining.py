@@ -15,6 +15,7 @@ from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.shared_lock import SharedLock
 from secateur.cluster.sockets import peer_at
 from secateur.errors import ProgrammingError
+from secateur.partitioning.tables.table import TableDefinition
 from secateur.partitioning.topology.topology import MemberAddress
 from secateur.protocol.catalog import CatchUp, TakeTopology
 from secateur.protocol.message import Role
@@ -74,9 +75,9 @@ class Joining:
     async def _catch_up(self, address: MemberAddress) -> None:
         newcomer = peer_at(address.host, address.port, self._settings, name="controller", role=Role.CONTROLLER)
         try:
-            await newcomer.request(TakeTopology(self._state.topology.to_wire()))
+            await newcomer.request(TakeTopology(self._state.topology))
             for table in self._state.catalog.tables():
                 members = self._state.topology.member_ids
-                await newcomer.request(CatchUp(table.to_wire(), members[0] if members else None))
+                await newcomer.request(CatchUp(TableDefinition.of(table), members[0] if members else None))
         finally:
             await newcomer.close()

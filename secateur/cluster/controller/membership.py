@@ -12,7 +12,7 @@ primary, so statements on it get an error that names it.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, assert_never
 
 import numpy as np
@@ -211,7 +211,7 @@ def _promote(ownership: Ownership, lost: str, living: Collection[str]) -> Owners
         return ownership
     rank = np.array([0 if member in living else 1 if member == lost else 2 for member in ownership.members])
     order = np.argsort(rank[ownership.owners], axis=0, kind="stable")
-    return replace(ownership, owners=np.take_along_axis(ownership.owners, order, axis=0))
+    return Ownership.of(ownership.members, np.take_along_axis(ownership.owners, order, axis=0))
 
 
 def _without_copy(topology: Topology, group: str, partition: int, member_id: str) -> Topology:
@@ -228,7 +228,7 @@ def _without_copy(topology: Topology, group: str, partition: int, member_id: str
     members = ownership.members if nobody in ownership.members else (*ownership.members, nobody)
     owners = ownership.owners.copy()
     owners[:, partition] = [members.index(holder) for holder in (*others, nobody)]
-    return Topology(topology.version + 1, topology.members, {**topology.owners, group: Ownership(members, owners)})
+    return Topology(topology.version + 1, topology.members, {**topology.owners, group: Ownership.of(members, owners)})
 
 
 def _with_table(topology: Topology, table: TableDef) -> Topology:

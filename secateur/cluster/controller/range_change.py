@@ -22,7 +22,7 @@ from secateur.cluster.controller.two_phase_commit import Order, TwoPhaseCommit, 
 from secateur.cluster.lease_renewal import renewed
 from secateur.cluster.peers import MemberCaller
 from secateur.errors import MemberLostError, UnreachableError
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.protocol.catalog import AbortRanges, CommitRanges, PrepareRanges
 from secateur.protocol.changes import HoldLoad, TwoPhaseKind
 
@@ -65,7 +65,7 @@ class RangeChanger:
             await self._change(table, hosted, load_id)
 
     async def _change(self, table: TableDef, hosted: Mapping[str, Sequence[int]], load_id: str) -> None:
-        definition = table.to_wire()
+        definition = TableDefinition.of(table)
         commit = TwoPhaseCommit(hosted)
 
         async def give(member: str, order: Order) -> None:

@@ -165,13 +165,11 @@ class StatementReplies:
                 return _statement("ddl", {"message": "table created"})
             case CreateTableAs(table, create=create, select=select):
                 source = None if select is None else self._keep(select, sql)
-                return _statement(
-                    "create_table_as", {"table": table.to_wire(), "create": create, "source_select": source}
-                )
+                return _statement("create_table_as", {"table": table, "create": create, "source_select": source})
             case CopyFrom(table, columns, options):
                 return _statement(
                     "copy_from",
-                    {"table": table.to_wire(by_reference=True), "columns": list(columns), "options": options.to_wire()},
+                    {"table": table, "columns": list(columns), "options": options.to_wire()},
                 )
             case CopyTo(select, options):
                 return _statement("copy_to", {"source_select": self._keep(select, sql), "options": options.to_wire()})
@@ -191,14 +189,14 @@ class StatementReplies:
                 template = None if shape is None else _template(shape, rows, view.version)
                 return _statement(
                     "insert",
-                    {"table": table.to_wire(by_reference=True), "mode": mode.value, "template": template},
+                    {"table": table, "mode": mode.value, "template": template},
                     rows,
                 )
             case InsertSelect(table, columns, select, mode):
                 return _statement(
                     "insert",
                     {
-                        "table": table.to_wire(by_reference=True),
+                        "table": table,
                         "mode": mode.value,
                         "columns": list(columns),
                         "source_select": self._keep(select, sql),
@@ -208,7 +206,7 @@ class StatementReplies:
                 return _statement(
                     "change",
                     {
-                        "table": table.to_wire(by_reference=True),
+                        "table": table,
                         "operation": kind.value,
                         "source_select": self._keep(select, sql),
                     },
@@ -233,7 +231,7 @@ class StatementReplies:
 
     def _whole_change(self, change: WholeChange, sql: str) -> dict[str, Any]:
         return {
-            "table": change.table.to_wire(by_reference=True),
+            "table": change.table,
             "source_select": self._keep(change.select, sql),
             "meeting": change.duplicate_match.value,
             "returning": None if change.returning is None else self._keep(change.returning, sql),

@@ -18,8 +18,8 @@ from secateur.cluster.peers import MemberCaller
 from secateur.errors import Error
 from secateur.partitioning.tables.statistics import StatisticsSnapshot, TableStatistics
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table_summary import total
 from secateur.protocol.catalog import LookAtStatistics
-from secateur.storage.table_summary import TableSummary, total
 
 __all__ = ["StatisticsCache"]
 
@@ -108,7 +108,7 @@ class StatisticsCache:
         except BaseException:
             self._written[table_id] += written
             raise
-        statistics = total(table, [TableSummary.from_wire(answer.summary) for answer in answers])
+        statistics = total(table, [answer.summary for answer in answers])
         self._statistics_snapshot = self._statistics_snapshot.with_table(statistics)
         return self._statistics_snapshot.of(table_id)
 

@@ -14,6 +14,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from msgspec import structs
+
 from secateur.cluster.controller.cluster_state import GONE, ClusterState
 from secateur.cluster.controller.holders import copies_of
 from secateur.cluster.controller.loads import LoadPublisher
@@ -32,7 +34,7 @@ from secateur.partitioning.schemes.range_changes import RangeChange, alter_range
 from secateur.partitioning.schemes.ranges_on_demand import with_cells
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.index import IndexDef
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.protocol.catalog import CreateStoredTable, DropStoredTable
 
 __all__ = ["TableCommands"]
@@ -173,7 +175,11 @@ class TableCommands:
         if table.replicated:
             return table
         group = group_of_new(self._state.topology, table.scheme, f"{self._state.catalog.last_table_id + 1}.1")
-        return table if group == table.scheme.structure() else replace(table, scheme=table.scheme.in_group(group))
+        return (
+            table
+            if group == table.scheme.structure()
+            else structs.replace(table, scheme_or_reference=table.scheme.in_group(group))
+        )
 
     async def _create_at_members(self, table: TableDef, *, is_last: bool) -> bool:
         """Give a table owners and tell the members; False when one of them was out of reach, or lost meanwhile.
@@ -190,7 +196,9 @@ class TableCommands:
         self._state.catalog = replace(self._state.catalog, last_table_id=table.table_id)
         outcomes = await asyncio.gather(
             *(
-                self._state.call(member_id, CreateStoredTable(table.to_wire(), copies_of(topology, table, member_id)))
+                self._state.call(
+                    member_id, CreateStoredTable(TableDefinition.of(table), copies_of(topology, table, member_id))
+                )
                 for member_id in asked
             ),
             return_exceptions=True,

@@ -29,14 +29,14 @@ class TopologyDelivery:
         self._members = members
         self._pause_s = pause_s
         self._topology = Topology(0, (), {})
-        self._message = TakeTopology(None)
+        self._message = TakeTopology(self._topology)
         self._reached: dict[str, int] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._moved = asyncio.Event()
 
     def send(self, topology: Topology) -> None:
         """Take this topology to its members from now on."""
-        self._topology, self._message = topology, TakeTopology(topology.to_wire())
+        self._topology, self._message = topology, TakeTopology(topology)
         members = frozenset(topology.member_ids)
         self._reached = {member: version for member, version in self._reached.items() if member in members}
         for member in self._tasks.keys() - members:

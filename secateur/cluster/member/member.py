@@ -325,14 +325,14 @@ class Member:
         await self._controller.request(ReportCopyLost(group, partition, member))
 
     def _create_table(self, request: Request[CreateStoredTable]) -> Reply[Acknowledged]:
-        table = TableDef.from_wire(request.message.table)
+        table = request.message.table.table
         self._store.create_table(table, request.message.partitions)
         self._adopt_table(table)
         return Reply(Acknowledged())
 
     async def _catch_up(self, request: Request[CatchUp]) -> Reply[Acknowledged]:
         """Have a table that the other members have already; this member is about to join."""
-        table = TableDef.from_wire(request.message.table)
+        table = request.message.table.table
         await self._copies.catch_up(table, request.message.source)
         self._adopt_table(table)
         return Reply(Acknowledged())
@@ -360,7 +360,7 @@ class Member:
 
     def _take_topology(self, request: Request[TakeTopology]) -> Handled:
         """Act on a newer topology, once nothing is promised any more to a member that it leaves out."""
-        topology = Topology.from_wire(request.message.topology)
+        topology = request.message.topology
         wait_s = self._promises.heard(topology.version, topology.member_ids, lease_clock_s()) - lease_clock_s()
         return self._act_on_later(topology, wait_s) if wait_s > 0 else self._act_on(topology)
 
@@ -382,7 +382,7 @@ class Member:
 
     def _send_topology(self, _: Request[GetOwners]) -> Reply[TopologyKnown]:
         """Send the owners of this member's newest topology, for clients that cannot reach the controller."""
-        return Reply(TopologyKnown(self._topology.to_wire()))
+        return Reply(TopologyKnown(self._topology))
 
     def _send_plan(self, request: Request[GetPlan]) -> Reply[PlanAnswer]:
         """A plan that this member has run, for another one that has not and cannot reach the controller."""

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -149,7 +149,9 @@ class MemberRanges:
             LoadFailedError: The members have given the change up.
         """
         asked = request.message
-        table = await asyncio.get_running_loop().run_in_executor(self._executor, _read, asked.table)
+        table = asked.table.table
+        # With many ranges that takes its time, which the event loop does not have.
+        await asyncio.get_running_loop().run_in_executor(self._executor, table.scheme.resolve)
         load_id, partitions = asked.load_id, tuple(asked.partitions)
         cuts = cuts_catch_all(self._store.table(table.table_id), table)
         self._changes.begin(load_id, table, partitions)
@@ -184,13 +186,6 @@ class MemberRanges:
         self._changes.abort(request.message.load_id)
         self._leases.release(request.message.load_id)
         return Reply(Acknowledged())
-
-
-def _read(definition: dict[str, Any]) -> TableDef:
-    """The table, resolved: with many ranges that takes its time, which the event loop does not have."""
-    table = TableDef.from_wire(definition)
-    table.scheme.resolve()
-    return table
 
 
 def cuts_catch_all(before: TableDef, after: TableDef) -> bool:

@@ -35,4 +35,4 @@ class MemberStatistics:
         table = self._store.table(table_id)
         snapshots = [self._store.partition(table_id, partition).snapshot() for partition in request.message.partitions]
         summary = await asyncio.to_thread(summarize, table, snapshots)
-        return Reply(StoredStatistics(summary.to_wire()))
+        return Reply(StoredStatistics(summary))

@@ -18,8 +18,10 @@ from uuid import UUID
 
 from secateur.partitioning.pruning.key_bounds import KeyBounds
 from secateur.partitioning.pruning.key_range import IndexSlice, KeyBoundary, KeyPrefix, KeyRange, KeyRanges, KeySlice
-from secateur.partitioning.pruning.operand import Operand, operand_from_wire, operand_to_wire, resolve_operand
-from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
+from secateur.partitioning.pruning.operand import Operand, resolve_operand
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.protocol.codec import typed_parts
+from secateur.protocol.values import plain_parts
 
 __all__ = ["DirectSearch", "IndexSearch", "KeyEnd", "KeyOperand", "KeySearch"]
 
@@ -54,12 +56,12 @@ class KeyOperand:
 
     def to_wire(self) -> list[Any]:
         """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        return [operand_to_wire(self.operand), str(self.type)]
+        return [self.operand, self.type]
 
     @classmethod
     def from_wire(cls, data: Sequence[Any]) -> KeyOperand:
         operand, text = data
-        return cls(operand_from_wire(operand), parse_type(text))
+        return cls(typed_parts(operand, Operand), typed_parts(text, SqlType))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,14 +188,15 @@ class KeySearch:
 
     def to_wire(self) -> list[Any]:
         """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        parts = (self.bounds, self.direct, self.index)
-        return [None if part is None else part.to_wire() for part in parts]
+        parts = (self.direct, self.index)
+        bounds = None if self.bounds is None else plain_parts(self.bounds, has_sets=True)
+        return [bounds, *(None if part is None else part.to_wire() for part in parts)]
 
     @classmethod
     def from_wire(cls, data: Sequence[Any]) -> KeySearch:
         bounds, direct, index = data
         return cls(
-            None if bounds is None else KeyBounds.from_wire(bounds),
+            typed_parts(bounds, KeyBounds | None),
             None if direct is None else DirectSearch.from_wire(direct),
             None if index is None else IndexSearch.from_wire(index),
         )

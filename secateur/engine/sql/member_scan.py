@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from secateur.errors import DataChangedError, KeysChangedError
-from secateur.partitioning.pruning.key_range import KeySlice, key_slice_from_wire, key_slice_to_wire
+from secateur.partitioning.pruning.key_range import KeySlice
+from secateur.protocol.codec import typed_parts
 from secateur.storage.member_store import MemberStore, TableScan
 from secateur.wire import decode_table, encode_table
 
@@ -92,7 +93,7 @@ class MemberScan:
             self.table_id,
             pack(f"<{len(self.partitions)}I", *self.partitions),
             list(self.columns),
-            key_slice_to_wire(self.key_slice),
+            self.key_slice,
             self.published,
             None if self.rows is None else bytes(encode_table(self.rows)),
             self.mark,
@@ -105,5 +106,13 @@ class MemberScan:
         partitions = unpack(f"<{len(packed) // 4}I", packed)
         held = None if rows is None else decode_table(rows, ranges=False)
         return cls(
-            relation, table_id, partitions, tuple(columns), key_slice_from_wire(key_slice), published, held, mark, since
+            relation,
+            table_id,
+            partitions,
+            tuple(columns),
+            typed_parts(key_slice, KeySlice | None),
+            published,
+            held,
+            mark,
+            since,
         )

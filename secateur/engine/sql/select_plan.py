@@ -22,7 +22,8 @@ from secateur.engine.sql.key_search import KeySearch
 from secateur.engine.sql.stage import ExchangeKind, QueryStage
 from secateur.errors import InternalError, ProtocolError
 from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.protocol.values import pack
+from secateur.protocol.codec import typed_parts
+from secateur.protocol.values import pack, plain_parts
 
 __all__ = ["ScanPlan", "SelectPlan", "Strategy", "check_stages"]
 
@@ -87,7 +88,7 @@ class ScanPlan:
             "table": self.table,
             "alias": self.alias,
             "columns": list(self.columns),
-            "tree": self.tree.to_wire(by_reference=True),
+            "tree": plain_parts(self.tree, has_sets=True),
             "group": self.group,
             "replicated": self.replicated,
             "table_version": self.table_version,
@@ -104,7 +105,7 @@ class ScanPlan:
             table=data["table"],
             alias=data["alias"],
             columns=tuple(data["columns"]),
-            tree=PartitionTree.from_wire(data["tree"]),
+            tree=typed_parts(data["tree"], PartitionTree),
             group=data["group"],
             replicated=data["replicated"],
             table_version=data["table_version"],
@@ -234,7 +235,7 @@ class SelectPlan:
                     "table_id": scan.table_id,
                     "table_version": scan.table_version,
                     "alias": scan.alias,
-                    "tree": scan.tree.to_wire(by_reference=True),
+                    "tree": scan.tree,
                     "group": scan.group,
                     "replicated": scan.replicated,
                     "reason": scan.reason,

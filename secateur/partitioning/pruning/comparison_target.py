@@ -10,18 +10,18 @@ Source: the rules ``move_constants`` and ``timestamp_comparison`` of DuckDB's op
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final, assert_never
 from uuid import UUID
 
-from secateur.errors import InternalError
+import msgspec
+
 from secateur.partitioning.pruning.comparison import Comparison, compare
 from secateur.partitioning.pruning.comparison_bound import representable
 from secateur.partitioning.pruning.domain import Domain, Span, within
 from secateur.partitioning.types.calendar import UNITS, following, start_of
-from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
+from secateur.partitioning.types.column_type import SqlType, TypeKind
 
 __all__ = [
     "BARE",
@@ -32,26 +32,21 @@ __all__ = [
     "TruncatedColumn",
     "WidenedColumn",
     "allowed",
-    "comparison_target_from_wire",
-    "comparison_target_to_wire",
     "is_own",
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class BareColumn:
+class BareColumn(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="bare"):
     """The column itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class WidenedColumn:
+class WidenedColumn(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="widened"):
     """``CAST(column AS type)`` of an integer column to an integer type that holds all its values."""
 
     type: SqlType
 
 
-@dataclass(frozen=True, slots=True)
-class ShiftedColumn:
+class ShiftedColumn(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="shifted"):
     """``column + offset``, or ``offset - column`` where ``mirrored``.
 
     The column is an integer column, or a DATE, whose offset counts days and which is not mirrored.
@@ -61,8 +56,7 @@ class ShiftedColumn:
     mirrored: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TruncatedColumn:
+class TruncatedColumn(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="truncated"):
     """``date_trunc(unit, column)`` of a TIMESTAMP or DATE column; the result is a TIMESTAMP.
 
     With ``as_date`` it is ``CAST(column AS DATE)`` of a TIMESTAMP, which truncates to days.
@@ -71,9 +65,12 @@ class TruncatedColumn:
     unit: str
     as_date: bool = False
 
+    def __post_init__(self) -> None:
+        if self.unit not in UNITS:
+            raise ValueError(f"{self.unit!r} is no unit to which a column is truncated")
 
-@dataclass(frozen=True, slots=True)
-class RowField:
+
+class RowField(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="field"):
     """The column as a field of a row value.
 
     Fields compare in the common type of all rows of the comparison, which is not the column's when one of them is a
@@ -217,44 +214,3 @@ def is_own(value: Any, column_type: SqlType) -> bool:
             value.is_finite() and value.as_tuple().exponent == -column_type.scale and representable(value, column_type)
         )
     return not isinstance(value, datetime) or value.tzinfo is None
-
-
-def comparison_target_to_wire(comparison_target: ComparisonTarget) -> list[Any]:
-    """Plain data for msgpack."""
-    match comparison_target:
-        case BareColumn():
-            return []
-        case WidenedColumn(wide):
-            return ["widened", str(wide)]
-        case ShiftedColumn(offset, mirrored):
-            return ["shifted", offset, mirrored]
-        case TruncatedColumn(unit, as_date):
-            return ["truncated", unit, as_date]
-        case RowField(compared):
-            return ["field", compared]
-        case _:
-            assert_never(comparison_target)
-
-
-def comparison_target_from_wire(data: list[Any]) -> ComparisonTarget:
-    """Read :func:`comparison_target_to_wire`.
-
-    Raises:
-        InternalError: A target that this version does not know.
-    """
-    match data:
-        case []:
-            return BARE
-        case ["widened", wide]:
-            return WidenedColumn(parse_type(wide))
-        case ["shifted", offset, mirrored]:
-            return ShiftedColumn(offset, mirrored)
-        case ["truncated", unit, as_date] if unit in UNITS:
-            return TruncatedColumn(unit, as_date)
-        case ["field", compared]:
-            return RowField(compared)
-        case _:
-            raise InternalError(
-                f"a partition tree has a test on {data!r}, which is not known here; the other side runs another version"
-                " of secateur"
-            )

@@ -12,8 +12,9 @@ at planning.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from secateur.partitioning.pruning.comparison import Comparison
 from secateur.partitioning.pruning.comparison_target import (
@@ -22,16 +23,12 @@ from secateur.partitioning.pruning.comparison_target import (
     RowField,
     TruncatedColumn,
     allowed,
-    comparison_target_from_wire,
-    comparison_target_to_wire,
 )
-from secateur.partitioning.pruning.domain import EVERYTHING, NOTHING, Domain, Span
+from secateur.partitioning.pruning.domain import EVERYTHING, NOTHING, Domain
 from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.operand import (
     Operand,
     ParameterList,
-    listed_from_wire,
-    operand_to_wire,
     resolve_list,
     resolve_operand,
 )
@@ -46,8 +43,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterComparison:
+class ParameterComparison(msgspec.Struct, frozen=True, array_like=True):
     """``target <comparison> operands`` with at least one parameter among the operands.
 
     A :class:`ParameterList` stands alone, in an IN or NOT IN.
@@ -91,8 +87,7 @@ class ParameterComparison:
         return EVERYTHING if domain is None else domain
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True, array_like=True):
     """A union: the values of ``domain``, and those that pass any of ``tests``."""
 
     domain: Domain = NOTHING
@@ -108,8 +103,7 @@ class Choice:
         return Choice(self.domain.unite(other.domain), tuple(dict.fromkeys(self.tests + other.tests)))
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
+class Constraint(msgspec.Struct, frozen=True, array_like=True):
     """The requirement of a conjunction on one column: an intersection of choices. No choices mean no requirement."""
 
     choices: tuple[Choice, ...] = ()
@@ -151,8 +145,7 @@ class Constraint:
 UNCONSTRAINED = Constraint()
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(msgspec.Struct, frozen=True, array_like=True):
     """A conjunction: one constraint per column, as sorted (column, constraint) pairs.
 
     Columns without a constraint are left out.
@@ -193,49 +186,3 @@ class Box:
     def resolve(self, params: Sequence[Any], types: Mapping[str, SqlType]) -> dict[str, Domain]:
         """The domain of each constrained column once the parameters are known."""
         return {column: constraint.resolve(params, types[column]) for column, constraint in self.constraints}
-
-    def to_wire(self) -> list[Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        return [
-            [column, [_choice_to_wire(choice) for choice in constraint.choices]]
-            for column, constraint in self.constraints
-        ]
-
-    @classmethod
-    def from_wire(cls, data: list[Any]) -> Box:
-        return cls(
-            tuple(
-                (column, Constraint(tuple(_choice_from_wire(choice) for choice in choices))) for column, choices in data
-            )
-        )
-
-
-def _choice_to_wire(choice: Choice) -> list[Any]:
-    spans = [[span.lower, span.upper, span.lower_closed, span.upper_closed] for span in choice.domain.spans]
-    tests = [
-        [
-            test.comparison.value,
-            [operand_to_wire(operand) for operand in test.operands],
-            comparison_target_to_wire(test.comparison_target),
-        ]
-        for test in choice.tests
-    ]
-    # Sorted, because the order of a set differs between processes and the id of a plan is a digest of these
-    # bytes.
-    return [sorted(choice.domain.points, key=repr), spans, tests]
-
-
-def _choice_from_wire(data: list[Any]) -> Choice:
-    values, spans, tests = data
-    domain = Domain(frozenset(values), tuple(Span(*span) for span in spans))
-    return Choice(
-        domain,
-        tuple(
-            ParameterComparison(
-                Comparison(comparison),
-                tuple(listed_from_wire(operand) for operand in operands),
-                comparison_target_from_wire(comparison_target),
-            )
-            for comparison, operands, comparison_target in tests
-        ),
-    )

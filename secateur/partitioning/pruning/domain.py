@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 __all__ = ["EVERYTHING", "NOTHING", "Domain", "Span", "points", "within"]
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(msgspec.Struct, frozen=True, array_like=True):
     """An interval of column values.
 
     Attributes:
@@ -64,8 +64,7 @@ class Span:
         return Span(lower, upper, lower_closed, upper_closed)
 
 
-@dataclass(frozen=True, slots=True)
-class Domain:
+class Domain(msgspec.Struct, frozen=True, array_like=True):
     """A set of non-NULL values of one column: ``points`` and everything inside ``spans``.
 
     The spans are sorted, hold two values or more each, and neither overlap nor touch; no point is inside a span or on

@@ -14,16 +14,17 @@ Source: Apache Kudu, "Scan Optimization & Partition Pruning" (pushing predicates
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any, Final
+
+import msgspec
 
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint
 from secateur.partitioning.pruning.discrete import enumerate_points
 from secateur.partitioning.pruning.domain import EVERYTHING, Domain, Span
 from secateur.partitioning.pruning.key_range import KeyBoundary, KeyRange, KeyRanges, intersect_ranges, unite_ranges
 from secateur.partitioning.pruning.operand import Operand, ParameterList
-from secateur.partitioning.types.column_type import SqlType, parse_type
+from secateur.partitioning.types.column_type import SqlType
 
 __all__ = ["RANGES_MAX", "KeyBounds", "key_ranges"]
 
@@ -32,8 +33,7 @@ RANGES_MAX: Final = 64
 microseconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeyBounds:
+class KeyBounds(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """The bounds of one scan's primary key, with parameters that are not bound yet.
 
     Attributes:
@@ -43,14 +43,11 @@ class KeyBounds:
 
     columns: tuple[tuple[str, SqlType], ...]
     factors: tuple[tuple[Box, ...], ...]
-    _constant: KeyRanges | None = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def _constant(self) -> KeyRanges | None:
         constant = all(box.is_constant for boxes in self.factors for box in boxes)
-        object.__setattr__(self, "_constant", self._resolve(()) if constant else None)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return KeyBounds.from_wire, (self.to_wire(),)
+        return self._resolve(()) if constant else None
 
     @classmethod
     def of(cls, columns: Sequence[tuple[str, SqlType]], factors: Iterable[Sequence[Box]]) -> KeyBounds | None:
@@ -93,21 +90,6 @@ class KeyBounds:
                 )
             found.append(unite_ranges(ranges))
         return reduce(intersect_ranges, found)
-
-    def to_wire(self) -> list[Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        return [
-            [[name, str(type_)] for name, type_ in self.columns],
-            [[box.to_wire() for box in boxes] for boxes in self.factors],
-        ]
-
-    @classmethod
-    def from_wire(cls, data: Sequence[Any]) -> KeyBounds:
-        columns, factors = data
-        return cls(
-            tuple((name, parse_type(text)) for name, text in columns),
-            tuple(tuple(Box.from_wire(box) for box in boxes) for boxes in factors),
-        )
 
 
 def key_ranges(

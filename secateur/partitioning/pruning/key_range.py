@@ -14,10 +14,11 @@ Source: Apache Kudu, "Scan Optimization & Partition Pruning", primary key bounds
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from operator import itemgetter
-from typing import Any, Final, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias
+
+import msgspec
 
 __all__ = [
     "EVERY_KEY",
@@ -28,14 +29,11 @@ __all__ = [
     "KeyRanges",
     "KeySlice",
     "intersect_ranges",
-    "key_slice_from_wire",
-    "key_slice_to_wire",
     "unite_ranges",
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class KeyBoundary:
+class KeyBoundary(msgspec.Struct, frozen=True, array_like=True):
     """A place between keys.
 
     Attributes:
@@ -56,8 +54,7 @@ class KeyBoundary:
         return (*((0, value) for value in self.values), (1,) if self.after else (-1,))
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRange:
+class KeyRange(msgspec.Struct, frozen=True, array_like=True):
     """The keys between two cuts."""
 
     lower: KeyBoundary
@@ -76,8 +73,7 @@ class KeyRange:
 EVERY_KEY: Final = KeyRange.of_prefix(())
 
 
-@dataclass(frozen=True, slots=True)
-class KeyPrefix:
+class KeyPrefix(msgspec.Struct, frozen=True, array_like=True, tag="prefix"):
     """The rows whose primary key begins with some values: the form of a single look-up.
 
     Attributes:
@@ -87,8 +83,7 @@ class KeyPrefix:
     values: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRanges:
+class KeyRanges(msgspec.Struct, frozen=True, array_like=True, tag="ranges"):
     """The rows whose primary key lies in one of some ranges.
 
     Attributes:
@@ -102,25 +97,11 @@ class KeyRanges:
         """The smallest range that holds all; None when there is none."""
         return KeyRange(self.ranges[0].lower, self.ranges[-1].upper) if self.ranges else None
 
-    def to_wire(self) -> list[Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        return [[list(r.lower.values), r.lower.after, list(r.upper.values), r.upper.after] for r in self.ranges]
-
-    @classmethod
-    def from_wire(cls, data: Sequence[Any]) -> KeyRanges:
-        return cls(
-            tuple(
-                KeyRange(KeyBoundary(tuple(low), after_low), KeyBoundary(tuple(high), after_high))
-                for low, after_low, high, after_high in data
-            )
-        )
-
 
 _LOWER: Final = itemgetter(0)
 
 
-@dataclass(frozen=True, slots=True)
-class IndexSlice:
+class IndexSlice(msgspec.Struct, frozen=True, array_like=True, tag="index"):
     """Rows that a secondary index finds, and perhaps others.
 
     Attributes:
@@ -168,34 +149,6 @@ def intersect_ranges(left: KeyRanges, right: KeyRanges) -> KeyRanges:
         else:
             b += 1
     return KeyRanges(tuple(found))
-
-
-def key_slice_to_wire(part: KeySlice | None) -> list[Any] | None:
-    """Plain data for msgpack; :func:`key_slice_from_wire` reads it back."""
-    match part:
-        case None:
-            return None
-        case KeyPrefix(values):
-            return ["prefix", list(values)]
-        case KeyRanges():
-            return ["ranges", part.to_wire()]
-        case IndexSlice(name, columns, found):
-            return ["index", [name, list(columns), key_slice_to_wire(found)]]
-        case _:
-            assert_never(part)
-
-
-def key_slice_from_wire(data: Sequence[Any] | None) -> KeySlice | None:
-    """Read :func:`key_slice_to_wire`."""
-    if data is None:
-        return None
-    kind, content = data
-    if kind == "index":
-        name, columns, found = content
-        part = key_slice_from_wire(found)
-        assert isinstance(part, KeyPrefix | KeyRanges)
-        return IndexSlice(name, tuple(columns), part)
-    return KeyPrefix(tuple(content)) if kind == "prefix" else KeyRanges.from_wire(content)
 
 
 def _order(cut: KeyBoundary) -> tuple[tuple[Any, ...], ...]:

@@ -20,10 +20,10 @@ gives All.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import assert_never
 
-from secateur.errors import InternalError
+import msgspec
+
 from secateur.partitioning.pruning.condition import Box
 
 __all__ = [
@@ -37,50 +37,41 @@ __all__ = [
     "Partitions",
     "boxes_of",
     "intersect",
-    "node_from_wire",
-    "node_to_wire",
     "unite",
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class All:
+class All(msgspec.Struct, frozen=True, array_like=True, tag="all"):
     """Every partition."""
 
 
-@dataclass(frozen=True, slots=True)
-class Nothing:
+class Nothing(msgspec.Struct, frozen=True, array_like=True, tag="nothing"):
     """No partition."""
 
 
-@dataclass(frozen=True, slots=True)
-class Everywhere:
+class Everywhere(msgspec.Struct, frozen=True, array_like=True, tag="everywhere"):
     """The one partition of a replicated table, which every member has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Partitions:
+class Partitions(msgspec.Struct, frozen=True, array_like=True, tag="partitions"):
     """Partitions known at planning; sorted and distinct."""
 
     ids: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
+class Keys(msgspec.Struct, frozen=True, array_like=True, tag="keys"):
     """The partitions that the keys of a box fall into; the box has a parameter."""
 
     box: Box
 
 
-@dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyOf(msgspec.Struct, frozen=True, array_like=True, tag="or"):
     """The union of two or more nodes, none of them All, Nothing or AnyOf, at most one of them Partitions."""
 
     parts: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AllOf:
+class AllOf(msgspec.Struct, frozen=True, array_like=True, tag="and"):
     """The intersection of two or more nodes.
 
     None of them is All, Nothing, Everywhere or AllOf, and at most one is Partitions.
@@ -163,52 +154,3 @@ def _flat(nodes: Iterable[Node], kind: type[AnyOf] | type[AllOf]) -> Iterable[No
             yield from node.parts
         else:
             yield node
-
-
-def node_to_wire(node: Node) -> list[Any]:
-    """Plain data for msgpack."""
-    match node:
-        case All():
-            return ["all"]
-        case Nothing():
-            return ["nothing"]
-        case Everywhere():
-            return ["everywhere"]
-        case Partitions(ids):
-            return ["partitions", list(ids)]
-        case Keys(box):
-            return ["keys", box.to_wire()]
-        case AnyOf(parts):
-            return ["or", [node_to_wire(part) for part in parts]]
-        case AllOf(parts):
-            return ["and", [node_to_wire(part) for part in parts]]
-        case _:
-            assert_never(node)
-
-
-def node_from_wire(data: list[Any]) -> Node:
-    """Read :func:`node_to_wire`.
-
-    Raises:
-        InternalError: A node of a kind that this version does not know.
-    """
-    kind = data[0]
-    match kind:
-        case "all":
-            return All()
-        case "nothing":
-            return Nothing()
-        case "everywhere":
-            return Everywhere()
-        case "partitions":
-            return Partitions(tuple(data[1]))
-        case "keys":
-            return Keys(Box.from_wire(data[1]))
-        case "or":
-            return AnyOf(tuple(node_from_wire(part) for part in data[1]))
-        case "and":
-            return AllOf(tuple(node_from_wire(part) for part in data[1]))
-        case _:
-            raise InternalError(
-                f"a partition tree has a node of unknown kind {kind!r}; the other side runs another version of secateur"
-            )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, assert_never
 
+import msgspec
+
 from secateur.partitioning.pruning.expression import UNKNOWN, ParameterFunction, belongs, cast, evaluate
-from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
+from secateur.partitioning.types.column_type import SqlType, TypeKind
 
 __all__ = [
     "Cast",
@@ -16,31 +17,25 @@ __all__ = [
     "Operand",
     "Parameter",
     "ParameterList",
-    "listed_from_wire",
-    "operand_from_wire",
-    "operand_to_wire",
     "parameters_of",
     "resolve_list",
     "resolve_operand",
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="constant"):
     """A value known at planning, as the Python object that DuckDB gives for it; None is NULL."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="parameter"):
     """The parameter at ``index``, counted from 0."""
 
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterList:
+class ParameterList(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="list"):
     """All elements of the list that the parameter at ``index`` holds, as operands of IN.
 
     A list that is NULL has none.
@@ -49,16 +44,14 @@ class ParameterList:
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class Computed:
+class Computed(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="computed"):
     """A function of operands, at least one of which depends on a parameter."""
 
     function: ParameterFunction
     operands: tuple[Operand, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Cast:
+class Cast(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="cast"):
     """``CAST(operand AS type)`` of an operand that depends on a parameter."""
 
     operand: Operand
@@ -117,42 +110,6 @@ def parameters_of(operand: Operand | ParameterList) -> Iterator[int]:
             yield from parameters_of(inner)
         case _:
             assert_never(operand)
-
-
-def operand_to_wire(operand: Operand | ParameterList) -> list[Any]:
-    """Plain data for msgpack; :func:`operand_from_wire` reads it back."""
-    match operand:
-        case Constant(value):
-            return ["constant", value]
-        case Parameter(index):
-            return ["parameter", index]
-        case ParameterList(index):
-            return ["list", index]
-        case Computed(function, operands):
-            return ["computed", function.value, *map(operand_to_wire, operands)]
-        case Cast(inner, wanted):
-            return ["cast", operand_to_wire(inner), str(wanted)]
-        case _:
-            assert_never(operand)
-
-
-def operand_from_wire(data: list[Any]) -> Operand:
-    """Read :func:`operand_to_wire` of what stands for one value."""
-    kind, *content = data
-    match kind:
-        case "constant":
-            return Constant(content[0])
-        case "parameter":
-            return Parameter(content[0])
-        case "computed":
-            return Computed(ParameterFunction(content[0]), tuple(map(operand_from_wire, content[1:])))
-        case _:
-            return Cast(operand_from_wire(content[0]), parse_type(content[1]))
-
-
-def listed_from_wire(data: list[Any]) -> Operand | ParameterList:
-    """Read :func:`operand_to_wire`."""
-    return ParameterList(data[1]) if data[0] == "list" else operand_from_wire(data)
 
 
 def _value(operand: Operand, params: Sequence[Any]) -> Any:

@@ -9,15 +9,18 @@ Source: Apache Ignite IEP-24, "Thin Clients" (PartitionNode, PartitionInfo).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import msgspec
+from msgspec.structs import force_setattr
+
 from secateur.errors import ParameterError
-from secateur.partitioning.pruning.nodes import All, Everywhere, Keys, Node, Nothing, node_from_wire, node_to_wire
+from secateur.partitioning.pruning.nodes import All, Everywhere, Keys, Node, Nothing
 from secateur.partitioning.pruning.tree_binding import compile_node
 from secateur.partitioning.pruning.tree_text import node_text
-from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.schemes.scheme_registry import read_scheme, scheme_to_wire
+from secateur.partitioning.schemes.scheme import PartitionScheme, find_scheme
 
 __all__ = ["PartitionSet", "PartitionTree"]
 
@@ -52,32 +55,40 @@ class PartitionSet:
         return partition in self.ids
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionTree:
+class PartitionTree(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """The required partitions of one scan, open in the parameters of its statement.
 
     Attributes:
         table: The name of the scanned table, for the text form.
-        scheme: The table's partition scheme.
+        scheme_or_reference: The table's partition scheme, or the reference of a large one, by which it travels.
         root: The expression.
         total: How many live partitions the table has.
         limit: How many combinations of values are hashed per component before it counts as not bounded.
     """
 
     table: str
-    scheme: PartitionScheme
+    scheme_or_reference: PartitionScheme | str
     root: Node
     total: int
     limit: int
-    _bind: Callable[[Sequence[Any]], Sequence[int] | None] = field(init=False, repr=False, compare=False)
-    _single: dict[int, PartitionSet] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        root = self.root if self.scheme.is_known_function else All()
-        object.__setattr__(self, "_bind", compile_node(root, self.scheme, self.limit))
+        force_setattr(self, "scheme_or_reference", self.scheme.reference or self.scheme)
+        self._bind  # noqa: B018 - a tree that names columns which its scheme lacks is refused here
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return PartitionTree.from_wire, (self.to_wire(),)
+    @cached_property
+    def scheme(self) -> PartitionScheme:
+        """The table's partition scheme."""
+        return find_scheme(self.scheme_or_reference, table=self.table)
+
+    @cached_property
+    def _bind(self) -> Callable[[Sequence[Any]], Sequence[int] | None]:
+        root = self.root if self.scheme.is_known_function else All()
+        return compile_node(root, self.scheme, self.limit)
+
+    @cached_property
+    def _single(self) -> dict[int, PartitionSet]:
+        return {}
 
     @property
     def is_constant(self) -> bool:
@@ -118,36 +129,6 @@ class PartitionTree:
     def __str__(self) -> str:
         """Return the text form, such as ``orders: (p17 | ?0)``; see :mod:`~secateur.partitioning.pruning.tree_text`."""
         return f"{self.table}: {node_text(self.root, self.scheme)}"
-
-    def to_wire(self, *, by_reference: bool = False) -> dict[str, Any]:
-        """Plain data for msgpack, complete: a thin client needs nothing else to bind it.
-
-        Args:
-            by_reference: Name a large scheme instead of sending it, for a receiver that has the table or will fetch it.
-        """
-        scheme = scheme_to_wire(self.scheme, by_reference=by_reference)
-        return {
-            "table": self.table,
-            "scheme": scheme,
-            "root": node_to_wire(self.root),
-            "total": self.total,
-            "limit": self.limit,
-        }
-
-    @classmethod
-    def from_wire(cls, data: dict[str, Any]) -> PartitionTree:
-        """Read :meth:`to_wire`.
-
-        Raises:
-            TopologyChangedError: It names a scheme that is not known here.
-        """
-        return cls(
-            data["table"],
-            read_scheme(data["scheme"], table=data["table"]),
-            node_from_wire(data["root"]),
-            data["total"],
-            data["limit"],
-        )
 
 
 def _has_keys(node: Node) -> bool:

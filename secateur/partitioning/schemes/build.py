@@ -6,7 +6,8 @@ The rest of the system only sees validated schemes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from secateur.partitioning.schemes.components import HashComponent, RangeComponent
 from secateur.partitioning.schemes.interval import IntervalPartitioning

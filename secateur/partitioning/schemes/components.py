@@ -8,16 +8,16 @@ replace by its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from secateur.partitioning.schemes.interval import IntervalPartitioning
 
 __all__ = ["HashComponent", "RangeComponent", "RangePartition", "RetiredRange"]
 
 
-@dataclass(frozen=True, slots=True)
-class HashComponent:
+class HashComponent(msgspec.Struct, frozen=True, array_like=True):
     """``HASH (columns) PARTITIONS partitions SEED seed``.
 
     Attributes:
@@ -27,12 +27,11 @@ class HashComponent:
     """
 
     columns: tuple[str, ...]
-    partitions: int
+    partitions: Annotated[int, msgspec.Meta(ge=1)]
     seed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class RangePartition:
+class RangePartition(msgspec.Struct, frozen=True, array_like=True):
     """One interval of the range columns, compared lexicographically.
 
     Attributes:
@@ -57,16 +56,14 @@ class RangePartition:
         return f"{lower}VALUES{upper}"
 
 
-@dataclass(frozen=True, slots=True)
-class RetiredRange:
+class RetiredRange(msgspec.Struct, frozen=True, array_like=True):
     """A dropped range: its ordinal and its block of partition ids stay reserved and are never used again."""
 
     ordinal: int
     partitions: int
 
 
-@dataclass(frozen=True, slots=True)
-class RangeComponent:
+class RangeComponent(msgspec.Struct, frozen=True, array_like=True):
     """``RANGE (columns) ...``.
 
     Attributes:

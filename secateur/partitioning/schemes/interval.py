@@ -10,11 +10,11 @@ The cells begin at STARTING, and no range is made below it. Without STARTING a c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum
 from typing import Any, Final, assert_never
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -41,8 +41,7 @@ class IntervalUnit(Enum):
     MICROSECOND = "microsecond"
 
 
-@dataclass(frozen=True, slots=True)
-class IntervalPartitioning:
+class IntervalPartitioning(msgspec.Struct, frozen=True, array_like=True):
     """The grid, for a column whose type fits the unit.
 
     Attributes:

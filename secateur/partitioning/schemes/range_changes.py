@@ -11,8 +11,10 @@ Source: Apache Kudu, ALTER TABLE ADD / DROP RANGE PARTITION. KUDU-1750 dropped a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypeAlias, assert_never
+
+from msgspec.structs import replace
 
 from secateur.partitioning.schemes.components import RangeComponent, RangePartition, RetiredRange
 from secateur.partitioning.schemes.layout import bucket_product

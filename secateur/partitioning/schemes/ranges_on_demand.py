@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from secateur.errors import LimitExceededError, ProgrammingError
 from secateur.partitioning.schemes.components import RangePartition

@@ -9,31 +9,45 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from msgspec.structs import replace
 
-from secateur.errors import NotSupportedError, UnknownColumnError
+from secateur.errors import NotSupportedError, TopologyChangedError, UnknownColumnError
 from secateur.partitioning.schemes.components import HashComponent, RangeComponent, RangePartition, RetiredRange
-from secateur.partitioning.schemes.interval import IntervalPartitioning, IntervalUnit
 from secateur.partitioning.schemes.layout import Layout
 from secateur.partitioning.schemes.router import Router
 from secateur.partitioning.types.cast import cast_column
-from secateur.partitioning.types.column_type import SqlType, parse_type
+from secateur.partitioning.types.column_type import SqlType
 
-__all__ = ["FUNCTION", "HashComponent", "PartitionScheme", "RangeComponent", "RangePartition", "RetiredRange"]
+__all__ = [
+    "FUNCTION",
+    "RANGES_INLINE_MAX",
+    "HashComponent",
+    "PartitionScheme",
+    "RangeComponent",
+    "RangePartition",
+    "RetiredRange",
+    "find_scheme",
+]
 
 FUNCTION: Final = "xxhash64/1"
+RANGES_INLINE_MAX: Final = 64
+"""Up to so many ranges a scheme travels with every statement: a kilobyte or two, which cost less than asking for
+them.
+"""
 
 _BATCH_ROWS_MIN: Final = 1024
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
-class PartitionScheme:
+class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, weakref=True):
     """How rows map to partitions.
 
     The partitions are the cross product of the hash components and the ranges. A scheme without components has one
@@ -48,7 +62,7 @@ class PartitionScheme:
             keeps its owners, and they may differ from those of another table that has come to the same ranges by
             another way.
         reference: A name for this scheme that is unique for ever, for large ones that should not travel with every
-            statement; see :mod:`~secateur.partitioning.schemes.scheme_registry`.
+            statement; see :func:`find_scheme`.
     """
 
     hashes: tuple[HashComponent, ...] = ()
@@ -57,13 +71,10 @@ class PartitionScheme:
     function: str = FUNCTION
     group: str | None = None
     reference: str | None = None
-    _layout: Layout | None = field(default=None, init=False, repr=False, compare=False)
-    _router: Router | None = field(default=None, init=False, repr=False, compare=False)
-    _structure: str | None = field(default=None, init=False, repr=False, compare=False)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # The resolved forms hold closures and are cheap to make again.
-        return PartitionScheme.from_wire, (self.to_wire(),)
+    def __post_init__(self) -> None:
+        if self.reference is not None:
+            _by_reference.setdefault(self.reference, self)
 
     @property
     def is_known_function(self) -> bool:
@@ -76,7 +87,7 @@ class PartitionScheme:
 
         The order is: hash components, the range component, then the ranges' own hash components.
         """
-        return self._ids().columns
+        return self._layout.columns
 
     @property
     def partition_count(self) -> int:
@@ -84,20 +95,20 @@ class PartitionScheme:
 
         Ids of dropped ranges are counted: they stay reserved, so that no id ever changes.
         """
-        return self._ids().partition_count
+        return self._layout.partition_count
 
     @property
     def live_partition_count(self) -> int:
         """How many partitions can hold rows."""
-        return self._ids().live_partition_count
+        return self._layout.live_partition_count
 
     def live_partitions(self) -> npt.NDArray[np.int32]:
         """The ids that can hold rows, ascending; read-only."""
-        return self._ids().live_partitions
+        return self._layout.live_partitions
 
     def live_ids(self) -> tuple[int, ...]:
         """:meth:`live_partitions` as Python numbers."""
-        return self._ids().live_ids
+        return self._layout.live_ids
 
     def type_of(self, column: str) -> SqlType:
         """The type of a partitioning column, by its exact name."""
@@ -109,7 +120,7 @@ class PartitionScheme:
         These are the live ranges. A catch-all occurs once for every gap that it fills, each time with its one ordinal;
         the unbounded interval has the ordinal 0.
         """
-        return self._ids().segments
+        return self._layout.segments
 
     @property
     def makes_ranges(self) -> bool:
@@ -133,30 +144,30 @@ class PartitionScheme:
     @property
     def has_gaps(self) -> bool:
         """Whether some rows have no partition; ALTER TABLE can add a range for them."""
-        return self._ids().has_gaps
+        return self._layout.has_gaps
 
     def hashes_of(self, ordinal: int) -> tuple[HashComponent, ...]:
         """The hash components of a live range: its own or the table's. KeyError when no live range has that ordinal."""
-        return self._ids().hashes_of(ordinal)
+        return self._layout.hashes_of(ordinal)
 
     def hash_lists(self) -> tuple[tuple[HashComponent, ...], ...]:
         """The distinct lists of hash components of the live ranges: the table's, and those of single ranges."""
-        return self._ids().hash_lists
+        return self._layout.hash_lists
 
     def block(self, ordinal: int) -> builtins.range:
         """The ids of a live range. KeyError when no live range has that ordinal."""
-        return self._ids().block(ordinal)
+        return self._layout.block(ordinal)
 
     def compose(self, ordinal: int, buckets: Sequence[int]) -> int:
         """The partition of a live range with the given bucket of each of its hash components: base plus mixed radix."""
-        return self._ids().compose(ordinal, buckets)
+        return self._layout.compose(ordinal, buckets)
 
     def range_position(self, key: tuple[Any, ...]) -> int:
         """The position in :meth:`ranges` of the range that holds a key of canonical values, or -1.
 
         Cost: under 1 microsecond.
         """
-        return self._compiled().locate(key)
+        return self._router.locate(key)
 
     def bucket_of(self, component: int, values: Sequence[Any], *, ordinal: int | None = None) -> int:
         """The bucket of one hash component.
@@ -171,7 +182,7 @@ class PartitionScheme:
     def bucket_function(self, component: int, *, ordinal: int | None = None) -> Callable[[Sequence[Any]], int]:
         """:meth:`bucket_of` with everything but the values resolved, for loops over many of them."""
         hashes = self.hashes if ordinal is None else self.hashes_of(ordinal)
-        return self._compiled().bucketers(hashes)[component].bucket
+        return self._router.bucketers(hashes)[component].bucket
 
     def partition_of(self, values: Mapping[str, Any]) -> int:
         """The partition of one row.
@@ -191,8 +202,7 @@ class PartitionScheme:
 
         Cost: under 1 microsecond for one BIGINT or VARCHAR column.
         """
-        router = self._router
-        return (self._compiled() if router is None else router).partition_of(values)
+        return self._router.partition_of(values)
 
     def partitions_of(
         self, table: pa.Table | pa.RecordBatch, *, unmatched_allowed: bool = False
@@ -216,7 +226,7 @@ class PartitionScheme:
             NullKeyError: NULL in a range column.
             NotSupportedError: The partition function is not known to this build.
         """
-        router = self._compiled()
+        router = self._router
         ids = np.zeros(table.num_rows, dtype=np.int32)
         if not self.columns:
             return ids
@@ -243,14 +253,14 @@ class PartitionScheme:
             return frozenset()
         (name,) = self.range.columns
         column = cast_column(_column(table, name), self.type_of(name), name=name)
-        return frozenset().union(*(self._compiled().missing_cells(chunk) for chunk in column.chunks))
+        return frozenset().union(*(self._router.missing_cells(chunk) for chunk in column.chunks))
 
     def affinity_group(self) -> str:
         """The name by which the topology knows the owners.
 
         Tables that share it are co-located: partition i of all holds the same keys, in the same place.
         """
-        return (self._structure or self.structure()) if self.group is None else self.group
+        return self._structure if self.group is None else self.group
 
     def in_group(self, group: str) -> PartitionScheme:
         """Return the same scheme in the affinity group of that name; its resolved forms are kept."""
@@ -265,9 +275,9 @@ class PartitionScheme:
 
         Cost: some microseconds per range.
         """
-        self._ids()
+        self._layout  # noqa: B018 - it is made here
         if self.is_known_function:
-            self._compiled()
+            self._router  # noqa: B018 - it is made here
 
     def structure(self) -> str:
         """A name that two schemes share exactly when partition i of both holds the same keys.
@@ -275,44 +285,14 @@ class PartitionScheme:
         Column names do not count, nor names of ranges; types, structure, seeds, bucket counts, bounds and ordinals do.
         Computed once, in time linear in the ranges.
         """
-        if self._structure is None:
-            object.__setattr__(self, "_structure", self._describe_structure())
-        assert self._structure is not None
         return self._structure
 
-    def to_wire(self) -> dict[str, Any]:
-        """Plain data for msgpack (bounds may be dates, datetimes, Decimals and UUIDs, which the wire has types for)."""
-        return {
-            "function": self.function,
-            "group": self.group,
-            "reference": self.reference,
-            "types": [[name, str(type_)] for name, type_ in self.types],
-            "hashes": [_hash_to_wire(h) for h in self.hashes],
-            "range": None if self.range is None else _range_to_wire(self.range),
-        }
-
-    @classmethod
-    def from_wire(cls, data: Mapping[str, Any]) -> PartitionScheme:
-        """Read :meth:`to_wire`.
-
-        A partition function of another name is kept: the reader may hold the table, but neither route nor prune.
-        """
-        component = data["range"]
-        return cls(
-            hashes=tuple(_hash_from_wire(h) for h in data["hashes"]),
-            range=None if component is None else _range_from_wire(component),
-            types=tuple((name, parse_type(text)) for name, text in data["types"]),
-            function=data["function"],
-            group=data["group"],
-            reference=data["reference"],
-        )
-
     def _keeping(self, other: PartitionScheme) -> PartitionScheme:
-        for name in ("_layout", "_router", "_structure"):
-            object.__setattr__(other, name, getattr(self, name))
+        other.__dict__.update(self.__dict__)
         return other
 
-    def _describe_structure(self) -> str:
+    @cached_property
+    def _structure(self) -> str:
         number = {name: f"c{position}" for position, name in enumerate(self.columns)}
         if not number:
             return "single"
@@ -342,22 +322,49 @@ class PartitionScheme:
             shape.append(f"RANGE ({', '.join(number[name] for name in self.range.columns)}) {digest}")
         return " ".join(shape)
 
-    def _ids(self) -> Layout:
-        if self._layout is None:
-            object.__setattr__(self, "_layout", Layout(self.hashes, self.range))
-        assert self._layout is not None
-        return self._layout
+    @cached_property
+    def _layout(self) -> Layout:
+        return Layout(self.hashes, self.range)
 
-    def _compiled(self) -> Router:
-        if self._router is None:
-            if not self.is_known_function:
-                raise NotSupportedError(
-                    f"partition function {self.function!r} is unknown here, {FUNCTION!r} is known; update this side to"
-                    " route and prune"
-                )
-            object.__setattr__(self, "_router", Router(self._ids(), self.range, self.types))
-        assert self._router is not None
-        return self._router
+    @cached_property
+    def _router(self) -> Router:
+        if not self.is_known_function:
+            raise NotSupportedError(
+                f"partition function {self.function!r} is unknown here, {FUNCTION!r} is known; update this side to"
+                " route and prune"
+            )
+        return Router(self._layout, self.range, self.types)
+
+
+_by_reference: Final[WeakValueDictionary[str, PartitionScheme]] = WeakValueDictionary()
+"""The schemes of this process that have a reference; each stays here as long as some table, plan or tree uses it."""
+
+
+def find_scheme(scheme: PartitionScheme | str, *, table: str) -> PartitionScheme:
+    """Return the scheme that travels whole or by its reference.
+
+    Large schemes are sent once, with their table; statements refer to them by name. The scheme of a table with 100,000
+    ranges has megabytes. Statements must not carry it, and receivers of statements must not resolve it again. The
+    cluster therefore gives such a scheme a *reference* that is never reused. Members and clients that have the table
+    have the scheme under its reference, and partition trees and plans carry the reference. Of two schemes with one
+    reference the first is used on.
+
+    Args:
+        scheme: The scheme or a reference.
+        table: The table's name, for the error.
+
+    Raises:
+        TopologyChangedError: A reference that no scheme of this process has: the table is not known here, or not at
+            this version. ``details`` has ``table``.
+    """
+    if isinstance(scheme, PartitionScheme):
+        return scheme if scheme.reference is None else _by_reference.setdefault(scheme.reference, scheme)
+    known = _by_reference.get(scheme)
+    if known is None:
+        raise TopologyChangedError(
+            f"the ranges of table {table} are not known here, or have changed: fetch the table again", table=table
+        )
+    return known
 
 
 def _column(table: pa.Table | pa.RecordBatch, name: str) -> pa.ChunkedArray | pa.Array:
@@ -375,74 +382,4 @@ def _column(table: pa.Table | pa.RecordBatch, name: str) -> pa.ChunkedArray | pa
 def _hash_text(component: HashComponent, number: Mapping[str, str]) -> str:
     return (
         f"HASH ({', '.join(number[name] for name in component.columns)}) {component.partitions} SEED {component.seed}"
-    )
-
-
-def _hash_to_wire(component: HashComponent) -> list[Any]:
-    return [list(component.columns), component.partitions, component.seed]
-
-
-def _hash_from_wire(data: Sequence[Any]) -> HashComponent:
-    columns, partitions, seed = data
-    return HashComponent(tuple(columns), partitions, seed)
-
-
-def _range_to_wire(component: RangeComponent) -> dict[str, Any]:
-    return {
-        "columns": list(component.columns),
-        "ranges": _partitions_to_wire(component.ranges, len(component.columns)),
-        "retired": [[r.ordinal, r.partitions] for r in component.retired],
-        "catch_all": (
-            None if component.catch_all is None else _partitions_to_wire((component.catch_all,), len(component.columns))
-        ),
-        "every": (
-            None
-            if component.every is None
-            else [component.every.count, component.every.unit.value, component.every.start]
-        ),
-    }
-
-
-def _partitions_to_wire(partitions: Sequence[RangePartition], columns: int) -> dict[str, Any]:
-    """Encode ranges column by column, and properties that few ranges have by position.
-
-    Thousands of small lists would take ten times as long to write and read.
-    """
-    return {
-        "ordinals": [r.ordinal for r in partitions],
-        "lowers": [[None if r.lower is None else r.lower[column] for r in partitions] for column in range(columns)],
-        "uppers": [[None if r.upper is None else r.upper[column] for r in partitions] for column in range(columns)],
-        "names": [[position, r.name] for position, r in enumerate(partitions) if r.name is not None],
-        "hashes": [
-            [position, [_hash_to_wire(h) for h in r.hashes]]
-            for position, r in enumerate(partitions)
-            if r.hashes is not None
-        ],
-    }
-
-
-def _range_from_wire(data: Mapping[str, Any]) -> RangeComponent:
-    catch_all, every = data["catch_all"], data["every"]
-    return RangeComponent(
-        columns=tuple(data["columns"]),
-        ranges=_partitions_from_wire(data["ranges"]),
-        retired=tuple(RetiredRange(ordinal, partitions) for ordinal, partitions in data["retired"]),
-        catch_all=None if catch_all is None else _partitions_from_wire(catch_all)[0],
-        every=None if every is None else IntervalPartitioning(every[0], IntervalUnit(every[1]), every[2]),
-    )
-
-
-def _partitions_from_wire(data: Mapping[str, Any]) -> tuple[RangePartition, ...]:
-    names: dict[int, str] = dict(data["names"])
-    hashes = {position: tuple(_hash_from_wire(h) for h in own) for position, own in data["hashes"]}
-    bounds = zip(data["ordinals"], zip(*data["lowers"], strict=True), zip(*data["uppers"], strict=True), strict=True)
-    return tuple(
-        RangePartition(
-            ordinal,
-            None if lower[0] is None else lower,
-            None if upper[0] is None else upper,
-            names.get(position),
-            hashes.get(position),
-        )
-        for position, (ordinal, lower, upper) in enumerate(bounds)
     )

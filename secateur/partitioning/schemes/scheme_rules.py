@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import date, datetime
 from itertools import pairwise
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from secateur.errors import DataError, SchemeError
 from secateur.partitioning.schemes.components import HashComponent, RangeComponent, RangePartition

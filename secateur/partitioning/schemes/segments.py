@@ -7,8 +7,9 @@ a key and the pruning by intervals work on *segments*, and several segments may 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from secateur.partitioning.schemes.components import RangeComponent, RangePartition
 

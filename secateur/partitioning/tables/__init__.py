@@ -9,7 +9,8 @@ _FILES = {
     "distinct_sketch": ["DistinctSketch", "SKETCH_HASHES_MAX"],
     "index": ["IndexDef"],
     "statistics": ["ColumnStatistics", "NO_STATISTICS", "StatisticsSnapshot", "TableStatistics"],
-    "table": ["Column", "TableDef"],
+    "table": ["Column", "TableDef", "TableDefinition"],
+    "table_summary": ["ColumnSummary", "TableSummary", "total"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

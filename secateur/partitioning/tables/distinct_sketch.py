@@ -12,9 +12,10 @@ well.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -26,23 +27,38 @@ SKETCH_HASHES_MAX: Final = 1024
 """
 
 _HASHES: Final = 2.0**64
+_HASH: Final = np.dtype("<u8")
+_COUNT: Final = np.dtype("<u4")
 _AGREEMENT: Final = 0.1
 """Three standard errors."""
 
 
-@dataclass(frozen=True, slots=True)
-class DistinctSketch:
+class DistinctSketch(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """The smallest hashes of some values.
 
     Attributes:
-        hashes: uint64, ascending, at most :data:`SKETCH_HASHES_MAX`: the smallest of all that were seen.
-        counts: uint32, how often each was seen.
+        hash_bytes: The hashes as little-endian uint64; see :attr:`hashes`.
+        count_bytes: The counts as little-endian uint32; see :attr:`counts`.
         values: How many values were seen; repetitions count, NULLs do not.
     """
 
-    hashes: npt.NDArray[np.uint64]
-    counts: npt.NDArray[np.uint32]
+    hash_bytes: bytes
+    count_bytes: bytes
     values: int
+
+    def __post_init__(self) -> None:
+        if len(self.hashes) != len(self.counts):
+            raise ValueError(f"a sketch of {len(self.hashes)} hashes came with {len(self.counts)} counts")
+
+    @cached_property
+    def hashes(self) -> npt.NDArray[np.uint64]:
+        """uint64, ascending, at most :data:`SKETCH_HASHES_MAX`: the smallest of all that were seen."""
+        return np.frombuffer(self.hash_bytes, _HASH)
+
+    @cached_property
+    def counts(self) -> npt.NDArray[np.uint32]:
+        """uint32, how often each hash was seen."""
+        return np.frombuffer(self.count_bytes, _COUNT)
 
     @classmethod
     def of(cls, hashes: npt.NDArray[np.uint64]) -> DistinctSketch:
@@ -51,17 +67,24 @@ class DistinctSketch:
         Cost: a sort, 80 ns a value.
         """
         smallest, counts = np.unique(hashes, return_counts=True)
-        return cls(smallest[:SKETCH_HASHES_MAX], counts[:SKETCH_HASHES_MAX].astype(np.uint32), len(hashes))
+        return cls._of_smallest(smallest, counts, len(hashes))
 
     @classmethod
     def merged(cls, sketches: Sequence[DistinctSketch]) -> DistinctSketch:
         """The sketch of the values of all."""
         if not sketches:
-            return cls(np.empty(0, np.uint64), np.empty(0, np.uint32), 0)
+            return cls(b"", b"", 0)
         hashes, places = np.unique(np.concatenate([sketch.hashes for sketch in sketches]), return_inverse=True)
-        counts = np.zeros(len(hashes), np.uint32)
+        counts = np.zeros(len(hashes), _COUNT)
         np.add.at(counts, places, np.concatenate([sketch.counts for sketch in sketches]))
-        return cls(hashes[:SKETCH_HASHES_MAX], counts[:SKETCH_HASHES_MAX], sum(sketch.values for sketch in sketches))
+        return cls._of_smallest(hashes, counts, sum(sketch.values for sketch in sketches))
+
+    @classmethod
+    def _of_smallest(
+        cls, hashes: npt.NDArray[np.uint64], counts: npt.NDArray[np.integer[Any]], values: int
+    ) -> DistinctSketch:
+        kept = slice(SKETCH_HASHES_MAX)
+        return cls(hashes[kept].astype(_HASH).tobytes(), counts[kept].astype(_COUNT).tobytes(), values)
 
     def estimate(self, values_total: int) -> int:
         """Estimate the number of distinct values.
@@ -94,14 +117,3 @@ class DistinctSketch:
         by_hashes = (SKETCH_HASHES_MAX - 1) * _HASHES / max(float(self.hashes[-1]), 1.0)
         by_counts = self.values / float(self.counts.mean())
         return by_counts if abs(by_counts - by_hashes) <= _AGREEMENT * by_hashes else min(by_hashes, float(self.values))
-
-    def to_wire(self) -> list[Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        return [self.hashes.astype("<u8").tobytes(), self.counts.astype("<u4").tobytes(), self.values]
-
-    @classmethod
-    def from_wire(cls, data: Sequence[Any]) -> DistinctSketch:
-        """Read :meth:`to_wire`."""
-        return cls(
-            np.frombuffer(data[0], "<u8").astype(np.uint64), np.frombuffer(data[1], "<u4").astype(np.uint32), data[2]
-        )

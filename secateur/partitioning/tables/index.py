@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+import msgspec
 
 __all__ = ["IndexDef"]
 
 
-@dataclass(frozen=True, slots=True)
-class IndexDef:
+class IndexDef(msgspec.Struct, frozen=True, array_like=True):
     """A sorted index over columns of a table, inside each of its partitions.
 
     Attributes:
@@ -20,12 +17,3 @@ class IndexDef:
 
     name: str
     columns: tuple[str, ...]
-
-    def to_wire(self) -> list[Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        return [self.name, list(self.columns)]
-
-    @classmethod
-    def from_wire(cls, data: Sequence[Any]) -> IndexDef:
-        name, columns = data
-        return cls(name, tuple(columns))

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
 
+import msgspec
+
 __all__ = ["NO_STATISTICS", "ColumnStatistics", "StatisticsSnapshot", "TableStatistics"]
 
 _CHANGE: Final = 2.0
@@ -19,8 +21,7 @@ _NOISE: Final = 1000
 row."""
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnStatistics:
+class ColumnStatistics(msgspec.Struct, frozen=True, array_like=True):
     """One column.
 
     Attributes:
@@ -41,8 +42,7 @@ class ColumnStatistics:
     maximum: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class TableStatistics:
+class TableStatistics(msgspec.Struct, frozen=True, array_like=True):
     """One table: its primary partitions, each row once.
 
     Attributes:
@@ -53,7 +53,7 @@ class TableStatistics:
 
     table_id: int
     rows: int
-    columns: Mapping[str, ColumnStatistics] = field(default_factory=lambda: MappingProxyType({}))
+    columns: Mapping[str, ColumnStatistics] = {}
 
     @property
     def nbytes(self) -> int:
@@ -67,17 +67,6 @@ class TableStatistics:
         return any(
             _differs(column.distinct or 0, before.columns[name].distinct or 0) for name, column in self.columns.items()
         )
-
-    def to_wire(self) -> dict[str, Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        columns = [[name, c.nbytes, c.nulls, c.distinct, c.minimum, c.maximum] for name, c in self.columns.items()]
-        return {"table_id": self.table_id, "rows": self.rows, "columns": columns}
-
-    @classmethod
-    def from_wire(cls, data: Mapping[str, Any]) -> TableStatistics:
-        """Read :meth:`to_wire`."""
-        columns = MappingProxyType({name: ColumnStatistics(*fields) for name, *fields in data["columns"]})
-        return cls(data["table_id"], data["rows"], columns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,22 +6,22 @@ from it, and clients route with it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+import msgspec
 import pyarrow as pa
+from msgspec.structs import force_setattr
 
 from secateur.errors import UnknownColumnError
-from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.schemes.scheme_registry import read_scheme, scheme_to_wire
+from secateur.partitioning.schemes.scheme import PartitionScheme, find_scheme
 from secateur.partitioning.tables.index import IndexDef
-from secateur.partitioning.types.column_type import SqlType, parse_type
+from secateur.partitioning.types.column_type import SqlType
 
-__all__ = ["Column", "TableDef"]
+__all__ = ["Column", "TableDef", "TableDefinition"]
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True, array_like=True):
     """A column.
 
     Attributes:
@@ -35,8 +35,7 @@ class Column:
     nullable: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class TableDef:
+class TableDef(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """A table.
 
     Attributes:
@@ -44,7 +43,8 @@ class TableDef:
         table_id: Never reused: a table that is dropped and created again gets another.
         columns: In the order declared.
         primary_key: Column names in key order; rows inside a partition are sorted by them.
-        scheme: How rows map to partitions. A replicated table has the scheme without components: one partition.
+        scheme_or_reference: The scheme, or the reference of a large one, by which it travels; see
+            :class:`TableDefinition`.
         backups: Copies beside the primary.
         replicated: Whether every member holds a full copy.
         version: Grows with every ALTER TABLE.
@@ -55,12 +55,28 @@ class TableDef:
     table_id: int
     columns: tuple[Column, ...]
     primary_key: tuple[str, ...]
-    scheme: PartitionScheme
+    scheme_or_reference: PartitionScheme | str
     backups: int = 1
     replicated: bool = False
     version: int = 1
     indexes: tuple[IndexDef, ...] = ()
-    _schema: pa.Schema | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "scheme_or_reference", self.scheme.reference or self.scheme)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Where it is unpickled, nobody may have sent the scheme before.
+        return TableDef, tuple(
+            self.scheme if name == "scheme_or_reference" else getattr(self, name) for name in self.__struct_fields__
+        )
+
+    @cached_property
+    def scheme(self) -> PartitionScheme:
+        """How rows map to partitions.
+
+        A replicated table has the scheme without components: one partition.
+        """
+        return find_scheme(self.scheme_or_reference, table=self.name)
 
     @property
     def never_null(self) -> frozenset[str]:
@@ -71,14 +87,10 @@ class TableDef:
     def partition_count(self) -> int:
         return self.scheme.partition_count
 
-    @property
+    @cached_property
     def arrow_schema(self) -> pa.Schema:
         """The schema of a batch of this table: columns in declared order, ``nullable`` as declared. Computed once."""
-        if self._schema is None:
-            object.__setattr__(
-                self, "_schema", pa.schema([pa.field(c.name, c.type.arrow, c.nullable) for c in self.columns])
-            )
-        return self._schema
+        return pa.schema([pa.field(c.name, c.type.arrow, c.nullable) for c in self.columns])
 
     @property
     def partitioning_columns(self) -> tuple[Column, ...]:
@@ -100,38 +112,20 @@ class TableDef:
             table=self.name,
         )
 
-    def to_wire(self, *, by_reference: bool = False) -> dict[str, Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back.
 
-        By reference, a large scheme is named instead: for who has the table at this version.
-        """
-        return {
-            "name": self.name,
-            "table_id": self.table_id,
-            "columns": [[c.name, str(c.type), c.nullable] for c in self.columns],
-            "primary_key": list(self.primary_key),
-            "scheme": scheme_to_wire(self.scheme, by_reference=by_reference),
-            "backups": self.backups,
-            "replicated": self.replicated,
-            "version": self.version,
-            "indexes": [index.to_wire() for index in self.indexes],
-        }
+class TableDefinition(msgspec.Struct, frozen=True, array_like=True):
+    """A table for a receiver that may not have its scheme yet.
+
+    Attributes:
+        scheme: The scheme of the table where the table refers to it; it stands in front, so that the reference is known
+            when the table is read. None where the table has it in itself, or the receiver has it already.
+        table: The table.
+    """
+
+    scheme: PartitionScheme | None
+    table: TableDef
 
     @classmethod
-    def from_wire(cls, data: dict[str, Any]) -> TableDef:
-        """Read :meth:`to_wire`.
-
-        Raises:
-            TopologyChangedError: It names a scheme that is not known here.
-        """
-        return cls(
-            name=data["name"],
-            table_id=data["table_id"],
-            columns=tuple(Column(name, parse_type(text), nullable) for name, text, nullable in data["columns"]),
-            primary_key=tuple(data["primary_key"]),
-            scheme=read_scheme(data["scheme"], table=data["name"]),
-            backups=data["backups"],
-            replicated=data["replicated"],
-            version=data["version"],
-            indexes=tuple(map(IndexDef.from_wire, data.get("indexes", ()))),
-        )
+    def of(cls, table: TableDef, *, known: str | None = None) -> TableDefinition:
+        """Define a table; ``known`` is the reference of a scheme that the receiver has."""
+        return cls(None if table.scheme.reference in (None, known) else table.scheme, table)

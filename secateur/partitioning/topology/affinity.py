@@ -65,7 +65,7 @@ def assign(partitions: int, members: Sequence[str], replicas: int, previous: Own
         primaries = _primaries(held, count)
         owners = _backups(held, primaries, count, copies)
     _even_out(owners, count)
-    return Ownership(tuple(members), owners.astype(np.uint16))
+    return Ownership.of(members, owners)
 
 
 def _deal(partitions: int, count: int, copies: int) -> _Indexes:

@@ -58,7 +58,7 @@ def grow(previous: Ownership, partitions: int, members: Sequence[str], live: npt
             backups[backup] += 1
             shared[backup] += 1
         added[0, column] = primary
-    return Ownership(names, np.hstack([previous.owners, added]))
+    return Ownership.of(names, np.hstack([previous.owners, added]))
 
 
 def same_holders(left: Ownership, right: Ownership, partitions: npt.NDArray[np.int32]) -> bool:

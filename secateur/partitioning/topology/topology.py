@@ -7,21 +7,21 @@ knows that one of the two is out of date.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from secateur.errors import PartitionLostError, ProtocolError, TopologyChangedError, UnreachableError
+from secateur.errors import PartitionLostError, TopologyChangedError, UnreachableError
 
 __all__ = ["MemberAddress", "Ownership", "Topology"]
 
-_WIRE_DTYPE: Final = np.dtype("<u2")
+_DTYPE: Final = np.dtype("<u2")
 
 
-@dataclass(frozen=True, slots=True)
-class MemberAddress:
+class MemberAddress(msgspec.Struct, frozen=True, array_like=True):
     """The host and port on which a member listens."""
 
     id: str
@@ -29,47 +29,54 @@ class MemberAddress:
     port: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ownership:
+class Ownership(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """The owners of the partitions of one affinity group.
 
     Attributes:
-        members: Member ids; ``owners`` holds indexes into them.
-        owners: uint16 of shape (replicas, partitions), read-only; row 0 has the primaries, the rows below the backups.
-            A column never names a member twice.
+        members: Member ids; the owners are indexes into them.
+        shape: Copies of each partition and number of partitions.
+        owner_bytes: The owners as little-endian uint16; see :attr:`owners`.
     """
 
     members: tuple[str, ...]
-    owners: npt.NDArray[np.uint16]
-    _index: dict[str, int] = field(init=False, repr=False)
+    shape: tuple[int, int]
+    owner_bytes: bytes
+
+    @classmethod
+    def of(cls, members: Sequence[str], owners: npt.NDArray[np.integer[Any]]) -> Ownership:
+        """The ownership with these :attr:`owners`."""
+        replicas, partitions = owners.shape
+        return cls(tuple(members), (replicas, partitions), owners.astype(_DTYPE).tobytes())
 
     def __post_init__(self) -> None:
-        owners = np.ascontiguousarray(self.owners, dtype=np.uint16)
-        if owners is self.owners and owners.flags.writeable:
-            owners = owners.copy()
-        owners.flags.writeable = False
-        object.__setattr__(self, "owners", owners)
-        object.__setattr__(self, "_index", {member: position for position, member in enumerate(self.members)})
+        replicas, partitions = self.shape
+        flat = np.frombuffer(self.owner_bytes, _DTYPE)
+        if len(flat) != replicas * partitions or (len(flat) and int(flat.max()) >= len(self.members)):
+            raise ValueError(
+                f"an ownership of {replicas} x {partitions} over {len(self.members)} members came with {len(flat)}"
+                " owners that do not fit it"
+            )
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Ownership) and self.members == other.members and np.array_equal(self.owners, other.owners)
-        )
+    @cached_property
+    def owners(self) -> npt.NDArray[np.uint16]:
+        """uint16 of shape (replicas, partitions), read-only.
 
-    def __hash__(self) -> int:
-        return hash((self.members, self.owners.shape, self.owners.tobytes()))
+        Row 0 has the primaries, the rows below the backups. A column never names a member twice.
+        """
+        return np.frombuffer(self.owner_bytes, _DTYPE).reshape(self.shape)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Ownership, (self.members, self.owners)
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {member: position for position, member in enumerate(self.members)}
 
     @property
     def replicas(self) -> int:
         """Copies of each partition, the primary included."""
-        return int(self.owners.shape[0])
+        return self.shape[0]
 
     @property
     def partitions(self) -> int:
-        return int(self.owners.shape[1])
+        return self.shape[1]
 
     def primary(self, partition: int) -> str:
         """The member that owns a partition. Cost: 0.1 microseconds."""
@@ -103,31 +110,6 @@ class Ownership:
             grouped.setdefault(members[owner_of.item(partition)], []).append(partition)
         return grouped
 
-    def to_wire(self) -> dict[str, Any]:
-        """Plain data for msgpack: the owners as one string of little-endian bytes."""
-        return {
-            "members": list(self.members),
-            "shape": list(self.owners.shape),
-            "owners": self.owners.astype(_WIRE_DTYPE, copy=False).tobytes(),
-        }
-
-    @classmethod
-    def from_wire(cls, data: Mapping[str, Any]) -> Ownership:
-        """Read :meth:`to_wire`.
-
-        Raises:
-            ProtocolError: The owners do not fit the shape or name members that are not listed.
-        """
-        replicas, partitions = data["shape"]
-        flat = np.frombuffer(data["owners"], dtype=_WIRE_DTYPE)
-        members = tuple(data["members"])
-        if len(flat) != replicas * partitions or (len(flat) and int(flat.max()) >= len(members)):
-            raise ProtocolError(
-                f"an ownership of {replicas} x {partitions} over {len(members)} members came with {len(flat)} owners"
-                " that do not fit it"
-            )
-        return cls(members, flat.astype(np.uint16).reshape(replicas, partitions))
-
     def _rows_with(self, member: str, owners: npt.NDArray[np.uint16]) -> list[int]:
         index = self._index.get(member)
         if index is None:
@@ -136,8 +118,7 @@ class Ownership:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Topology:
+class Topology(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """Members and ownership at one version.
 
     Attributes:
@@ -145,19 +126,20 @@ class Topology:
         members: All members, also those that own nothing.
         owners: Ownership by affinity group
             (:meth:`~secateur.partitioning.schemes.scheme.PartitionScheme.affinity_group`). Not to be changed.
-        member_ids: Those of the members, in their order.
     """
 
     version: int
     members: tuple[MemberAddress, ...]
     owners: Mapping[str, Ownership]
-    member_ids: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    _by_id: dict[str, MemberAddress] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        # Every statement needs it, so it is made once for each topology.
-        object.__setattr__(self, "_by_id", {member.id: member for member in self.members})
-        object.__setattr__(self, "member_ids", tuple(self._by_id))
+    @cached_property
+    def member_ids(self) -> tuple[str, ...]:
+        """The ids of the members, in their order."""
+        return tuple(self._by_id)
+
+    @cached_property
+    def _by_id(self) -> dict[str, MemberAddress]:
+        return {member.id: member for member in self.members}
 
     def has_member(self, member_id: str) -> bool:
         """Whether a member is part of this topology."""
@@ -222,19 +204,3 @@ class Topology:
                 f"no member is left in the cluster (topology version {self.version}): start the cluster anew and load"
                 " the tables again"
             )
-
-    def to_wire(self) -> dict[str, Any]:
-        """Plain data for msgpack."""
-        return {
-            "version": self.version,
-            "members": [[member.id, member.host, member.port] for member in self.members],
-            "owners": {group: ownership.to_wire() for group, ownership in self.owners.items()},
-        }
-
-    @classmethod
-    def from_wire(cls, data: Mapping[str, Any]) -> Topology:
-        return cls(
-            version=data["version"],
-            members=tuple(MemberAddress(*member) for member in data["members"]),
-            owners={group: Ownership.from_wire(ownership) for group, ownership in data["owners"].items()},
-        )

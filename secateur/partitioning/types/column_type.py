@@ -1,17 +1,17 @@
 """Column types: the SQL name, the Arrow form in memory, and whether a column may be a partitioning column.
 
-One value, :class:`SqlType`, carries a type everywhere: in DDL, in the catalog, on the wire (as its SQL text) and in
+One value, :class:`SqlType`, carries a type everywhere: in DDL, in the catalog, on the wire and in
 result descriptions. The dialect and its names are DuckDB's.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import Final
 
+import msgspec
 import pyarrow as pa
 
 from secateur.errors import NotSupportedError
@@ -120,8 +120,7 @@ _DECIMAL_PRECISION_MAX: Final = 38
 _TYPES_CACHED_MAX: Final = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class SqlType:
+class SqlType(msgspec.Struct, frozen=True, array_like=True):
     """A column type.
 
     Attributes:
@@ -135,6 +134,18 @@ class SqlType:
     precision: int = 0
     scale: int = 0
     element: SqlType | None = None
+
+    def __post_init__(self) -> None:
+        is_decimal = self.kind is TypeKind.DECIMAL
+        if (self.element is not None) is not (self.kind is TypeKind.LIST) or not (
+            1 <= self.precision <= _DECIMAL_PRECISION_MAX and 0 <= self.scale <= self.precision
+            if is_decimal
+            else self.precision == self.scale == 0
+        ):
+            raise ValueError(
+                f"there is no type {self.kind.value} of precision {self.precision}, scale {self.scale} and element type"
+                f" {self.element}"
+            )
 
     def __str__(self) -> str:
         """The SQL text, such as ``DECIMAL(10,2)`` or ``FLOAT[]``; :func:`parse_type` reads it back."""

@@ -39,7 +39,7 @@ class ScanRows:
 
     conjuncts: tuple[exp.Expr, ...]
     where: str
-    read: str
+    read: bytes
 
     def sql(self, source: str, columns: Sequence[str]) -> str:
         """Return the SELECT of some columns. ``source`` is the relation of the scan, or its replacement in FROM."""

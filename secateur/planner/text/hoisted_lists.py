@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
 
+from msgspec.structs import replace
 from sqlglot import exp
 
 from secateur.partitioning.pruning.comparison import Comparison, compare

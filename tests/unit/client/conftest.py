@@ -7,12 +7,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from msgspec import structs
 from msgspec.structs import asdict
 
 from secateur.client import Connection, connect
@@ -34,7 +35,7 @@ from secateur.partitioning.pruning import (
     PartitionTree,
 )
 from secateur.partitioning.schemes import HashComponent, PartitionScheme
-from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.tables import Column, TableDef, TableDefinition
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology, assign
 from secateur.partitioning.types import parse_type
 from secateur.protocol import (
@@ -71,7 +72,7 @@ ORDERS = TableDef(
     table_id=7,
     columns=(Column("customer_id", VARCHAR, False), Column("id", BIGINT, False), Column("amount", DOUBLE)),
     primary_key=("customer_id", "id"),
-    scheme=PartitionScheme((HashComponent(("customer_id",), 8),), None, (("customer_id", VARCHAR),)),
+    scheme_or_reference=PartitionScheme((HashComponent(("customer_id",), 8),), None, (("customer_id", VARCHAR),)),
 )
 COUNTRIES = TableDef(
     "countries",
@@ -115,7 +116,7 @@ class Statement:
             "table_id": self.table.table_id,
             "alias": "o",
             "table_version": self.table.version,
-            "tree": self.tree().to_wire(),
+            "tree": self.tree(),
             "group": self.table.scheme.affinity_group(),
             "replicated": self.table.replicated,
             "reason": None,
@@ -160,21 +161,19 @@ class _Party:
 class _Controller(_Party):
     def on_hello(self, _: Request[Any]) -> Reply[Greeting]:
         return Reply(
-            Greeting(
-                cluster_id=self.cluster.cluster_id, topology=self.cluster.topology.to_wire(), **self.cluster.versions()
-            )
+            Greeting(cluster_id=self.cluster.cluster_id, topology=self.cluster.topology, **self.cluster.versions())
         )
 
     def on_get_topology(self, _: Request[Any]) -> Reply[TopologyAnswer]:
         if self.cluster.topologies:
             self.cluster.topology = self.cluster.topologies.pop(0)
-        return Reply(TopologyAnswer(topology=self.cluster.topology.to_wire(), **self.cluster.versions()))
+        return Reply(TopologyAnswer(topology=self.cluster.topology, **self.cluster.versions()))
 
     def on_get_tables(self, request: Request[GetTables]) -> Reply[Tables]:
         name = str(request.message.name)
         for table in self.cluster.tables:
             if table.name.casefold() == name.casefold():
-                return Reply(Tables(tables=[table.to_wire()]))
+                return Reply(Tables(tables=[TableDefinition.of(table)]))
         raise UnknownTableError(f"table {name!r} does not exist")
 
     def on_prepare(self, request: Request[Prepare]) -> Reply[PreparedAnswer]:
@@ -219,7 +218,7 @@ class _Member(_Party):
         return Reply(Greeting(member=self.name))
 
     def on_get_owners(self, _: Request[Any]) -> Reply[TopologyKnown]:
-        return Reply(TopologyKnown(self.cluster.topology.to_wire()))
+        return Reply(TopologyKnown(self.cluster.topology))
 
     def on_execute(self, request: Request[Execute]) -> Handled:
         asked = request.message
@@ -358,8 +357,8 @@ class FakeCluster:
         owners = self.ownership.owners.copy()
         index = self.ownership.members.index(member)
         owners[:, partition] = [index, (index + 1) % len(self.members)]
-        groups = {**self.topology.owners, ORDERS.scheme.affinity_group(): Ownership(self.ownership.members, owners)}
-        return replace(self.topology, version=self.topology.version + 1, owners=groups)
+        groups = {**self.topology.owners, ORDERS.scheme.affinity_group(): Ownership.of(self.ownership.members, owners)}
+        return structs.replace(self.topology, version=self.topology.version + 1, owners=groups)
 
     def kill(self, name: str) -> None:
         self.run(self.members[name].server.stop())

@@ -13,7 +13,7 @@ from secateur.errors import MemberLostError, OperationalError, TopologyChangedEr
 def planned(cluster: Any, query: str, kind: str) -> None:
     """Have the statement ``change`` concern the rows of a query, and have its parameter."""
     select = {**cluster.statements[query].select("change", cluster.catalog_version), "parameter_count": 1}
-    header = {"table": cluster.tables[0].to_wire(), "source_select": select}
+    header = {"table": cluster.tables[0], "source_select": select}
     change = {**header, "kind": "change", "operation": "delete"}
     whole = {
         **header,

@@ -3,10 +3,10 @@ from __future__ import annotations
 import copy
 import pickle
 import socket
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from secateur import errors
 from secateur.client import Connection, connect
@@ -138,7 +138,7 @@ def test_a_version_that_is_heard_late_does_not_undo_a_newer_one(cluster: Any, co
         session.note(Versions(**{kind: HeardLate(8)}))
     plans = len(session.statements)
     cluster.catalog_version = 8
-    cluster.topology = replace(cluster.topology, version=9)
+    cluster.topology = structs.replace(cluster.topology, version=9)
     conn.execute("one", ["C2"])
     assert len(session.statements) == plans == 0, "a plan of catalog 8 is stale: the connection has heard of 9"
     assert session.topology.version == 9

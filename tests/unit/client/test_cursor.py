@@ -24,7 +24,7 @@ def insert(cluster: Any, mode: str = "append") -> Any:
         rows = pa.Table.from_pylist(
             [dict(zip(("customer_id", "id", "amount"), params, strict=True))], schema=cluster.tables[0].arrow_schema
         )
-        return {"kind": "insert", "table": cluster.tables[0].to_wire(), "mode": mode}, encode_table(rows)
+        return {"kind": "insert", "table": cluster.tables[0], "mode": mode}, encode_table(rows)
 
     return from_params(reply=reply)
 
@@ -201,7 +201,7 @@ def test_set_pruning_changes_the_session(cluster: Any, conn: Connection, value: 
         pytest.param({"kind": "merge"}, "of kind 'merge', which this client does not know", id="kind"),
         pytest.param({"kind": "select"}, "does not read .KeyError: 'plan_id'", id="missing key"),
         pytest.param({}, "does not read .KeyError: 'kind'", id="nothing"),
-        pytest.param({"kind": "insert", "table": {}}, "does not read", id="insert without table"),
+        pytest.param({"kind": "insert", "table": {}}, "TableDef cannot be read", id="insert without table"),
     ],
 )
 def test_an_answer_of_another_version_is_said(
@@ -230,7 +230,7 @@ def test_insert_select_loads_what_it_selects(cluster: Any, conn: Connection) -> 
         cluster,
         {
             "kind": "insert",
-            "table": cluster.tables[0].to_wire(),
+            "table": cluster.tables[0],
             "mode": "upsert",
             "source_select": select,
             "columns": ["customer_id", "id", "amount"],

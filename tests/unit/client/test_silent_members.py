@@ -9,10 +9,10 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from secateur.client import Connection, connect
 from secateur.client.session import Sign
@@ -58,7 +58,7 @@ def closed_address() -> Iterator[MemberAddress]:
 
 def at(topology: Topology, address: MemberAddress) -> Topology:
     """The topology with another address for a member."""
-    return replace(
+    return structs.replace(
         topology, members=tuple(address if member.id == address.id else member for member in topology.members)
     )
 
@@ -90,7 +90,7 @@ def test_a_read_is_answered_as_soon_as_others_have_taken_the_place_of_a_silent_m
     with silent_address() as there:
         before = at(cluster.topology, there)
         moved = cluster.moved(partition, cluster.ownership.holders(partition)[1])
-        after = replace(moved, members=tuple(member for member in moved.members if member.id != "m1"))
+        after = structs.replace(moved, members=tuple(member for member in moved.members if member.id != "m1"))
         cluster.topology = before
         with connect(cluster.address) as conn:
             cluster.topologies = [before, before, before, after]
@@ -118,7 +118,7 @@ def test_a_member_that_did_not_answer_is_named_when_it_has_left_the_cluster_sinc
     with pytest.raises(UnreachableError) as caught:
         conn._session.ask_member("m1", Execute("one", ["C2"], True))
     left = tuple(member for member in cluster.topology.members if member.id != "m1")
-    cluster.topology = replace(cluster.topology, version=2, members=left)
+    cluster.topology = structs.replace(cluster.topology, version=2, members=left)
     conn._session.refresh_topology()
     assert conn._session.member_named_by(caught.value) == "m1"
 

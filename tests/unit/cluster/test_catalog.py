@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 
 from secateur.cluster.controller import Catalog
 from secateur.errors import NotSupportedError, TableExistsError, UnknownTableError
@@ -79,8 +78,8 @@ def test_a_large_scheme_is_known_by_a_reference_that_nobody_else_has() -> None:
     ranges = tuple(RangePartition(number, (number,), (number + 1,)) for number in range(65))
     large = PartitionScheme(range=RangeComponent(("k",), ranges), types=(("k", parse_type("BIGINT")),))
     small = PartitionScheme(range=RangeComponent(("k",), ranges[:64]), types=large.types)
-    catalog, first = Catalog().with_table(replace(named("a"), scheme=large))
-    _, elsewhere = Catalog().with_table(replace(named("a"), scheme=large))
+    catalog, first = Catalog().with_table(structs.replace(named("a"), scheme_or_reference=large))
+    _, elsewhere = Catalog().with_table(structs.replace(named("a"), scheme_or_reference=large))
     changed_catalog, changed = catalog.with_scheme("a", first.scheme)
     references = {first.scheme.reference, elsewhere.scheme.reference, changed.scheme.reference}
     assert None not in references

@@ -7,12 +7,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from links import Links
+from msgspec import structs
 
 from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.member import MemberRanges, RangeChanges
@@ -28,7 +28,7 @@ from secateur.partitioning.schemes import (
     build_scheme,
     catch_all,
 )
-from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.tables import Column, TableDef, TableDefinition
 from secateur.partitioning.types import parse_type
 from secateur.protocol import (
     AbortRanges,
@@ -39,8 +39,6 @@ from secateur.protocol import (
     StandingOfLoad,
     TwoPhaseKind,
     operation_of,
-    pack,
-    unpack,
 )
 from secateur.storage import MemberStore
 from secateur.wire import PeerInfo, Request
@@ -54,7 +52,9 @@ ADDED = AddRange(RangeSpec((20,), (30,)))
 
 
 def changed(*changes: RangeChange) -> TableDef:
-    return replace(TABLE, scheme=alter_ranges(SCHEME, changes, types=TYPES, primary_key=["n"], table="t"), version=2)
+    return structs.replace(
+        TABLE, scheme_or_reference=alter_ranges(SCHEME, changes, types=TYPES, primary_key=["n"], table="t"), version=2
+    )
 
 
 CONNECTION = PeerInfo(1, "test", "controller", False)
@@ -96,7 +96,7 @@ class Setting:
         asked: Any
         match op:
             case "prepare":
-                asked = PrepareRanges(load_id, unpack(pack(table.to_wire())), table.scheme.live_partitions().tolist())
+                asked = PrepareRanges(load_id, TableDefinition.of(table), table.scheme.live_partitions().tolist())
             case "commit":
                 asked = CommitRanges(load_id, table.table_id)
             case _:
@@ -194,7 +194,7 @@ def test_a_catch_all_that_goes_takes_its_rows_with_it() -> None:
 def test_an_unknown_table() -> None:
     async def work(setting: Setting) -> None:
         with pytest.raises(UnknownTableError):
-            await setting.ask("prepare", replace(changed(ADDED), table_id=9))
+            await setting.ask("prepare", structs.replace(changed(ADDED), table_id=9))
 
     run(work)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 
 from secateur.cluster.controller import (
     MemberJoined,
@@ -219,7 +218,7 @@ def test_a_table_that_is_created_again_owns_nothing_of_the_lost() -> None:
     lost = advance(topology, MemberLost("m2"))
     group = group_of_new(lost, SCHEME, "2.1")
     assert group == f"{SCHEME.structure()} #2.1"
-    again = advance(lost, TableCreated(replace(table(backups=0), scheme=SCHEME.in_group(group))))
+    again = advance(lost, TableCreated(structs.replace(table(backups=0), scheme_or_reference=SCHEME.in_group(group))))
     assert set(again.ownership(group).members) == {"m1", "m3"}
     assert group_of_new(again, SCHEME, "3.1") == group
     assert group_of_new(cluster_of(2), SCHEME, "2.1") == SCHEME.structure()

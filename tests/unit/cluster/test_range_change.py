@@ -20,8 +20,8 @@ from secateur.errors import (
     UnreachableError,
 )
 from secateur.partitioning.schemes import PartitionScheme
-from secateur.partitioning.tables import TableDef
-from secateur.protocol import AbortRanges, Acknowledged, CommitRanges, Message, PrepareRanges, pack, unpack
+from secateur.partitioning.tables import TableDef, TableDefinition
+from secateur.protocol import AbortRanges, Acknowledged, CommitRanges, Message, PrepareRanges
 
 TABLE = TableDef("t", 7, (), (), PartitionScheme(), version=2)
 HOSTED = {"m1": [0, 1], "m2": [1, 2]}
@@ -43,7 +43,7 @@ def change(members: ScriptedMembers) -> None:
             assert (
                 message
                 == {
-                    PrepareRanges: PrepareRanges(load_id, unpack(pack(TABLE.to_wire())), HOSTED[member]),
+                    PrepareRanges: PrepareRanges(load_id, TableDefinition.of(TABLE), HOSTED[member]),
                     CommitRanges: CommitRanges(load_id, TABLE.table_id),
                     AbortRanges: AbortRanges(load_id),
                 }[type(message)]

@@ -39,7 +39,7 @@ class Members:
         self.calls.append((member_id, message.table_id, message.partitions))
         if self.failure is not None:
             raise self.failure
-        return StoredStatistics(summarize(TABLE, [self.partitions[member_id].snapshot()]).to_wire())
+        return StoredStatistics(summarize(TABLE, [self.partitions[member_id].snapshot()]))
 
     def add(self, member: str, *ids: int) -> None:
         self.partitions[member].apply(ChangeOperation.APPEND, pa.table({"id": list(ids)}, schema=TABLE.arrow_schema))

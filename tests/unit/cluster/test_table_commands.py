@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from secateur.cluster.controller import (
     ClusterState,
@@ -119,7 +119,7 @@ def test_a_name_is_taken_once() -> None:
 def test_a_table_goes_when_the_one_in_its_place_is_there() -> None:
     async def replaced(world: World) -> None:
         await create(world)
-        await world.commands.create(replace(TABLE, name="T"), if_not_exists=False, or_replace=True)
+        await world.commands.create(structs.replace(TABLE, name="T"), if_not_exists=False, or_replace=True)
 
     world = run(replaced)
     assert [(table.name, table.table_id) for table in world.state.catalog.tables()] == [("T", 2)]

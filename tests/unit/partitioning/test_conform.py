@@ -18,7 +18,7 @@ FLIGHTS = TableDef(
         Column("delay", parse_type("SMALLINT")),
     ),
     primary_key=("tailnum",),
-    scheme=PartitionScheme(),
+    scheme_or_reference=PartitionScheme(),
 )
 EXACT = pa.table(
     {"tailnum": ["N1", "N2"], "Day": pa.array([0, None], pa.date32()), "delay": pa.array([1, 2], pa.int16())},

@@ -33,7 +33,7 @@ from secateur.partitioning.pruning import (
     unite_ranges,
 )
 from secateur.partitioning.types import SqlType, parse_type
-from secateur.protocol import pack, unpack
+from secateur.protocol import decode, encode
 
 BIGINT = parse_type("BIGINT")
 VARCHAR = parse_type("VARCHAR")
@@ -237,7 +237,7 @@ def test_wire_and_pickle() -> None:
         KeyBounds.of(columns, [[Box.of({"d": compared(Comparison.BETWEEN, 0, 1)})]]),
     ):
         assert bounds is not None
-        again = KeyBounds.from_wire(unpack(pack(bounds.to_wire())))
+        again = decode(encode(bounds), KeyBounds)
         assert again == bounds == pickle.loads(pickle.dumps(bounds))
         assert again.bind([1, 2]) == bounds.bind([1, 2])
 

@@ -12,12 +12,11 @@ from secateur.partitioning.pruning import (
     KeyPrefix,
     KeyRange,
     KeyRanges,
+    KeySlice,
     intersect_ranges,
-    key_slice_from_wire,
-    key_slice_to_wire,
     unite_ranges,
 )
-from secateur.protocol import pack, unpack
+from secateur.protocol import decode, encode
 
 KEYS = [(a, b) for a in range(4) for b in range(4)]
 CUTS = [KeyBoundary(values, after) for values in [(), *((a,) for a in range(4)), *KEYS] for after in (False, True)]
@@ -120,7 +119,7 @@ def test_no_range_holds_no_key() -> None:
     "found", [KeyRanges(()), unite_ranges(SPANS[:7]), KeyRanges((EVERY_KEY,))], ids=["none", "some", "all"]
 )
 def test_wire(found: KeyRanges) -> None:
-    assert KeyRanges.from_wire(found.to_wire()) == found
+    assert decode(encode(found), KeyRanges) == found
 
 
 @pytest.mark.parametrize(
@@ -135,4 +134,4 @@ def test_wire(found: KeyRanges) -> None:
     ],
 )
 def test_a_slice_travels(part: KeyPrefix | KeyRanges | None) -> None:
-    assert key_slice_from_wire(unpack(pack(key_slice_to_wire(part)))) == part
+    assert decode(encode(part), KeySlice | None) == part

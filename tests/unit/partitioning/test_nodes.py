@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.errors import InternalError
+from secateur.errors import ProtocolError
 from secateur.partitioning.pruning import (
     All,
     AllOf,
@@ -21,10 +21,9 @@ from secateur.partitioning.pruning import (
     ParameterComparison,
     Partitions,
     intersect,
-    node_from_wire,
-    node_to_wire,
     unite,
 )
+from secateur.protocol import decode, encode, pack
 
 
 def parameter(index: int) -> Keys:
@@ -83,9 +82,9 @@ def test_and(left: Node, right: Node, expected: Node) -> None:
     "node", [All(), Nothing(), Everywhere(), P123, A1, AnyOf((P1, A1)), AllOf((AnyOf((P1, A1)), A2))], ids=repr
 )
 def test_nodes_survive_the_wire(node: Node) -> None:
-    assert node_from_wire(node_to_wire(node)) == node
+    assert decode(encode(node), Node) == node
 
 
 def test_a_node_of_another_version_is_refused() -> None:
-    with pytest.raises(InternalError, match="another version"):
-        node_from_wire(["xor", []])
+    with pytest.raises(ProtocolError, match="Invalid value 'xor'"):
+        decode(pack(["xor", []]), Node)

@@ -21,6 +21,7 @@ from secateur.partitioning.schemes import (
     with_cells,
 )
 from secateur.partitioning.types import parse_type
+from secateur.protocol import decode, encode
 
 TYPES = {
     name: parse_type(text)
@@ -130,7 +131,7 @@ def test_bounds_on_how_much_is_made() -> None:
 def test_a_grid_survives_the_wire_and_tells_structures_apart_where_it_counts() -> None:
     for every in (TENS, IntervalPartitioning(1, IntervalUnit.MONTH, date(2024, 1, 1))):
         scheme = build(every, column="n" if every is TENS else "day")
-        assert PartitionScheme.from_wire(scheme.to_wire()) == scheme
+        assert decode(encode(scheme), PartitionScheme) == scheme
     early, late = (build(IntervalPartitioning(10, IntervalUnit.NUMBER, start), catch_all()) for start in (0, 100))
     assert early.structure() != late.structure()
 

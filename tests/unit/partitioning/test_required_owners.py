@@ -6,7 +6,7 @@ import pytest
 from secateur.errors import DagError, PartitionLostError
 from secateur.partitioning.topology import JobRequirements, MemberAddress, Ownership, Topology, coordinators
 
-OWNERS = {"g": Ownership(("m1", "m2", "m3"), np.array([[0, 1, 2, 1]], dtype=np.uint16))}
+OWNERS = {"g": Ownership.of(("m1", "m2", "m3"), np.array([[0, 1, 2, 1]], dtype=np.uint16))}
 ALL = Topology(1, tuple(MemberAddress(member, "h", 1) for member in ("m1", "m2", "m3")), OWNERS)
 WITHOUT_M3 = Topology(2, ALL.members[:2], OWNERS)
 

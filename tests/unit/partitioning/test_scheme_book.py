@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from secateur.errors import TopologyChangedError
 from secateur.partitioning.pruning import All, PartitionTree
 from secateur.partitioning.schemes import PartitionScheme, build_scheme, split_at
-from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.tables import Column, TableDef, TableDefinition
 from secateur.partitioning.types import parse_type
+from secateur.protocol import decode, encode
 
 BIGINT = parse_type("BIGINT")
 
@@ -30,31 +33,48 @@ def tree(of: PartitionScheme) -> PartitionTree:
 
 
 def test_a_scheme_without_reference_always_travels_whole() -> None:
-    data = tree(scheme(1)).to_wire(by_reference=True)
-    assert isinstance(data["scheme"], dict)
-    assert PartitionTree.from_wire(data) == tree(scheme(1))
+    sent = tree(scheme(1))
+    assert isinstance(sent.scheme_or_reference, PartitionScheme)
+    assert decode(encode(sent), PartitionTree) == sent
 
 
 def test_a_reference_is_followed_to_the_one_scheme() -> None:
-    original = table(scheme(1, 2).referred("book/1.1"))
-    here = TableDef.from_wire(original.to_wire())
-    brief = tree(original.scheme).to_wire(by_reference=True)
-    assert brief["scheme"] == "book/1.1"
-    assert PartitionTree.from_wire(brief).scheme is here.scheme
-    assert TableDef.from_wire(original.to_wire(by_reference=True)).scheme is here.scheme
-    assert TableDef.from_wire(original.to_wire()).scheme is here.scheme
+    original = scheme(1, 2).referred("book/1.1")
+    again = decode(encode(original), PartitionScheme)
+    assert again == original
+    for sent in (tree(original), tree(again), table(original), table(again)):
+        assert sent.scheme_or_reference == "book/1.1"
+        assert decode(encode(sent), type(sent)) == sent
+        assert decode(encode(sent), type(sent)).scheme is original
 
 
-def test_the_book_holds_nothing_alive() -> None:
-    brief = tree(scheme(3).referred("book/2.1")).to_wire(by_reference=True)
-    here = TableDef.from_wire(table(scheme(3).referred("book/2.1")).to_wire())
-    assert PartitionTree.from_wire(brief).scheme is here.scheme
-    del here
+def test_a_definition_brings_the_scheme_and_a_bare_table_does_not() -> None:
+    made = table(scheme(3).referred("book/2.1"))
+    whole, bare = encode(TableDefinition.of(made)), encode(made)
+    del made
     with pytest.raises(
         TopologyChangedError, match="the ranges of table t are not known here, or have changed"
     ) as raised:
-        PartitionTree.from_wire(brief)
+        decode(bare, TableDef)
     assert raised.value.details == {"table": "t"}
+    here = decode(whole, TableDefinition)
+    assert decode(bare, TableDef).scheme is here.table.scheme
+    assert here.table.scheme == scheme(3).referred("book/2.1")
+    del here
+    with pytest.raises(TopologyChangedError):  # the book holds nothing alive
+        decode(bare, TableDef)
+
+
+def test_a_definition_for_who_has_the_scheme_or_needs_none_leaves_it_out() -> None:
+    large = table(scheme(4).referred("book/4.1"))
+    assert TableDefinition.of(large, known="book/4.1") == TableDefinition(None, large)
+    assert TableDefinition.of(large, known="book/4.0").scheme is large.scheme
+    assert TableDefinition.of(table(scheme(4))).scheme is None
+
+
+def test_a_pickled_table_brings_its_scheme() -> None:
+    data = pickle.dumps(table(scheme(5).referred("book/5.1")))
+    assert pickle.loads(data).scheme == scheme(5).referred("book/5.1")
 
 
 def test_what_is_resolved_is_kept() -> None:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 import pytest
 
 from secateur.partitioning.tables import NO_STATISTICS, ColumnStatistics, TableStatistics
+from secateur.protocol import decode, encode
 
 
 def table(rows: int, distinct: int = 10, table_id: int = 1) -> TableStatistics:
@@ -55,5 +56,5 @@ def test_a_dropped_table_is_forgotten() -> None:
 
 
 def test_they_travel() -> None:
-    assert TableStatistics.from_wire(table(7).to_wire()) == table(7)
+    assert decode(encode(table(7)), TableStatistics) == table(7)
     assert table(7).nbytes == 56

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.engine.kernels.duckdb import default_kernel
-from secateur.errors import DatabaseError, InternalError
+from secateur.errors import DatabaseError, ProtocolError
 from secateur.partitioning.pruning import (
     BARE,
     NOTHING,
@@ -26,11 +26,10 @@ from secateur.partitioning.pruning import (
     TruncatedColumn,
     WidenedColumn,
     allowed,
-    comparison_target_from_wire,
-    comparison_target_to_wire,
     points,
 )
 from secateur.partitioning.types import parse_type
+from secateur.protocol import decode, encode, pack
 
 DAY = date(2024, 2, 29)
 NOON = datetime(2024, 2, 29, 12)
@@ -210,9 +209,9 @@ def test_named_cases(
     ids=repr,
 )
 def test_subjects_travel(comparison_target: ComparisonTarget) -> None:
-    assert comparison_target_from_wire(comparison_target_to_wire(comparison_target)) == comparison_target
+    assert decode(encode(comparison_target), ComparisonTarget) == comparison_target
 
 
 def test_a_subject_of_another_version_is_an_error() -> None:
-    with pytest.raises(InternalError, match="another version"):
-        comparison_target_from_wire(["truncated", "fortnight", False])
+    with pytest.raises(ProtocolError, match="'fortnight' is no unit"):
+        decode(pack(["truncated", "fortnight", False]), ComparisonTarget)

@@ -7,7 +7,7 @@ from secateur.errors import UnknownColumnError
 from secateur.partitioning.schemes import HashComponent, build_scheme, split_at
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
-from secateur.protocol import pack, unpack
+from secateur.protocol import decode, encode
 
 TYPES = {"Tail": parse_type("VARCHAR"), "day": parse_type("DATE"), "delay": parse_type("SMALLINT")}
 FLIGHTS = TableDef(
@@ -15,7 +15,7 @@ FLIGHTS = TableDef(
     table_id=7,
     columns=tuple(Column(name, type_, nullable=name == "delay") for name, type_ in TYPES.items()),
     primary_key=("day", "Tail"),
-    scheme=build_scheme(
+    scheme_or_reference=build_scheme(
         hashes=[HashComponent(("tail",), 4)],
         range_columns=["day"],
         ranges=split_at([("2024-01-01",)]),
@@ -29,7 +29,7 @@ FLIGHTS = TableDef(
 
 
 def test_round_trip() -> None:
-    assert TableDef.from_wire(unpack(pack(FLIGHTS.to_wire()))) == FLIGHTS
+    assert decode(encode(FLIGHTS), TableDef) == FLIGHTS
 
 
 def test_schema_and_columns() -> None:

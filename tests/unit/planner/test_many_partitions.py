@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from secateur.partitioning.schemes import HashComponent, PartitionScheme, RangeComponent, RangePartition
 from secateur.partitioning.topology import assign
@@ -66,7 +66,7 @@ def test_a_key_is_bound_and_explained_as_fast_among_many_partitions_as_among_few
             "CREATE TABLE many (k BIGINT, id BIGINT, v BIGINT, PRIMARY KEY (k, id)) PARTITION BY HASH (k) PARTITIONS 2"
         )
         scheme = SCHEMES[kind](partitions)
-        context.known["many"] = replace(table, scheme=scheme)
+        context.known["many"] = structs.replace(table, scheme_or_reference=scheme)
         context.owners[scheme.affinity_group()] = assign(scheme.partition_count, ("m1", "m2", "m3"), 1)
         context.version += 1
         sql, params = "SELECT v FROM many WHERE k = ? AND id = ?", [57, 1]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pyarrow as pa
 import pytest
+from msgspec import structs
 
 from secateur.errors import TopologyChangedError, UnknownTableError
 from secateur.partitioning.schemes import (
@@ -32,7 +32,7 @@ TABLE = TableDef("t", 1, (Column("n", BIGINT, nullable=False), Column("v", BIGIN
 
 def changed(table: TableDef, *changes: RangeChange) -> TableDef:
     scheme = alter_ranges(table.scheme, changes, types=TYPES, primary_key=["n"], table="t")
-    return replace(table, scheme=scheme, version=table.version + 1)
+    return structs.replace(table, scheme_or_reference=scheme, version=table.version + 1)
 
 
 def rows(*keys: int) -> pa.Table:

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from msgspec import structs
 
 from secateur.errors import DataError, NotSupportedError, ParameterError, SchemeError
 from secateur.partitioning.pruning import KeyBoundary, KeyRange
@@ -37,7 +37,7 @@ def test_a_bound_with_null_is_refused(layout: TableLayout) -> None:
 
 def test_a_table_needs_a_key(pairs: Any) -> None:
     with pytest.raises(SchemeError, match="table t has no primary key"):
-        KeyOrder.of(replace(pairs, primary_key=()))
+        KeyOrder.of(structs.replace(pairs, primary_key=()))
 
 
 def test_a_key_column_needs_an_order(make_table: Any) -> None:
@@ -46,7 +46,7 @@ def test_a_key_column_needs_an_order(make_table: Any) -> None:
 
 
 def test_key_names_are_found_without_regard_to_case(make_table: Any) -> None:
-    assert KeyOrder.of(replace(make_table({"Day": "DATE"}, ["Day"]), primary_key=("DAY",))).names == ["Day"]
+    assert KeyOrder.of(structs.replace(make_table({"Day": "DATE"}, ["Day"]), primary_key=("DAY",))).names == ["Day"]
 
 
 def test_keys_of_a_table_in_chunks(layout: TableLayout, rows: Any) -> None:

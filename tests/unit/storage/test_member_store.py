@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from msgspec import structs
 
 from secateur.errors import (
     DataError,
@@ -185,7 +185,7 @@ def test_a_table_is_created_once(store: MemberStore, orders: TableDef) -> None:
     store.create_table(orders, range(6))
     assert store.relation(7, range(6)).num_rows == rows
     with pytest.raises(TableExistsError, match="table id 7 belongs to orders; a new table needs a new id"):
-        store.create_table(replace(orders, name="invoices"), range(6))
+        store.create_table(structs.replace(orders, name="invoices"), range(6))
 
 
 def test_a_dropped_table_is_gone(store: MemberStore) -> None:

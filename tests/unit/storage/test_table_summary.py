@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from secateur.partitioning.schemes import PartitionScheme
-from secateur.partitioning.tables import Column, ColumnStatistics, TableDef, TableStatistics
+from secateur.partitioning.tables import Column, ColumnStatistics, TableDef, TableStatistics, TableSummary, total
 from secateur.partitioning.types import parse_type
-from secateur.protocol import pack, unpack
-from secateur.storage import ChangeOperation, Partition, TableLayout, TableSummary, summarize, table_summary, total
+from secateur.protocol import decode, encode
+from secateur.storage import ChangeOperation, Partition, TableLayout, summarize, table_summary
 
 
 def definition(**types: str) -> TableDef:
@@ -35,7 +35,7 @@ def partitions(table: TableDef, *rows: dict[str, list[Any]]) -> list[Partition]:
 
 def statistics(table: TableDef, *members: list[Partition]) -> TableStatistics:
     summaries = [summarize(table, [partition.snapshot() for partition in hosted]) for hosted in members]
-    return total(table, [TableSummary.from_wire(unpack(pack(summary.to_wire()))) for summary in summaries])
+    return total(table, [decode(encode(summary), TableSummary) for summary in summaries])
 
 
 CASES: list[tuple[str, list[Any], int | None, Any, Any]] = [

@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 
 from secateur.errors import DuplicateKeyError, Error, MemberLostError, UnknownTableError
 from secateur.partitioning.schemes import HashComponent, PartitionScheme
-from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.tables import Column, TableDef, TableDefinition
 from secateur.partitioning.topology import MemberAddress, Topology, assign
 from secateur.partitioning.types import parse_type
 from secateur.protocol import (
@@ -116,13 +116,13 @@ class LoadsOnly:
     def answer(self, name: str, request: Request[Any]) -> Handled:
         match request.message:
             case Hello():
-                return Reply(Greeting(cluster_id="loads-only", catalog_version=1, topology=self.topology.to_wire()))
+                return Reply(Greeting(cluster_id="loads-only", catalog_version=1, topology=self.topology))
             case GetTopology():
-                return Reply(TopologyAnswer(topology=self.topology.to_wire()))
+                return Reply(TopologyAnswer(topology=self.topology))
             case GetTables(wanted):
                 if wanted != self.table.name:
                     raise UnknownTableError(f"table {wanted!r} does not exist", table=wanted)
-                return Reply(Tables(tables=[self.table.to_wire()]))
+                return Reply(Tables(tables=[TableDefinition.of(self.table)]))
             case AbortLoad(load_id):
                 self.aborted.append(load_id)
                 return Reply(Acknowledged())

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from msgspec import structs
 
 from secateur.connectors.spark.staging import Stager
 from secateur.errors import AuthenticationError, DataError, NullKeyError
@@ -112,7 +112,10 @@ def test_ranges_are_made_for_the_rows_that_need_them(orders: TableDef, loads_onl
     scheme = build_scheme(
         range_columns=["id"], every=every, types={"id": orders.column("id").type}, primary_key=["id"], table="orders"
     )
-    before, after = replace(orders, scheme=scheme), replace(orders, scheme=with_cells(scheme, [0, 1], table="orders"))
+    before, after = (
+        structs.replace(orders, scheme_or_reference=scheme),
+        structs.replace(orders, scheme_or_reference=with_cells(scheme, [0, 1], table="orders")),
+    )
     cluster = loads_only(after)
     nobody = Topology(2, cluster.topology.members, {scheme.affinity_group(): assign(0, cluster.topology.member_ids, 1)})
     asked: list[frozenset[int]] = []

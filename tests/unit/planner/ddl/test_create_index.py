@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec import structs
 
 from secateur.partitioning.tables import IndexDef
 from secateur.planner import CreateIndex, DropIndex
@@ -21,7 +22,7 @@ def test_an_index_is_read(context: Any) -> None:
 
 def with_indexes(context: Any, *columns: tuple[str, ...]) -> None:
     indexes = tuple(IndexDef(f"i{number}", names) for number, names in enumerate(columns))
-    context.known["orders"] = replace(context.table("orders"), indexes=indexes)
+    context.known["orders"] = structs.replace(context.table("orders"), indexes=indexes)
     context.version += 1
 
 

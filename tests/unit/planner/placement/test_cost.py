@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from secateur.partitioning.tables import ColumnStatistics, TableStatistics
 from secateur.planner import CostModel, PlanSettings
@@ -59,7 +59,7 @@ def test_shares(context: Any, where: str, share: float) -> None:
 
 
 def test_one_value_is_a_share_of_its_own(context: Any) -> None:
-    alone = {**COLUMNS, "day": replace(COLUMNS["day"], maximum=date(2024, 1, 1))}
+    alone = {**COLUMNS, "day": structs.replace(COLUMNS["day"], maximum=date(2024, 1, 1))}
     assert estimate_of(
         scan(context, "day > DATE '2024-01-01'"), TableStatistics(1, 1000, alone), CostModel()
     ).share == pytest.approx(1 / 3)

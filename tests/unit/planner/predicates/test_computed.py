@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from secateur.partitioning.pruning import PartitionTree
-from secateur.protocol import pack, unpack
+from secateur.protocol import decode, encode
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def keyed(context: Any) -> Any:
 
 def tree_of(context: Any, sql: str, params: list[Any]) -> PartitionTree:
     """As a thin client has it: from plain data."""
-    return PartitionTree.from_wire(unpack(pack(context.select(sql, params).plan.scans[0].tree.to_wire())))
+    return decode(encode(context.select(sql, params).plan.scans[0].tree), PartitionTree)
 
 
 def test_null_matches_nothing(keyed: Any) -> None:

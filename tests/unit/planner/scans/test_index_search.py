@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from secateur.partitioning.tables import IndexDef
 
@@ -38,6 +38,6 @@ def test_columns_that_are_searched(
         "CREATE TABLE things (id BIGINT PRIMARY KEY, a INTEGER, b VARCHAR, n INTEGER NOT NULL) PARTITION BY HASH (id)"
         " PARTITIONS 4"
     )
-    context.known["things"] = replace(table, indexes=(IndexDef("i", index),))
+    context.known["things"] = structs.replace(table, indexes=(IndexDef("i", index),))
     search = context.select(f"SELECT id FROM things WHERE {where}").plan.scans[0].keys.index
     assert (None if search is None else search.columns) == columns
