@@ -7,6 +7,7 @@ from secateur.exports import exports
 _FILES = {
     "catalog": ["Catalog"],
     "cluster_state": ["ClusterState"],
+    "controller": ["Controller"],
     "holders": ["by_primary", "copies_of", "primaries_of", "served_by"],
     "job_record": [
         "AwaitAttemptEnd",

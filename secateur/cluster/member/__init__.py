@@ -8,6 +8,7 @@ _FILES = {
     "change_registry": ["ChangeKey", "ChangeRegistry", "RecordedChange"],
     "kept_results": ["KeptResults"],
     "loads": ["MemberLoads"],
+    "member": ["Member"],
     "open_results": ["GRANT_BYTES_MAX", "OpenResults", "within_bounds"],
     "ranges": ["MemberRanges", "RangeChanges"],
     "read_state": ["check_state", "marks_of", "read_here"],

@@ -1,0 +1,29 @@
+"""A member and a controller before anybody knows of them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from secateur.cluster import ClusterSettings
+from secateur.cluster.controller import Controller
+from secateur.cluster.member import Member
+
+
+def test_a_member_is_complete_when_it_is_constructed_and_leaves_nothing_when_it_is_stopped() -> None:
+    async def run() -> None:
+        member = Member("m1", ClusterSettings(), "127.0.0.1:9", lambda: None)
+        assert not [name for name, value in vars(member).items() if value is None]
+        await member.stop()
+
+    asyncio.run(run())
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("secateur-m1")]
+
+
+def test_a_controller_is_complete_when_it_is_constructed() -> None:
+    async def run() -> None:
+        controller = Controller(ClusterSettings())
+        assert not [name for name, value in vars(controller).items() if value is None]
+        await controller.stop()
+
+    asyncio.run(run())
