@@ -5,6 +5,7 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
+    "attempts": ["MemberAttempts"],
     "change_registry": ["ChangeKey", "ChangeRegistry", "RecordedChange"],
     "kept_results": ["KeptResults"],
     "loads": ["MemberLoads"],

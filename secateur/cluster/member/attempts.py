@@ -131,3 +131,6 @@ class MemberAttempts:
                 return
             except (MemberLostError, UnreachableError, DeadlineError):
                 await asyncio.sleep(_REPORT_DELAY_S)
+            except Exception as error:  # the controller waits for a report: a shorter one, if this one cannot be sent
+                unsent = InternalError(f"job {report.job} ended, and its report could not be sent: {error}")
+                report = ReportJobEnded(report.job, report.attempt, report.member, Failure.of(unsent), [], [])
