@@ -9,7 +9,7 @@ from secateur.planner.checks.select_node import Node
 from secateur.planner.fragments.unstable import CLOCKS
 from secateur.planner.text.folding import folded
 
-__all__ = ["all_folded", "are_names", "called", "listed", "mentioned", "named_by"]
+__all__ = ["all_folded", "are_names", "called", "listed", "mentioned", "named_by", "shown_columns"]
 
 
 def all_folded(names: Iterable[str]) -> list[str]:
@@ -20,6 +20,18 @@ def all_folded(names: Iterable[str]) -> list[str]:
 def called(table: Node) -> str:
     """The folded name by which a SELECT calls an item of its FROM clause."""
     return folded(table["alias"] or table.get("table_name") or "")
+
+
+def shown_columns(table: Node, columns: Sequence[str]) -> dict[str, str]:
+    """The columns of a table in FROM by the names that it shows them by, all folded; without names that are not unique.
+
+    Args:
+        table: The item of FROM.
+        columns: The columns of the table.
+    """
+    own, aliases = all_folded(columns), all_folded(table["column_name_alias"])
+    shown = [*aliases, *own[len(aliases) :]]
+    return {name: column for name, column in zip(shown, own, strict=False) if shown.count(name) == 1}
 
 
 def listed(select: Node) -> tuple[str, ...] | None:

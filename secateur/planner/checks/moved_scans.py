@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from secateur.planner.checks.claims import PlacedText, Source
-from secateur.planner.checks.column_names import all_folded, called, listed, mentioned
-from secateur.planner.checks.conjuncts import Equalities, base_of, flat_and, leaves, nodes_in, said_in
+from secateur.planner.checks.column_names import all_folded, called, listed, mentioned, shown_columns
+from secateur.planner.checks.conjuncts import base_of, flat_and, leaves, nodes_in, said_in
+from secateur.planner.checks.equalities import Equalities
 from secateur.planner.checks.scope import Scope, conditions_with_scopes
 from secateur.planner.checks.select_node import Node, is_bare
 from secateur.planner.text.folding import folded
@@ -92,9 +93,7 @@ class MovedScans:
 
     @cached_property
     def _equalities(self) -> Equalities:
-        return Equalities(
-            nodes_in(self._user), {relation: source.columns for relation, source in self._sources.items()}
-        )
+        return Equalities(nodes_in(self._user), self.scope.scans)
 
     @cached_property
     def _conditions(self) -> list[tuple[Node, Scope]]:
@@ -149,7 +148,8 @@ class MovedScans:
                 ],
             }:
                 return any(
-                    called(table) == folded(alias) and name in base.never_null
+                    called(table) == folded(alias)
+                    and shown_columns(table, text.columns).get(folded(name)) in all_folded(base.never_null)
                     for table, text in moved
                     if (base := self._base(text)) is not None
                 )

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
-from secateur.planner.checks.column_names import all_folded, called, named_by
+from secateur.planner.checks.column_names import all_folded, called, named_by, shown_columns
 from secateur.planner.checks.conjuncts import conditions_of, leaves
 from secateur.planner.checks.select_node import Node, is_plain_star
 from secateur.planner.text.folding import folded
@@ -64,9 +64,9 @@ class Scope:
         Args:
             name: The parts of the name.
         """
-        *qualifier, column = all_folded(name)
-        if self.select is None or len(qualifier) > 1:
+        if self.select is None or not 1 <= len(name) <= 2:
             return None
+        *qualifier, column = all_folded(name)
         tables = [
             table for table in leaves(self.select["from_table"]) if not qualifier or called(table) == qualifier[0]
         ]
@@ -96,9 +96,8 @@ class Scope:
                     return reached._of_query(definition["query_node"], [*aliases, *defined[len(aliases) :]], column)
                 if relation not in self.scans:
                     return None
-                own = all_folded(self.scans[relation])
-                shown = [*aliases, *own[len(aliases) :]]
-                return [frozenset({(relation, own[shown.index(column)])})] if shown.count(column) == 1 else []
+                shown = shown_columns(table, self.scans[relation])
+                return [frozenset({(relation, shown[column])})] if column in shown else []
             case {"type": "SUBQUERY"}:
                 return self._of_query(table["subquery"]["node"], aliases, column)
             case {"type": "EMPTY"}:

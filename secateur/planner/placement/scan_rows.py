@@ -106,9 +106,10 @@ def hint_selection(reference: exp.Table, scan: TableReference, columns: Sequence
         columns: The columns that are sent; without one that is never NULL there is no hint.
     """
     select = reference.parent_select
-    never_null = next(
-        (column.name for column in scan.table.columns if not column.nullable and column.name in columns), None
-    )
+    aliases = reference.alias_column_names
+    shown = zip(scan.columns, [*aliases, *scan.columns[len(aliases) :]], strict=True)
+    known = {column.name for column in scan.table.columns if not column.nullable and column.name in columns}
+    never_null = next((name for column, name in shown if column in known), None)
     if never_null is None or select is None or not _joins_inner(reference, select):
         return
     column = exp.column(exp.to_identifier(never_null, quoted=True), table=exp.to_identifier(scan.alias, quoted=True))

@@ -82,6 +82,10 @@ STATEMENTS: Final = (
         id="a semi-join by USING",
     ),
     pytest.param(
+        f"{METRICS} orders o(n1, n2), customers c(n3) WHERE n2 = n3 AND c.name = 'a' AND m.host = o.priority",
+        id="a semi-join by names of aliases",
+    ),
+    pytest.param(
         "SELECT priority FROM orders WHERE id > 7 UNION ALL SELECT name FROM customers UNION ALL SELECT host FROM"
         " metrics ORDER BY 1 DESC LIMIT 5",
         id="a set operation",
@@ -280,6 +284,20 @@ def test_a_condition_on_a_scan_outside_of_a_join_is_left_out_only_where_all_join
         PlacedText(text.format("x0", "TRUE"), ("k",)),
     ]
     assert placed_difference(user, texts, sources, None) == difference
+
+
+def test_a_condition_for_the_optimizer_is_on_a_column_that_is_never_null(
+    checked: Callable[[str], list[tuple[Any, ...]]],
+) -> None:
+    # The alias calls the name, which may be NULL, as the table calls its key.
+    ((user, texts, sources, clock),) = checked(
+        f"{METRICS} orders o, customers c(n, customer_id) WHERE o.customer_id = n AND m.host = o.priority AND"
+        " c.customer_id LIKE 'a%'"
+    )
+    (number,) = (number for number, text in enumerate(texts) if '"c"."n" IS NULL' in text.sql)
+    other = replace(texts[number], sql=texts[number].sql.replace('"c"."n" IS', '"c"."customer_id" IS'))
+    found = placed_difference(user, [*texts[:number], other, *texts[number + 1 :]], sources, clock)
+    assert found is not None
 
 
 @pytest.mark.parametrize(
