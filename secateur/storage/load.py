@@ -13,7 +13,7 @@ publication:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -115,7 +115,6 @@ class Preparation:
         load_id: The load.
         layout: Its table's.
         operation: The mode.
-        attempts: The attempts that count, by partition.
         parts: The parts to prepare.
     """
 
@@ -124,13 +123,11 @@ class Preparation:
         load_id: str,
         layout: TableLayout,
         operation: ChangeOperation,
-        attempts: Mapping[int, Sequence[int]],
         parts: Sequence[StagedPart],
     ) -> None:
         self.load_id = load_id
         self.layout = layout
         self.operation = operation
-        self.attempts = dict(attempts)
         self.prepared: list[PreparedPart] | None = None
         self._parts = parts
 

@@ -147,7 +147,6 @@ class StoreLoads:
                 load_id,
                 table.layout,
                 operation,
-                parts,
                 [_mixed_part(load, table.partitions[number], parts[number]) for number in sorted(parts)],
             )
         staged = []
@@ -162,7 +161,7 @@ class StoreLoads:
                 )
                 raise LoadFailedError(message, load_id=load_id, table=table.layout.tdef.name)
             staged.append(StagedPart(number, tables, partition.snapshot(), partition.version))
-        return Preparation(load_id, table.layout, operation, parts, staged)
+        return Preparation(load_id, table.layout, operation, staged)
 
     def is_current(self, preparation: Preparation) -> bool:
         """Whether the partitions have not changed since the preparation began; always True if all rows are replaced."""
@@ -282,7 +281,7 @@ class StoreLoads:
                 " load id"
             )
             raise LoadFailedError(message, load_id=load.load_id)
-        again = Preparation(load.load_id, table.layout, operation, parts, [])
+        again = Preparation(load.load_id, table.layout, operation, [])
         again.prepared = list(load.parts.values())
         return again
 

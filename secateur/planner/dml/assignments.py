@@ -26,12 +26,10 @@ class Assignment:
     Attributes:
         column: The column, as the table spells it.
         value: The place of its value in the text; None for DEFAULT, which is NULL: columns have no defaults.
-        end: Offset after the value.
     """
 
     column: str
     value: TextSpan | None
-    end: int
 
 
 def read_assignments(cursor: TokenCursor, table: TableDef, *ends: str) -> tuple[Assignment, ...]:
@@ -137,7 +135,6 @@ def _read_new_column(
 
 def _read_value(cursor: TokenCursor, column: str, *ends: str) -> Assignment:
     if is_default(cursor, *ends):
-        token = cursor.take()
-        return Assignment(column, None, token.end + 1)
-    value = read_expression(cursor, *ends)
-    return Assignment(column, value, value.end)
+        cursor.take()
+        return Assignment(column, None)
+    return Assignment(column, read_expression(cursor, *ends))

@@ -25,13 +25,11 @@ class ChangeTarget:
     Attributes:
         table: The table.
         alias: The name by which the statement calls it.
-        start: Offset in the text of its name.
         end: Offset behind its name or alias.
     """
 
     table: TableDef
     alias: str
-    start: int
     end: int
 
 
@@ -85,7 +83,6 @@ def read_insert_target(cursor: TokenCursor, find: Callable[[str], TableDef]) -> 
 
 
 def _read_target(cursor: TokenCursor, find: Callable[[str], TableDef], has_alias: Callable[[], bool]) -> ChangeTarget:
-    start = cursor.offset
     table = read_table(cursor, find)
     last = cursor.peek(-1)
     assert last is not None
@@ -93,7 +90,7 @@ def _read_target(cursor: TokenCursor, find: Callable[[str], TableDef], has_alias
     if has_alias():
         last = cursor.peek() or last
         alias = cursor.name("an alias")
-    return ChangeTarget(table, alias, start, last.end + 1)
+    return ChangeTarget(table, alias, last.end + 1)
 
 
 def _is_alias(cursor: TokenCursor) -> bool:

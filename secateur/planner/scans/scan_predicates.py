@@ -14,17 +14,16 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.planner.binding.query import Query, TableReference
+from secateur.planner.predicates.unused import shown
 from secateur.planner.relations.attribute import Attribute, occurrence
 from secateur.planner.relations.bound_predicate import BoundPredicate, any_of, distinct, fresh
 from secateur.planner.relations.equality import EquivalenceClasses
 from secateur.planner.relations.nodes import Relation
 from secateur.planner.relations.nodes import Scan as ScanRelation
 from secateur.planner.relations.prunability import predicates_of_scans
-from secateur.planner.text.dialect import to_sql
 
 __all__ = ["ScanPredicates", "refused", "scan_predicates_of"]
 
-_SHOWN_MAX: Final = 60
 _JOINED: Final = "{predicate} only joins the key: compare either side with a value"
 
 
@@ -154,10 +153,9 @@ def _apart(conjuncts: Sequence[BoundPredicate]) -> list[BoundPredicate]:
 
 def _notes(scan: TableReference, blocked: Sequence[BoundPredicate]) -> tuple[str, ...]:
     key = set(scan.table.scheme.columns)
-    notes = []
-    for conjunct in blocked:
-        if conjunct.blocked is not None and any(attribute.name in key for attribute in conjunct.attributes):
-            text = to_sql(conjunct.predicate)
-            shown = text if len(text) <= _SHOWN_MAX else f"{text[: _SHOWN_MAX - 3]}..."
-            notes.append(conjunct.blocked.replace("{predicate}", shown))
+    notes = (
+        conjunct.blocked.replace("{predicate}", shown(conjunct.predicate))
+        for conjunct in blocked
+        if conjunct.blocked is not None and any(attribute.name in key for attribute in conjunct.attributes)
+    )
     return tuple(dict.fromkeys(notes))
