@@ -12,8 +12,7 @@ from typing import Any, Final
 from msgspec import structs
 
 import secateur
-from secateur.client.dbapi.parameters import plain_values
-from secateur.client.execution.statement import SelectStatement as ClientStatement
+from secateur.client.dbapi.parameters import plain_values, values_of
 from secateur.client.session import Session
 from secateur.partitioning.tables.statistics import NO_STATISTICS, StatisticsSnapshot
 from secateur.partitioning.tables.table import TableDef
@@ -21,7 +20,8 @@ from secateur.partitioning.topology.affinity import assign
 from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
 from secateur.planner.explain.explain import explain
 from secateur.planner.planner import Planner
-from secateur.planner.statement import CreateTable, SelectStatement
+from secateur.planner.statement import CreateTable, PlannedSelect
+from secateur.protocol.statements import SelectStatement
 
 __all__ = ["Cost", "list_costs", "one_key_costs", "partition_costs"]
 
@@ -90,10 +90,10 @@ class Tables:
         self.known[table.name] = table
         self.owners[table.scheme.affinity_group()] = assign(table.scheme.partition_count, _MEMBERS, 1)
 
-    def select(self, sql: str, params: Sequence[Any] = ()) -> SelectStatement:
+    def select(self, sql: str, params: Sequence[Any] = ()) -> PlannedSelect:
         """Plan a query."""
         statement = self.planner.prepare(sql, params, self)
-        assert isinstance(statement, SelectStatement)
+        assert isinstance(statement, PlannedSelect)
         return statement
 
 
@@ -124,8 +124,8 @@ def one_key_costs() -> Iterator[Cost]:
         def at_client(number: int) -> object:
             params = plain_values([f"C{number}"])
             prepared, _ = session.prepare(_ONE_KEY, params)
-            assert isinstance(prepared, ClientStatement)
-            return prepared.scans[0].tree.bind(prepared.values(params))
+            assert isinstance(prepared, SelectStatement)
+            return prepared.scans[0].tree.bind(values_of(prepared, params))
 
         cost = median_us(at_client, 2000)
         session.close()

@@ -17,11 +17,9 @@ from weakref import WeakSet
 from secateur.client.channel_pool import ChannelPool
 from secateur.client.dbapi.parameters import parameter_types
 from secateur.client.execution.filter_backoff import FilterBackoff
-from secateur.client.execution.pruning import Pruning
 from secateur.client.execution.result_stream import ResultStream
 from secateur.client.execution.retry_policy import RETRY_S
-from secateur.client.execution.statement import InsertRows, Prepared, read_prepared
-from secateur.client.execution.statement_cache import Cached, StatementCache, StatementKey
+from secateur.client.execution.statement_cache import Prepared, StatementCache, StatementKey, cacheable, catalog_version
 from secateur.client.execution.statement_timeout import NO_TIMEOUT
 from secateur.errors import (
     DeadlineError,
@@ -40,8 +38,10 @@ from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.catalog import GetOwners, GetTables, GetTopology
 from secateur.protocol.hello import Versions
 from secateur.protocol.message import Message
+from secateur.protocol.pruning import Pruning
 from secateur.protocol.query import Execute, Executed, Prepare
-from secateur.wire import Answer, CallControl, Channel, Payload
+from secateur.protocol.statements import EvaluatedInsert, InsertRows
+from secateur.wire import Answer, CallControl, Channel, Payload, decode_tables
 
 __all__ = ["Session", "Sign"]
 
@@ -412,9 +412,9 @@ class Session:
         """
         key = _, pruning, options, _ = self._key(sql, params)  # the settings of the plan, if others change them now
         prepared = self._prepare(Prepare(sql, params, {"pruning": pruning.value, **dict(options)}))
-        kept = prepared.template if isinstance(prepared, InsertRows) else prepared
+        kept = cacheable(prepared)
         with self._lock:  # a plan of the catalog before must not be kept once another thread has heard of a newer one
-            if isinstance(kept, Cached) and kept.catalog_version >= self._catalog_version:
+            if kept is not None and catalog_version(kept) >= self._catalog_version:
                 self.statements.put(key, kept)
             else:
                 self.statements.forget(key)
@@ -464,21 +464,24 @@ class Session:
     def _prepare(self, asked: Prepare) -> Prepared:
         """Have a statement prepared.
 
-        Where it names the large scheme of a table, that is fetched once; when the ranges have changed meanwhile, all
-        over.
+        Where the answer names the large scheme of a table that is not known here, the table is fetched, and the
+        statement prepared again.
         """
+        fetched: set[str] = set()
         while True:
-            answer = self.ask(asked)
-            fetched: set[str] = set()
-            while True:
-                try:
-                    return read_prepared(answer)
-                except TopologyChangedError as unknown:
-                    table = str(unknown.details.get("table"))
-                    if table in fetched:
-                        break
-                    fetched.add(table)
-                    self.table(table)
+            try:
+                answer = self.ask(asked)
+            except TopologyChangedError as unknown:
+                table = unknown.details.get("table")
+                reference = self.table(table).scheme.reference if isinstance(table, str) else None
+                if reference is None or reference in fetched:
+                    raise
+                fetched.add(reference)
+                continue
+            prepared = answer.message.statement
+            return (
+                EvaluatedInsert(prepared, decode_tables(answer.parts)) if isinstance(prepared, InsertRows) else prepared
+            )
 
     def check_open(self) -> None:
         """Raise unless the connection is open.

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
+from msgspec.structs import replace as with_fields
 from sqlglot import Token, TokenType
 
 from secateur.errors import Error, LimitExceededError, NotSupportedError, ParameterError
@@ -36,19 +37,14 @@ from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.select import BoundSelect
 from secateur.planner.set_option import is_show_settings, read_set, read_show_settings
 from secateur.planner.statement import (
-    ChangeStatement,
-    CopyFrom,
-    CopyTo,
     CreateIndex,
     CreateView,
     DropIndex,
     DropTable,
     DropView,
     ExplainStatement,
-    InsertSelect,
-    SelectStatement,
+    PlannedSelect,
     Statement,
-    WholeChange,
 )
 from secateur.planner.steps.join_keys import PlanStep
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
@@ -68,6 +64,7 @@ from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.views.create_view import read_create_view, read_drop_view
+from secateur.protocol.statements import ChangeStatement, CopyFrom, CopyTo, CrossPartitionChange, InsertSelect
 
 __all__ = ["Planner"]
 
@@ -88,12 +85,20 @@ class _CacheKey:
     settings: PlanSettings
 
 
-_Planned: TypeAlias = SelectStatement | InsertSelect | InsertValues | ChangeStatement | WholeChange
+_Planned: TypeAlias = (
+    PlannedSelect
+    | InsertSelect[PlannedSelect]
+    | InsertValues
+    | ChangeStatement[PlannedSelect]
+    | CrossPartitionChange[PlannedSelect]
+)
 """A cached plan; it is evaluated and given its values at each call."""
+
+_PLANNED: Final = (PlannedSelect, InsertSelect, InsertValues, ChangeStatement, CrossPartitionChange)
 
 
 _READ_HERE: Final = (
-    *(InsertSelect, ChangeStatement, WholeChange, CopyFrom, CopyTo),
+    *(InsertSelect, ChangeStatement, CrossPartitionChange, CopyFrom, CopyTo),
     *(CreateView, DropView, DropTable, CreateIndex, DropIndex),
 )
 """Statements of the dialect that parsers of our own read.
@@ -193,7 +198,7 @@ class Planner:
             if cached is None or cached.statistics_version not in (None, catalog.statistics_snapshot.version):
                 return None
             self._cache.move_to_end(key)
-        return _with_params(cached.planned, values, parameters.lists)
+        return _with_params(cached.planned, values, parameters.lists, catalog.version)
 
     def _prepare_new(
         self,
@@ -206,7 +211,7 @@ class Planner:
         tokens, parameters = read_parameters(sql, _one_statement(sql, tokenize(sql)), hidden)
         parameters.refuse_gaps(sql)
         planned = self._plan(sql, tokens, parameters, params, catalog)
-        if not isinstance(planned, _Planned):
+        if not isinstance(planned, _PLANNED):
             return planned
         values = _arrange(parameters, params)
         remembered = _Remembered(planned, catalog.statistics_snapshot.version if _is_estimated(planned) else None)
@@ -215,7 +220,7 @@ class Planner:
             replace(parameters, lists=()),
             remembered,
         )
-        return _with_params(planned, values, parameters.lists)
+        return _with_params(planned, values, parameters.lists, catalog.version)
 
     def _plan(
         self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params, catalog: PlanningCatalog
@@ -281,7 +286,7 @@ class Planner:
                 return (
                     created
                     if created.select is None
-                    else replace(created, select=replace(created.select, params=values))
+                    else with_fields(created, select=replace(created.select, params=values))
                 )
             case "CREATE":
                 _refuse_parameters(parameters, sql)
@@ -331,7 +336,7 @@ class Planner:
         parameters: Parameters,
         values: Sequence[Any] | None,
         catalog: PlanningCatalog,
-    ) -> SelectStatement:
+    ) -> PlannedSelect:
         given = [
             sample_value(value)
             for value in ([*[None] * parameters.count, *parameters.lists] if values is None else values)
@@ -343,7 +348,7 @@ class Planner:
                 text, tokens, parameters, subqueries, lambda step, before: plan_step(step, subqueries + before)
             )
 
-        def plan_step(text: str, before: int) -> SelectStatement:
+        def plan_step(text: str, before: int) -> PlannedSelect:
             tokens, own = read_parameters(text, tokenize(text))
             return bind_with(text, tokens, replace(own, count=parameters.total + before), before, None).planned()
 
@@ -374,7 +379,7 @@ class Planner:
 
     def _show(
         self, cursor: TokenCursor, parameters: Parameters, values: Sequence[Any] | None, catalog: PlanningCatalog
-    ) -> SelectStatement:
+    ) -> PlannedSelect:
         sql = cursor.sql
         match read_show(cursor, lambda cursor: read_relation(cursor, catalog.relation)):
             case ShowQuery(text):
@@ -396,13 +401,13 @@ class Planner:
 
     def _select_composed(
         self, query: Composed, values: Sequence[Any] | None, catalog: PlanningCatalog
-    ) -> SelectStatement:
+    ) -> PlannedSelect:
         """A query that is put together of pieces of the user's statement."""
         return query.plan(lambda text, tokens, own: self._select(text, tokens, own, values, catalog))
 
     def _select_made(
         self, text: str, parameters: Parameters, values: Sequence[Any] | None, catalog: PlanningCatalog
-    ) -> SelectStatement:
+    ) -> PlannedSelect:
         """A query that is made of the user's statement, whose parameters it has, or some of them."""
         tokens, own = read_parameters(text, tokenize(text))
         return self._select(text, tokens, replace(own, count=parameters.count, names=parameters.names), values, catalog)
@@ -431,7 +436,7 @@ class Planner:
         """The planner of a statement that changes rows, to which the queries that it consists of come back."""
         given, types = [None] * parameters.count if values is None else list(values), types_of(values, parameters.count)
 
-        def plan(text: str, tokens: Sequence[Token], own: Parameters) -> SelectStatement:
+        def plan(text: str, tokens: Sequence[Token], own: Parameters) -> PlannedSelect:
             select = BoundSelect(
                 text,
                 tokens,
@@ -445,7 +450,7 @@ class Planner:
             )
             return _without_system_tables(select.planned())
 
-        def plan_with_action(text: str, tokens: Sequence[Token], own: Parameters) -> SelectStatement:
+        def plan_with_action(text: str, tokens: Sequence[Token], own: Parameters) -> PlannedSelect:
             own = replace(
                 own, count=parameters.count + 1, names=(*parameters.names, *(["action"] if parameters.names else []))
             )
@@ -462,7 +467,7 @@ class Planner:
             )
             return _without_system_tables(select.planned())
 
-        def plan_source(text: str, tokens: Sequence[Token], own: Parameters) -> SelectStatement:
+        def plan_source(text: str, tokens: Sequence[Token], own: Parameters) -> PlannedSelect:
             return self._select(text, tokens, own, values, catalog)
 
         return ChangePlanner(sql, plan, plan_with_action, plan_source)
@@ -473,8 +478,8 @@ class Planner:
         form, analyze = read_explain(cursor)
         what = TokenCursor(cursor.sql, cursor.rest())
         target = self._plan(cursor.sql, cursor.rest(), parameters, params, catalog)
-        if isinstance(target, _Planned):
-            target = _with_params(target, _arrange(parameters, params), parameters.lists)
+        if isinstance(target, _PLANNED):
+            target = _with_params(target, _arrange(parameters, params), parameters.lists, catalog.version)
         elif analyze:
             first = cursor.rest()[0].text.upper()
             raise what.unsupported(
@@ -494,25 +499,27 @@ class Planner:
                 self._cache.popitem(last=False)
 
 
-def _with_params(planned: _Planned, values: tuple[Any, ...] | None, lists: tuple[list[Any], ...]) -> Statement:
+def _with_params(
+    planned: _Planned, values: tuple[Any, ...] | None, lists: tuple[list[Any], ...], catalog_version: int
+) -> Statement:
     match planned:
         case InsertValues():
-            return planned.evaluate(values or ())
-        case SelectStatement():
-            return SelectStatement(
+            return planned.evaluate(values or (), catalog_version)
+        case PlannedSelect():
+            return PlannedSelect(
                 planned.plan, planned.bounds, values, lists, planned.materialized, planned.rewrites, planned.colocated
             )
-        case InsertSelect() | ChangeStatement() | WholeChange():
-            return replace(planned, select=replace(planned.select, params=values))
+        case InsertSelect() | ChangeStatement() | CrossPartitionChange():
+            return with_fields(planned, select=replace(planned.select, params=values))
 
 
 def _is_estimated(planned: _Planned) -> bool:
     match planned:
         case InsertValues():
             return False
-        case SelectStatement():
+        case PlannedSelect():
             return planned.plan.is_estimated
-        case InsertSelect() | ChangeStatement() | WholeChange():
+        case InsertSelect() | ChangeStatement() | CrossPartitionChange():
             return planned.select.plan.is_estimated
 
 
@@ -543,7 +550,7 @@ def _one_statement(sql: str, tokens: list[Token]) -> list[Token]:
     return tokens
 
 
-def _without_system_tables(select: SelectStatement) -> SelectStatement:
+def _without_system_tables(select: PlannedSelect) -> PlannedSelect:
     if select.plan.system_tables:
         listed = ", ".join(f"{SYSTEM_SCHEMA}.{name}" for name in select.plan.system_tables)
         raise NotSupportedError(

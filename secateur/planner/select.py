@@ -41,7 +41,7 @@ from secateur.planner.placement.cost import Estimate, estimate_of
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading, read_query
 from secateur.planner.stages import as_written, sent_if_placed, staged, why_whole
-from secateur.planner.statement import SelectStatement
+from secateur.planner.statement import PlannedSelect
 from secateur.planner.steps.join_keys import PlanStep, find_join_keys
 from secateur.planner.text.folding import folded
 from secateur.planner.text.hoisted_lists import lists_agree
@@ -138,7 +138,7 @@ class BoundSelect:
             scan.system is not None or self._statistics_snapshot.of(scan.table.table_id) for scan in self._query.scans
         )
 
-    def planned(self) -> SelectStatement:
+    def planned(self) -> PlannedSelect:
         """The statement, with a form in steps where keys of its joins are worth to be found first."""
         read = self._read
         query, reading = self._query, read.second
@@ -201,7 +201,7 @@ class BoundSelect:
             is_sized=self._is_sized,
             undivided=as_written(query, read, self._schemas, self.columns) if self._settings.is_verified else (),
         ).named()
-        statement = SelectStatement(
+        statement = PlannedSelect(
             plan, tuple(scan.bounds for scan in read.scans), None, rewrites=read.rewrites, colocated=read.colocated
         )
         return statement if joins is None or self._plan_step is None else joins.in_steps(statement, self._plan_step)

@@ -15,10 +15,11 @@ from secateur.planner.binding.suggestions import similar_names
 from secateur.planner.cost_model import COST_SETTINGS, CostModel
 from secateur.planner.plan_settings import split_rules
 from secateur.planner.rewrites.rules import rule_names
-from secateur.planner.statement import SetOption, Setting, ShowSettings
 from secateur.planner.steps.join_keys import RULE as JOIN_KEYS_FIRST
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.protocol.pruning import Pruning
+from secateur.protocol.statements import SetOption, SetPruning, SetTimeout, Setting, ShowSettings
 from secateur.tunable import Tunable
 
 __all__ = ["is_show_settings", "read_set", "read_show_settings"]
@@ -27,11 +28,12 @@ _DISABLED_RULES: Final = "disabled_rules"
 _COMBINATIONS: Final = "combinations_per_partition"
 _COMBINATIONS_MAX: Final = 1_000_000
 _TIMEOUT: Final = "statement_timeout"
+_PRUNING: Final = "pruning"
 _TIMEOUT_MAX_MS: Final = 1 << 53
 _TIME: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) *(ms|s|min|h)")
 _UNIT_MS: Final = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}
 _OPTIONS: Final = {
-    "pruning": ("on", "off", "verify"),
+    _PRUNING: tuple(Pruning),
     _DISABLED_RULES: (*rule_names(), MATERIALIZE_SUBQUERY, JOIN_KEYS_FIRST),
     _COMBINATIONS: ("a whole number",),
     _TIMEOUT: ("a time such as '5s'", "0"),
@@ -40,8 +42,8 @@ _OPTIONS: Final = {
 
 _SETTINGS: Final = (
     Setting(
-        "pruning",
-        "on",
+        _PRUNING,
+        Pruning.ON,
         "whether statements run only on the partitions that they need; verify also runs them on all rows and compares",
     ),
     Setting(_DISABLED_RULES, "", "names of the rewrite rules that are switched off, separated by commas"),
@@ -55,7 +57,7 @@ _SETTINGS: Final = (
 """Every setting that there is, for SHOW, but for those of the cost model."""
 
 
-def read_set(cursor: TokenCursor) -> SetOption:
+def read_set(cursor: TokenCursor) -> SetOption | SetPruning | SetTimeout:
     """Read a SET statement.
 
     ``SET pruning = on | off | verify``, ``SET disabled_rules = 'name, ...'``, ``SET combinations_per_partition = n``,
@@ -102,7 +104,7 @@ def read_set(cursor: TokenCursor) -> SetOption:
         return SetOption(_COMBINATIONS, value)
     if name.lower() == _TIMEOUT:
         cursor.expect_end()
-        return SetOption(_TIMEOUT, f"{value} = {_milliseconds(cursor, token, offset)}")
+        return SetTimeout(value, _milliseconds(cursor, token, offset))
     if name.lower() in COST_SETTINGS:
         return _read_cost(cursor, COST_SETTINGS[name.lower()], token, offset)
     if value not in values:
@@ -113,7 +115,7 @@ def read_set(cursor: TokenCursor) -> SetOption:
             len(value),
         )
     cursor.expect_end()
-    return SetOption(name.lower(), value)
+    return SetPruning(Pruning(value))
 
 
 def is_show_settings(cursor: TokenCursor, find: Callable[[str], object]) -> bool:

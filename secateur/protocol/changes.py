@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
@@ -25,6 +25,7 @@ __all__ = [
     "CopyTails",
     "Count",
     "DecideLoad",
+    "DuplicateMatchPolicy",
     "FoundParts",
     "GetCopyTails",
     "GetReturnedRows",
@@ -53,6 +54,15 @@ __all__ = [
 
 
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class DuplicateMatchPolicy(StrEnum):
+    """The treatment of one existing row for which a statement has several changes."""
+
+    FIRST = "first"
+    """The first counts, as for UPDATE ... FROM."""
+    REFUSED = "refused"
+    """An error, as for MERGE."""
 
 
 class RowCount(msgspec.Struct, frozen=True):
@@ -232,7 +242,7 @@ class ChangeTable(Message[ChangedTable], frozen=True):
     plan: str
     params: list[Any]
     pruning: bool
-    duplicate_match: str
+    duplicate_match: DuplicateMatchPolicy
     returning: str | None
     names_action: bool
     is_profiled: bool = False
@@ -294,7 +304,7 @@ class WorkOutChange(Message[WorkedOut], frozen=True):
     plan: str
     params: list[Any]
     pruning: bool
-    duplicate_match: str
+    duplicate_match: DuplicateMatchPolicy
     returning: str | None
     names_action: bool
     is_profiled: bool = False

@@ -130,7 +130,9 @@ def _reader_of(kind: Any) -> Callable[[bytes | memoryview], Any]:
         try:
             return decode_one(data)
         except msgspec.ValidationError as error:
-            raise ProtocolError(f"{name} cannot be read: {error}") from error
+            raise ProtocolError(
+                f"{name} cannot be read: {error}: both ends have to run one version of secateur"
+            ) from error
         except (*UNPACK_ERRORS, LookupError, msgspec.MsgspecError) as error:
             raise ProtocolError(
                 f"{len(data)} bytes that should be {name} are not: {type(error).__name__}: {error}"

@@ -10,6 +10,7 @@ import msgspec
 from secateur.protocol.hello import Versions
 from secateur.protocol.message import Acknowledged, Message
 from secateur.protocol.profile import RunProfile
+from secateur.protocol.statements import PreparedStatement
 
 __all__ = [
     "CloseResult",
@@ -36,7 +37,7 @@ __all__ = [
 class PreparedAnswer(Versions, frozen=True, kw_only=True):
     """A prepared statement; the payload has its rows, if it has some already."""
 
-    statement: dict[str, Any]
+    statement: PreparedStatement
 
 
 class Prepare(Message[PreparedAnswer], frozen=True):

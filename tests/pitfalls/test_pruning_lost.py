@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.planner import SelectStatement
+from secateur.planner import PlannedSelect
 from worlds import World
 
 ORDERS = (
@@ -26,7 +26,7 @@ def shop() -> World:
 
 
 def kept(world: World, sql: str, params: tuple[object, ...] = ()) -> list[set[int]]:
-    statement: SelectStatement = world.prepare(sql, params)
+    statement: PlannedSelect = world.prepare(sql, params)
     return [set(ids) for ids in world.kept(statement.plan, statement.params or ())]
 
 

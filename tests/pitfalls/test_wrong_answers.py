@@ -16,7 +16,7 @@ import pytest
 
 import secateur
 from secateur.errors import Error
-from secateur.planner import SelectStatement
+from secateur.planner import PlannedSelect
 from worlds import World, check
 
 
@@ -26,7 +26,7 @@ def right(world: World, *statements: str) -> None:
 
 
 def kept(world: World, sql: str) -> list[list[int]]:
-    statement: SelectStatement = world.prepare(sql, ())
+    statement: PlannedSelect = world.prepare(sql, ())
     return [list(ids) for ids in world.kept(statement.plan, statement.params or ())]
 
 

@@ -13,10 +13,9 @@ from described_tables import DescribedTables
 from plan_files import Case, PlanFile
 from secateur.engine.sql import ScanPlan
 from secateur.errors import Error
-from secateur.planner import Materialized, SelectStatement
+from secateur.planner import PlannedSelect, PlannedSteps, Statement
 from secateur.planner.relations import Relation, relation_text
 from secateur.planner.rewrites import rewritten, rule_names
-from secateur.planner.statement import Statement
 
 
 def described_answer(tables: DescribedTables, case: Case) -> str:
@@ -47,9 +46,9 @@ def texts_of(statement: Statement) -> str:
     stages where there are several.
     """
     match statement:
-        case SelectStatement(materialized=Materialized(steps=steps)):
+        case PlannedSelect(materialized=PlannedSteps(steps=steps)):
             return "\n".join(["steps:", *(line for step in steps for line in _select_texts(step.query))])
-        case SelectStatement():
+        case PlannedSelect():
             return "\n".join(_select_texts(statement))
         case _:
             details = [
@@ -60,7 +59,7 @@ def texts_of(statement: Statement) -> str:
             return "\n".join([*lines, *(["returning:", *_select_texts(returning)] if returning is not None else [])])
 
 
-def _select_texts(select: SelectStatement) -> list[str]:
+def _select_texts(select: PlannedSelect) -> list[str]:
     plan = select.plan
     scans = [
         f"  {scan.relation} is {scan.table}({', '.join(scan.columns)}){_search(scan, select)}" for scan in plan.scans
@@ -76,7 +75,7 @@ def _select_texts(select: SelectStatement) -> list[str]:
     ]
 
 
-def _search(scan: ScanPlan, select: SelectStatement) -> str:
+def _search(scan: ScanPlan, select: PlannedSelect) -> str:
     """Whether a search by key finds the rows of a scan and leaves nothing for WHERE."""
     is_decided = select.plan.searched is not None and scan.keys.decides_for(select.params or ())
     return ", found by its key alone" if is_decided else ""

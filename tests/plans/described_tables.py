@@ -13,11 +13,10 @@ from secateur.errors import UnknownTableError
 from secateur.partitioning.tables import NO_STATISTICS, ColumnStatistics, StatisticsSnapshot, TableDef, TableStatistics
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology, assign
 from secateur.partitioning.types import TypeKind
-from secateur.planner import CreateIndex, CreateTable, CreateView, Planner, SelectStatement
+from secateur.planner import CreateIndex, CreateTable, CreateView, PlannedSelect, Planner, Statement
 from secateur.planner.binding import bind_query
 from secateur.planner.explain.explain import ExplainedStatement, explain
 from secateur.planner.relations import Relation, build_relations
-from secateur.planner.statement import Statement
 from secateur.planner.text import read_parameters, tokenize
 from secateur.planner.views.view import ViewDef
 
@@ -108,9 +107,9 @@ class DescribedTables:
     def prepare(self, sql: str, params: Any = (), settings: Mapping[str, str] | None = None) -> Statement:
         return self.planner.prepare(sql, params, self, settings)
 
-    def select(self, sql: str, params: Any = ()) -> SelectStatement:
+    def select(self, sql: str, params: Any = ()) -> PlannedSelect:
         statement = self.prepare(sql, params)
-        assert isinstance(statement, SelectStatement)
+        assert isinstance(statement, PlannedSelect)
         return statement
 
     def relations(self, sql: str) -> tuple[Relation, ...]:

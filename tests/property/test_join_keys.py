@@ -15,7 +15,8 @@ import pytest
 
 from placed import EXCHANGES, Placeable, exchange_model, placed_world
 from relational import Relational, relational_world
-from secateur.planner import CostModel, SelectStatement, SubqueryUse
+from secateur.planner import CostModel, PlannedSelect
+from secateur.protocol import SubqueryUse
 from worlds import World, examined_closely
 
 WORLDS = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "4"))
@@ -28,7 +29,7 @@ def every_step_pays(model: CostModel) -> CostModel:
     return replace(model, step_rows=-1, step_read_weight=0)
 
 
-def is_stepped(statement: SelectStatement) -> bool:
+def is_stepped(statement: PlannedSelect) -> bool:
     """Whether keys of joins are found first."""
     while statement.materialized is not None:
         if any(step.use is SubqueryUse.KEYS for step in statement.materialized.steps):

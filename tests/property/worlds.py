@@ -28,9 +28,9 @@ from secateur.partitioning.tables import NO_STATISTICS, ColumnStatistics, Statis
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.split import split
 from secateur.partitioning.types import TypeKind
-from secateur.planner import CreateTable, CreateView, Materialized, Planner, SelectStatement, SubqueryUse
+from secateur.planner import CreateTable, CreateView, PlannedSelect, PlannedSteps, Planner
 from secateur.planner.views.view import ViewDef
-from secateur.protocol import pack, unpack
+from secateur.protocol import SubqueryUse, pack, unpack
 from secateur.storage import MemberStore
 
 __all__ = [
@@ -160,9 +160,9 @@ class World:
             self.duck.unregister("rows")
         self.version += 1
 
-    def prepare(self, sql: str, params: Sequence[Any], settings: Mapping[str, Any] | None = None) -> SelectStatement:
+    def prepare(self, sql: str, params: Sequence[Any], settings: Mapping[str, Any] | None = None) -> PlannedSelect:
         statement = bounded_depth(lambda: self.planner.prepare(sql, params, self, settings))  # as the controller does
-        assert isinstance(statement, SelectStatement)
+        assert isinstance(statement, PlannedSelect)
         return statement
 
     def kept(self, plan: SelectPlan, params: Sequence[Any]) -> list[Sequence[int]]:
@@ -253,7 +253,7 @@ class World:
         found = self.oracle(f'SELECT placed_in, {keys} FROM "placed_{table}" AS "{table}" WHERE {where}', params)
         return {row[0] for row in found}, {row[1:] for row in found}
 
-    def in_steps(self, statement: SelectStatement, params: Sequence[Any], owners: Owners) -> pa.Table:
+    def in_steps(self, statement: PlannedSelect, params: Sequence[Any], owners: Owners) -> pa.Table:
         """As a client runs a statement that is made of steps."""
         materialized = statement.materialized
         if materialized is None:
@@ -266,7 +266,7 @@ class World:
             return self.distributed(statement.plan, params, self.kept(statement.plan, params), owners)
 
     def _divided(
-        self, statement: SelectStatement, materialized: Materialized, params: Sequence[Any], owners: Owners
+        self, statement: PlannedSelect, materialized: PlannedSteps, params: Sequence[Any], owners: Owners
     ) -> pa.Table:
         values = list(params)
         for step in materialized.steps:

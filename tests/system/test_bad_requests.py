@@ -9,10 +9,18 @@ from msgspec.structs import replace
 from raw_frames import RawConnection, header_of, required_fields
 
 import secateur
-from secateur.client.execution.statement import ChangeStatement
 from secateur.cluster import Cluster
 from secateur.errors import ParameterError, ProtocolError, TopologyChangedError
-from secateur.protocol import ChangeOnePartition, MakeRanges, Operation, OperationBase, PublishLoad, Role, Server
+from secateur.protocol import (
+    ChangeOnePartition,
+    ChangeStatement,
+    MakeRanges,
+    Operation,
+    OperationBase,
+    PublishLoad,
+    Role,
+    Server,
+)
 
 WITH_FIELDS = [operation for operation in Operation if operation.reply is not None and required_fields(operation)]
 
@@ -88,7 +96,7 @@ def test_a_change_says_what_it_wants(conn: secateur.Connection) -> None:
     conn.execute("CREATE TABLE wanted (id BIGINT PRIMARY KEY, v BIGINT)")
     prepared, _ = conn._session.prepare("DELETE FROM wanted WHERE v = 1", [])
     assert isinstance(prepared, ChangeStatement)
-    asked = ChangeOnePartition(prepared.source.plan_id, [], True, "delete", "c")
+    asked = ChangeOnePartition(prepared.select.plan_id, [], True, "delete", "c")
     with pytest.raises(ProtocolError, match="change is for one partition, the statement concerns 271 of them"):
         conn._session.ask_member("m1", asked)
     with pytest.raises(ProtocolError, match="operation 'append' is none of 'upsert', 'delete'"):

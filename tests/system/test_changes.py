@@ -12,7 +12,6 @@ import pytest
 from requests_of import requests_of
 
 import secateur
-from secateur.client.execution.statement import ChangeStatement
 from secateur.cluster import Cluster
 from secateur.errors import (
     DataError,
@@ -22,7 +21,7 @@ from secateur.errors import (
     PruningMismatchError,
     UnknownTableError,
 )
-from secateur.protocol import ChangeOnePartition, Operation
+from secateur.protocol import ChangeOnePartition, ChangeStatement, Operation
 
 PARTITIONS = 13
 KEYS = 200
@@ -282,7 +281,7 @@ def asked(conn: secateur.Connection, sql: str, key: int) -> ChangeOnePartition:
     """The request for one execution of a statement, to be sent by hand."""
     prepared, _ = conn._session.prepare(sql, [key])
     assert isinstance(prepared, ChangeStatement)
-    return ChangeOnePartition(prepared.source.plan_id, [key], True, prepared.operation, f"id {key}")
+    return ChangeOnePartition(prepared.select.plan_id, [key], True, prepared.kind, f"id {key}")
 
 
 def test_a_change_that_is_asked_for_again_is_not_made_again(mortal: Cluster) -> None:

@@ -62,7 +62,7 @@ def arguments(conn: secateur.Connection, load_id: str) -> dict[str, Any]:
         "attempt": 0,
         "mode": "upsert",
         "number": 3,
-        "meeting": "first",
+        "duplicate_match": "first",
         "returning": None,
         "names_action": False,
         "sql": "SELECT v FROM f WHERE id = ?",

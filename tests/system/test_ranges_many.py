@@ -8,9 +8,8 @@ import pyarrow as pa
 import pytest
 
 import secateur
-from secateur.client.execution import SelectStatement
 from secateur.cluster import Cluster
-from secateur.protocol import Prepare, encode
+from secateur.protocol import Prepare, SelectStatement, encode
 
 RANGES = 3_000
 

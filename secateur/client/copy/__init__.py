@@ -5,7 +5,6 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "file_options": ["CopyFormat", "FileOptions", "OptionValue"],
     "reading": ["read_batches"],
     "writing": ["write_file"],
 }

@@ -12,11 +12,11 @@ from secateur.client.copy.writing import write_file
 from secateur.client.dbapi.rows import as_table
 from secateur.client.dbapi.streamed_rows import StreamedRows
 from secateur.client.execution.select import RunOptions, run_select
-from secateur.client.execution.statement import CopyFrom, CopyTo
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.loads.load import LoadMode, load_rows
 from secateur.client.session import Session
 from secateur.partitioning.tables.conform import conform
+from secateur.protocol.statements import CopyFrom, CopyTo, SelectStatement
 
 __all__ = ["copy_from", "copy_to"]
 
@@ -47,7 +47,7 @@ def copy_from(session: Session, copy: CopyFrom) -> int:
     return load_rows(session, copy.table, pa.Table.from_batches(held, schema=schema), LoadMode.APPEND).rows
 
 
-def copy_to(call: StatementCall[CopyTo]) -> int:
+def copy_to(call: StatementCall[CopyTo[SelectStatement]]) -> int:
     """Write the rows of a query into a file, as they come. Returns their number.
 
     Raises:
@@ -55,7 +55,7 @@ def copy_to(call: StatementCall[CopyTo]) -> int:
         Error: As :func:`~secateur.client.execution.select.run_select`.
     """
     copy = call.statement
-    selected = run_select(call.of(copy.source), RunOptions.ROWS_IN_PARTS)
+    selected = run_select(call.of(copy.select), RunOptions.ROWS_IN_PARTS)
     first = as_table(selected.result, selected.columns)
     if selected.rest is None:
         return write_file(copy.options, [first], selected.columns)

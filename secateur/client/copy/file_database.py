@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from secateur.client.copy.file_options import FileOptions, OptionKind, OptionValue
+from secateur.client.copy.file_options import OptionKind
 from secateur.errors import DataError, Error, NotSupportedError, ProgrammingError
 from secateur.partitioning.tables.identifier import quoted
+from secateur.protocol.file_options import FileOptions, OptionValue
 
 if TYPE_CHECKING:
     import duckdb

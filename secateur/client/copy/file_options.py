@@ -1,42 +1,15 @@
-"""The file options of COPY: the format, and DuckDB's options for reading and writing it."""
+"""The options of COPY that DuckDB takes for each format and direction."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
-from pathlib import PurePath
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Final
 
-__all__ = ["OPTIONS", "SYNONYMS", "CopyFormat", "Direction", "FileOptions", "OptionKind", "OptionValue"]
+from secateur.protocol.file_options import CopyFormat
 
-OptionValue: TypeAlias = bool | int | str | tuple[str, ...]
-"""A tuple is a list of texts or of names; ``("*",)`` names every column."""
-
-
-class CopyFormat(Enum):
-    """The formats. The value is the name in SQL."""
-
-    CSV = "csv"
-    PARQUET = "parquet"
-    JSON = "json"
-
-    @classmethod
-    def of_path(cls, path: str) -> CopyFormat:
-        """The format that a path suggests; CSV when it suggests none."""
-        suffixes = [suffix.lower() for suffix in PurePath(path).suffixes]
-        return next((_SUFFIXES[suffix] for suffix in reversed(suffixes) if suffix in _SUFFIXES), cls.CSV)
-
-
-_SUFFIXES: Final = {
-    ".csv": CopyFormat.CSV,
-    ".tsv": CopyFormat.CSV,
-    ".parquet": CopyFormat.PARQUET,
-    ".json": CopyFormat.JSON,
-    ".jsonl": CopyFormat.JSON,
-    ".ndjson": CopyFormat.JSON,
-}
+__all__ = ["OPTIONS", "SYNONYMS", "Direction", "OptionKind"]
 
 
 class Direction(Enum):
@@ -134,32 +107,3 @@ SYNONYMS: Final[Mapping[str, str]] = MappingProxyType(
         "CODEC": "COMPRESSION",
     }
 )
-
-
-@dataclass(frozen=True, slots=True)
-class FileOptions:
-    """A file of COPY.
-
-    Attributes:
-        path: Where it is; for reading also a pattern with ``*`` and ``?``.
-        format: Its format.
-        given: The options that the statement has, by name, in their order; those that it does not have are DuckDB's to
-            choose.
-    """
-
-    path: str
-    format: CopyFormat
-    given: tuple[tuple[str, OptionValue], ...] = ()
-
-    def to_wire(self) -> dict[str, Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        return {
-            "path": self.path,
-            "format": self.format.value,
-            "given": [[name, list(value) if isinstance(value, tuple) else value] for name, value in self.given],
-        }
-
-    @classmethod
-    def from_wire(cls, data: dict[str, Any]) -> FileOptions:
-        given = tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in data["given"])
-        return cls(data["path"], CopyFormat(data["format"]), given)

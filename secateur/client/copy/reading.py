@@ -12,12 +12,13 @@ from typing import Final
 import pyarrow as pa
 
 from secateur.client.copy.file_database import file_database, options_sql, text_literal
-from secateur.client.copy.file_options import OPTIONS, CopyFormat, Direction, FileOptions
+from secateur.client.copy.file_options import OPTIONS, Direction
 from secateur.errors import DataError, ProgrammingError
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.held_values import guarded_interval_sql, long_intervals_sql
+from secateur.protocol.file_options import CopyFormat, FileOptions
 
 __all__ = ["read_batches"]
 

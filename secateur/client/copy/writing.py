@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from secateur.client.copy.file_database import file_database, options_sql, text_literal
-from secateur.client.copy.file_options import OPTIONS, Direction, FileOptions
-from secateur.client.dbapi.rows import ResultColumn
+from secateur.client.copy.file_options import OPTIONS, Direction
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.identifier import quoted
+from secateur.protocol.file_options import FileOptions
+from secateur.protocol.statements import ResultColumn
 
 if TYPE_CHECKING:
     import duckdb

@@ -6,7 +6,7 @@ from secateur.exports import exports
 
 _FILES = {
     "parameters": ["ordered_values", "parameter_types", "plain_values"],
-    "rows": ["ResultColumn", "Rows"],
+    "rows": ["Rows", "describe"],
     "streamed_rows": ["StreamedRows"],
 }
 

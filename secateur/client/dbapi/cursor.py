@@ -15,39 +15,41 @@ from secateur.client.copy.copy import copy_from, copy_to
 from secateur.client.dbapi.html_table import html_table
 from secateur.client.dbapi.parameters import Parameters, plain_values
 from secateur.client.dbapi.pep249 import CursorConnection
-from secateur.client.dbapi.rows import Description, ResultColumn, Rows, as_table
+from secateur.client.dbapi.rows import Description, Rows, as_table, describe
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.dbapi.streamed_rows import StreamedRows
 from secateur.client.execution.analyze import analyze
 from secateur.client.execution.change import run_change
 from secateur.client.execution.create_table_as import create_table_as
 from secateur.client.execution.insert import Insertion, insert_many, insert_select, insert_values
-from secateur.client.execution.insert_template import InsertTemplate
 from secateur.client.execution.result_stream import ResultStream
 from secateur.client.execution.select import RunOptions, run_select
 from secateur.client.execution.show_settings import shown_settings
-from secateur.client.execution.statement import (
-    ChangeStatement,
-    CopyFrom,
-    CopyTo,
-    CreateTableAs,
-    Done,
-    InsertRows,
-    InsertSelect,
-    PlanText,
-    Prepared,
-    SelectStatement,
-    SetPlanOption,
-    SetPruning,
-    SetTimeout,
-    ShowSettings,
-    WholeChange,
-)
+from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import Params, StatementCall
+from secateur.client.execution.statement_timeout import StatementTimeout
 from secateur.client.execution.whole_change import run_whole_change
 from secateur.client.execution.whole_changes import run_whole_changes
 from secateur.client.session import Session
 from secateur.errors import DataError, InterfaceError, JobCancelledError, NotSupportedError
+from secateur.protocol.statements import (
+    ChangeStatement,
+    CopyFrom,
+    CopyTo,
+    CreateTableAs,
+    CrossPartitionChange,
+    Done,
+    EvaluatedInsert,
+    InsertRows,
+    InsertSelect,
+    PlanText,
+    ResultColumn,
+    SelectStatement,
+    SetOption,
+    SetPruning,
+    SetTimeout,
+    ShowSettings,
+)
 from secateur.wire import CallControl, ShortTable
 
 __all__ = ["Cursor"]
@@ -91,7 +93,7 @@ class Cursor:
 
         The type code is the SQL text of the type; it equals the type object of its kind (``code == secateur.NUMBER``).
         """
-        return None if self._rows is None else [column.describe() for column in self._rows.columns]
+        return None if self._rows is None else [describe(column) for column in self._rows.columns]
 
     @property
     def rowcount(self) -> int:
@@ -146,12 +148,12 @@ class Cursor:
     def _execute_many(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Self:
         total = -1
         pending: list[Insertion] = []
-        changes: list[tuple[WholeChange, Params]] = []
+        changes: list[tuple[CrossPartitionChange[SelectStatement], Params]] = []
         for parameters in seq_of_parameters:
             params = plain_values(parameters)
             prepared, cached = self._session.prepare(operation, params)
             match prepared:
-                case InsertRows() | InsertTemplate():
+                case InsertRows() | EvaluatedInsert():
                     pending.append(Insertion(prepared, params))
                 case InsertSelect():
                     call = StatementCall(self._session, operation, params, prepared, cached, time.perf_counter())
@@ -159,21 +161,11 @@ class Cursor:
                 case ChangeStatement():
                     change = StatementCall(self._session, operation, params, prepared, cached, time.perf_counter())
                     total = max(total, 0) + run_change(change).rows
-                case WholeChange():
+                case CrossPartitionChange():
                     changes.append((prepared, params))
                 case Done():
                     pass
-                case (
-                    SelectStatement()
-                    | PlanText()
-                    | SetPruning()
-                    | SetPlanOption()
-                    | SetTimeout()
-                    | ShowSettings()
-                    | CreateTableAs()
-                    | CopyFrom()
-                    | CopyTo()
-                ):
+                case _:
                     raise NotSupportedError(
                         "executemany() is for INSERT, UPDATE and DELETE; call execute() for each set of parameters to"
                         " read the results"
@@ -357,29 +349,29 @@ class Cursor:
                 selected = run_select(call.of(prepared), RunOptions.ROWS_IN_PARTS)
                 self.stats = selected.stats
                 self._take(selected.result, selected.columns, selected.rest)
-            case InsertRows() | InsertTemplate():
+            case InsertRows() | EvaluatedInsert():
                 self._rowcount = insert_values(call.of(prepared)).rows
             case InsertSelect():
                 self._rowcount = insert_select(call.of(prepared)).rows
             case ChangeStatement():
                 changed = run_change(call.of(prepared))
                 self._rowcount, self.stats = changed.rows, changed.stats
-            case WholeChange():
+            case CrossPartitionChange():
                 changed = run_whole_change(call.of(prepared))
                 self.stats = changed.stats
                 if prepared.returning is not None and changed.returned is not None:
                     self._take(changed.returned, prepared.returning.columns)
                 self._rowcount = changed.rows
             case PlanText():
-                lines = prepared.table
+                lines: Sequence[str] = prepared.lines
                 if prepared.analyzed is not None:
                     lines, self.stats = analyze(self._session, prepared, prepared.analyzed, call.params)
-                self._take(lines, prepared.columns)
+                self._take(pa.table({"plan": pa.array(lines, pa.string())}), [ResultColumn("plan", "VARCHAR")])
             case SetPruning():
                 self._session.pruning = prepared.value
             case SetTimeout():
-                self._session.statement_timeout = prepared.value
-            case SetPlanOption():
+                self._session.statement_timeout = StatementTimeout(prepared.text, prepared.milliseconds)
+            case SetOption():
                 self._session.set_plan_option(prepared.name, prepared.value)
             case ShowSettings():
                 self._take(*shown_settings(self._session, prepared))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any, Final
 
-from secateur.client.dbapi.rows import ResultColumn
+from secateur.protocol.statements import ResultColumn
 
 __all__ = ["html_table"]
 

@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.errors import ParameterError
+from secateur.protocol.statements import SelectStatement
 
-__all__ = ["Parameters", "ordered_values", "parameter_types", "plain_values"]
+__all__ = ["Parameters", "ordered_values", "parameter_types", "plain_values", "values_of"]
 
 Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 """Values for ``?`` and ``$1`` in order, or for ``$name`` by name."""
@@ -58,6 +59,21 @@ def parameter_types(params: list[Any] | dict[str, Any]) -> tuple[Any, ...]:
     if isinstance(params, dict):
         return tuple(sorted((name, type(value).__name__) for name, value in params.items()))
     return tuple(map(type, params))
+
+
+def values_of(statement: SelectStatement, params: list[Any] | dict[str, Any]) -> list[Any]:
+    """The values that a member is given for a statement, in order.
+
+    Args:
+        statement: The statement.
+        params: From :func:`plain_values`.
+
+    Raises:
+        ParameterError: They are not those of the statement.
+    """
+    lists = statement.lists
+    values = ordered_values(params, statement.parameter_count - len(lists), statement.parameter_names)
+    return [*values, *lists] if lists else values
 
 
 def ordered_values(params: list[Any] | dict[str, Any], count: int, names: Sequence[str]) -> list[Any]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, timedelta
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
 from secateur.errors import DataError, NotSupportedError
 from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
+from secateur.protocol.statements import ResultColumn
 from secateur.wire import ShortTable
 
-__all__ = ["Description", "ResultColumn", "Rows", "as_table"]
+__all__ = ["Description", "Rows", "as_table", "describe"]
 
 Description: TypeAlias = tuple[str, str, None, None, int | None, int | None, bool | None]
 """PEP 249: name, type code, display size, internal size, precision, scale, null ok."""
@@ -24,18 +25,12 @@ _FINER: Final = {"TIMESTAMP_NS": pa.timestamp("us"), "TIME_NS": pa.time64("us")}
 """Types finer than Python's, and the types as which their values are returned."""
 
 
-class ResultColumn(NamedTuple):
-    """A column of a result: its name and the SQL text of its type, which is also its PEP 249 type code."""
-
-    name: str
-    type: str
-
-    def describe(self) -> Description:
-        """The seven items of PEP 249."""
-        sql_type = _sql_type(self.type)
-        if sql_type is None or sql_type.kind is not TypeKind.DECIMAL:
-            return self.name, self.type, None, None, None, None, None
-        return self.name, self.type, None, None, sql_type.precision, sql_type.scale, None
+def describe(column: ResultColumn) -> Description:
+    """The seven items of PEP 249 for a column of a result."""
+    sql_type = _sql_type(column.type)
+    if sql_type is None or sql_type.kind is not TypeKind.DECIMAL:
+        return column.name, column.type, None, None, None, None, None
+    return column.name, column.type, None, None, sql_type.precision, sql_type.scale, None
 
 
 def as_table(result: pa.Table | ShortTable, columns: Sequence[ResultColumn]) -> pa.Table:

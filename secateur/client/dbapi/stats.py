@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from secateur.client.execution.outcome import StepResult
-from secateur.client.execution.pruning import Pruning
 from secateur.client.execution.routing import ExecutionMode
+from secateur.protocol.pruning import Pruning
 
 __all__ = ["QueryStats"]
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from secateur.client.dbapi.rows import ResultColumn, Rows
+from secateur.client.dbapi.rows import Rows
 from secateur.client.execution.result_stream import ResultStream
+from secateur.protocol.statements import ResultColumn
 
 __all__ = ["StreamedRows"]
 

@@ -6,13 +6,11 @@ from secateur.exports import exports
 
 _FILES = {
     "filter_backoff": ["FilterBackoff"],
-    "insert_template": ["InsertTemplate", "Literal"],
+    "insert_template": ["filled_rows"],
     "materialize": ["ANY_STATE", "RowState", "run_in_steps"],
     "outcome": ["RunOutcome", "StepResult", "combined_outcome"],
-    "pruning": ["Pruning"],
     "routing": ["ExecutionMode"],
     "run_profile": ["combined_profile"],
-    "statement": ["Materialized", "SelectStatement", "Step", "StepUse"],
     "statement_cache": ["StatementCache"],
     "verify": ["same_rows"],
 }

@@ -11,23 +11,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.change import ChangeResult, run_change
 from secateur.client.execution.insert import insert_select, insert_values
-from secateur.client.execution.insert_template import InsertTemplate
 from secateur.client.execution.outcome import NarrowedScans
 from secateur.client.execution.routing import ExecutionMode
 from secateur.client.execution.select import RunOptions, run_select
-from secateur.client.execution.statement import (
-    ChangeStatement,
-    InsertRows,
-    InsertSelect,
-    PlanText,
-    SelectStatement,
-    WholeChange,
-)
 from secateur.client.execution.statement_call import Params, StatementCall
 from secateur.client.execution.whole_change import run_whole_change
 from secateur.client.loads.load import LoadResult
@@ -35,6 +24,15 @@ from secateur.client.session import Session
 from secateur.errors import InterfaceError
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.profile import RunProfile, StageWork
+from secateur.protocol.statements import (
+    ChangeStatement,
+    CrossPartitionChange,
+    EvaluatedInsert,
+    InsertRows,
+    InsertSelect,
+    PlanText,
+    SelectStatement,
+)
 
 __all__ = ["analyze"]
 
@@ -55,7 +53,7 @@ class _Run(NamedTuple):
     narrowed: NarrowedScans | None = None
 
 
-def analyze(session: Session, plan: PlanText, sql: str, params: Params) -> tuple[pa.Table, QueryStats]:
+def analyze(session: Session, plan: PlanText, sql: str, params: Params) -> tuple[list[str], QueryStats]:
     """Run a statement for its figures.
 
     Args:
@@ -86,10 +84,10 @@ def _run(session: Session, sql: str, params: Params) -> _Run:
             return _Run(rows, selected.stats, selected.profile, selected.narrowed)
         case ChangeStatement():
             return _of_change(run_change(call.of(prepared), profiled=True))
-        case WholeChange():
+        case CrossPartitionChange():
             return _of_change(run_whole_change(call.of(prepared), profiled=True))
-        case InsertRows() | InsertTemplate():
-            return _of_load(call, prepared.table, insert_values(call.of(prepared), work), work)
+        case InsertRows(table=table) | EvaluatedInsert(insert=InsertRows(table=table)):
+            return _of_load(call, table, insert_values(call.of(prepared), work), work)
         case InsertSelect():
             return _of_load(call, prepared.table, insert_select(call.of(prepared), work), work)
         case _:
@@ -114,9 +112,9 @@ def _of_load(call: StatementCall[Any], table: TableDef, loaded: LoadResult, work
     return _Run(loaded.rows, stats, RunProfile(loaded.rows, 0, tuple(work)))
 
 
-def _with_actuals(plan: PlanText, run: _Run, members: Sequence[str]) -> pa.Table:
+def _with_actuals(plan: PlanText, run: _Run, members: Sequence[str]) -> list[str]:
     """The plan with the figures of a run; of all members of the cluster, those without work are named as skipped."""
-    lines = plan.table.column("plan").to_pylist()
+    lines = list(plan.lines)
     profile, stats = run.profile, run.stats
     skipped = [
         member for member in members if profile is not None and all(work.member != member for work in profile.work)
@@ -130,7 +128,7 @@ def _with_actuals(plan: PlanText, run: _Run, members: Sequence[str]) -> pa.Table
             **({} if profile is None else {**profile.to_json(), "skipped_members": skipped}),
             **({} if run.narrowed is None else {"narrowed": asdict(run.narrowed)}),
         }
-        return _lines([json.dumps(document)])
+        return [json.dumps(document)]
     lines.append(
         f"actual: {stats.execution} on {stats.members_touched} of {stats.members_total} members, "
         f"{stats.partitions_read} of {stats.partitions_total} partitions, {run.rows} rows, {stats.elapsed_ms:.2f} ms"
@@ -142,7 +140,7 @@ def _with_actuals(plan: PlanText, run: _Run, members: Sequence[str]) -> pa.Table
     if run.narrowed is not None:
         lines.append(_narrowed_text(run.narrowed))
     if profile is None:
-        return _lines(lines)
+        return lines
     lines.append(
         f"  planning {plan.planning_ms:.2f} ms, kernels {profile.kernel_ms:.2f} ms, exchange {profile.exchange_bytes:,}"
         " bytes"
@@ -154,7 +152,7 @@ def _with_actuals(plan: PlanText, run: _Run, members: Sequence[str]) -> pa.Table
         lines += [f"    {work.member}: {_work_text(work)}" for work in works]
     if skipped:
         lines.append(f"  skipped: {', '.join(skipped)}")
-    return _lines(lines)
+    return lines
 
 
 def _narrowed_text(narrowed: NarrowedScans) -> str:
@@ -181,7 +179,3 @@ def _work_text(work: StageWork) -> str:
 
 def _rows(rows: int, size: int) -> str:
     return f"{rows:,} rows, {size:,} bytes"
-
-
-def _lines(lines: list[Any]) -> pa.Table:
-    return pa.table({"plan": pa.array(lines, pa.string())})

@@ -13,13 +13,13 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
+from secateur.client.dbapi.parameters import values_of
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.execute import StatementExecution, execute
-from secateur.client.execution.pruning import Pruning
 from secateur.client.execution.ranges_known import check_ranges
 from secateur.client.execution.routing import ExecutionMode, choose_route
 from secateur.client.execution.run_profile import profile_of_change
-from secateur.client.execution.statement import ChangeStatement, Prepared, Scan, WholeChange
+from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.execution.verify_change import check_change
 from secateur.errors import (
@@ -38,6 +38,8 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.changes import ChangedTable, ChangeOnePartition, ChangeSeveralPartitions
 from secateur.protocol.message import Message
 from secateur.protocol.profile import RunProfile
+from secateur.protocol.pruning import Pruning
+from secateur.protocol.statements import ChangeStatement, CrossPartitionChange, RoutedScan, SelectStatement
 
 __all__ = [
     "NOTHING_DONE",
@@ -91,7 +93,7 @@ class ChangeOutcome:
     profile: RunProfile | None = None
 
 
-C = TypeVar("C", bound=ChangeStatement | WholeChange)
+C = TypeVar("C", bound=ChangeStatement[SelectStatement] | CrossPartitionChange[SelectStatement])
 
 
 class ChangeExecution(StatementExecution[C, ChangeOutcome]):
@@ -129,7 +131,9 @@ class ChangeExecution(StatementExecution[C, ChangeOutcome]):
         if self.lost_answer is not None:
             raise unknown_outcome(self.call.statement.table, self.lost_answer)
 
-    def change_one_partition(self, scan: Scan, partition: int, params: Sequence[Any], operation: str) -> ChangeOutcome:
+    def change_one_partition(
+        self, scan: RoutedScan, partition: int, params: Sequence[Any], operation: str
+    ) -> ChangeOutcome:
         """Have the primary of a partition make the change, under the id that all attempts share.
 
         Args:
@@ -142,7 +146,7 @@ class ChangeExecution(StatementExecution[C, ChangeOutcome]):
         member = topology.ownership(scan.group).primary(partition)
         topology.check_live([member])
         asked = ChangeOnePartition(
-            statement.source.plan_id, list(params), self.pruning, operation, self.change_id, self.profiled
+            statement.select.plan_id, list(params), self.pruning, operation, self.change_id, self.profiled
         )
         try:
             changed = self.session.ask_member(member, asked).message
@@ -191,14 +195,14 @@ def carry_out(execution: ChangeExecution[C]) -> ChangeResult:
         execution=outcome.execution,
         members_touched=outcome.members_touched,
         partitions_read=outcome.partitions,
-        partitions_total=execution.call.statement.source.partitions_total,
+        partitions_total=execution.call.statement.select.partitions_total,
         topology_version=outcome.topology_version,
         members_total=len(call.session.topology.members),
     )
     return ChangeResult(outcome.rows, stats, outcome.returned, outcome.profile)
 
 
-def run_change(call: StatementCall[ChangeStatement], *, profiled: bool = False) -> ChangeResult:
+def run_change(call: StatementCall[ChangeStatement[SelectStatement]], *, profiled: bool = False) -> ChangeResult:
     """Carry out an UPDATE or DELETE; see :func:`carry_out`.
 
     Args:
@@ -208,33 +212,33 @@ def run_change(call: StatementCall[ChangeStatement], *, profiled: bool = False) 
     return carry_out(_RowsChange(call, profiled=profiled))
 
 
-class _RowsChange(ChangeExecution[ChangeStatement]):
+class _RowsChange(ChangeExecution[ChangeStatement[SelectStatement]]):
     """An UPDATE or DELETE of rows, each of which is changed where it is."""
 
     def attempt(self) -> ChangeOutcome:
         change = self.call.statement
-        params = change.source.values(self.call.params)
-        session, target = self.session, change.source.scans[0]
+        params = values_of(change.select, self.call.params)
+        session, target = self.session, change.select.scans[0]
         topology = session.topology
         ids = target.tree.bind(params).ids if self.pruning else target.tree.live_ids()
         if not target.replicated and not len(ids):
-            check_ranges(session, change.source.scans)
+            check_ranges(session, change.select.scans)
             return ChangeOutcome(0, ExecutionMode.NONE, 0, 0, topology.version, profile=RunProfile(0, 0, ()))
         if target.replicated or len(ids) > 1:
             self.check_not_made()
             execution_mode = (
                 ExecutionMode.DISTRIBUTED
                 if target.replicated
-                else choose_route(change.source, params, topology, pruning=self.pruning).execution_mode
+                else choose_route(change.select, params, topology, pruning=self.pruning).execution_mode
             )
             # An id of its own for each try: members remember how a load has ended, also one that was given up.
             changed = self.change_several_partitions(
                 ChangeSeveralPartitions(
                     uuid.uuid4().hex,
-                    change.source.plan_id,
+                    change.select.plan_id,
                     list(params),
                     self.pruning,
-                    change.operation,
+                    change.kind,
                     self.profiled,
                 )
             )
@@ -246,9 +250,9 @@ class _RowsChange(ChangeExecution[ChangeStatement]):
                 changed.topology_version,
                 profile=profile_of_change(changed),
             )
-        return self.change_one_partition(target, ids[0], params, change.operation)
+        return self.change_one_partition(target, ids[0], params, change.kind)
 
-    def of_this_kind(self, prepared: Prepared, because: Error) -> ChangeStatement:
+    def of_this_kind(self, prepared: Prepared, because: Error) -> ChangeStatement[SelectStatement]:
         if not isinstance(prepared, ChangeStatement):
             raise InterfaceError(
                 f"{self.call.sql!r} was planned again and is no longer an UPDATE or DELETE: execute it again"

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from secateur.client.dbapi.rows import as_table
 from secateur.client.execution.select import run_select
-from secateur.client.execution.statement import CreateTableAs
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.loads.load import LoadMode, load_rows
 from secateur.errors import DuplicateKeyError, Error
@@ -21,11 +20,12 @@ from secateur.partitioning.tables.distinct_keys import first_positions
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import TableDef
+from secateur.protocol.statements import CreateTableAs, SelectStatement
 
 __all__ = ["create_table_as"]
 
 
-def create_table_as(call: StatementCall[CreateTableAs]) -> int:
+def create_table_as(call: StatementCall[CreateTableAs[SelectStatement]]) -> int:
     """Make the table with the rows of the query; returns their number.
 
     Raises:
@@ -36,10 +36,10 @@ def create_table_as(call: StatementCall[CreateTableAs]) -> int:
     """
     session, statement = call.session, call.statement
     table = statement.table
-    if statement.source is None:
+    if statement.select is None:
         session.prepare_anew(statement.create, [])
         return 0
-    selected = run_select(call.of(statement.source))
+    selected = run_select(call.of(statement.select))
     rows = as_table(selected.result, selected.columns).rename_columns([column.name for column in table.columns])
     _check(rows, table)
     session.prepare_anew(statement.create, [])

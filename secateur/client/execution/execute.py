@@ -18,7 +18,7 @@ from secateur.client.execution.retry_policy import (
     RetryPolicy,
     TryAgain,
 )
-from secateur.client.execution.statement import Prepared
+from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.session import Session, Sign
 from secateur.errors import DeadlineError, Error, MemberLostError, UnreachableError

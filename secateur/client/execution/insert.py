@@ -10,9 +10,8 @@ import pyarrow as pa
 
 from secateur.client.dbapi.parameters import ordered_values
 from secateur.client.dbapi.rows import as_table
-from secateur.client.execution.insert_template import InsertTemplate
+from secateur.client.execution.insert_template import filled_rows
 from secateur.client.execution.select import RunOptions, run_select
-from secateur.client.execution.statement import InsertRows, InsertSelect
 from secateur.client.execution.statement_call import Params, StatementCall
 from secateur.client.loads.load import LoadMode, LoadResult, load_rows
 from secateur.client.session import Session
@@ -20,6 +19,7 @@ from secateur.errors import InterfaceError, TopologyChangedError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.distinct_keys import first_of_each_key
 from secateur.protocol.profile import StageWork
+from secateur.protocol.statements import EvaluatedInsert, InsertRows, InsertSelect, SelectStatement
 
 __all__ = ["Insertion", "insert_many", "insert_select", "insert_values"]
 
@@ -27,11 +27,11 @@ __all__ = ["Insertion", "insert_many", "insert_select", "insert_values"]
 class Insertion(NamedTuple):
     """One set of parameters of an ``INSERT ... VALUES``, and what is known of the statement."""
 
-    prepared: InsertRows | InsertTemplate
+    prepared: InsertRows | EvaluatedInsert
     params: Params
 
 
-def insert_values(call: StatementCall[InsertRows | InsertTemplate], work: list[StageWork] | None = None) -> LoadResult:
+def insert_values(call: StatementCall[InsertRows | EvaluatedInsert], work: list[StageWork] | None = None) -> LoadResult:
     """Load the rows of an ``INSERT ... VALUES``.
 
     Args:
@@ -53,7 +53,9 @@ def insert_many(session: Session, sql: str, insertions: Sequence[Insertion]) -> 
     return _insert(session, sql, insertions, None).rows
 
 
-def insert_select(call: StatementCall[InsertSelect], work: list[StageWork] | None = None) -> LoadResult:
+def insert_select(
+    call: StatementCall[InsertSelect[SelectStatement]], work: list[StageWork] | None = None
+) -> LoadResult:
     """Run the query of an ``INSERT ... SELECT`` and load its rows. The rows pass through this process.
 
     Args:
@@ -65,7 +67,7 @@ def insert_select(call: StatementCall[InsertSelect], work: list[StageWork] | Non
             :func:`~secateur.client.loads.load.load_rows`.
     """
     insert = call.statement
-    selected = run_select(call.of(insert.source), RunOptions.ROWS if work is None else RunOptions.ROWS_AND_PROFILE)
+    selected = run_select(call.of(insert.select), RunOptions.ROWS if work is None else RunOptions.ROWS_AND_PROFILE)
     rows = as_table(selected.result, selected.columns).rename_columns(list(insert.columns))
     mode = LoadMode.of(insert.mode)
     if mode is LoadMode.UPSERT:
@@ -79,13 +81,14 @@ def insert_select(call: StatementCall[InsertSelect], work: list[StageWork] | Non
 
 def _insert(session: Session, sql: str, insertions: Sequence[Insertion], work: list[StageWork] | None) -> LoadResult:
     first = insertions[0].prepared
+    insert = first.insert if isinstance(first, EvaluatedInsert) else first
     try:
         rows = [part for _, group in groupby(insertions, key=_template_of) for part in _rows(session, sql, list(group))]
-        return _load(session, first, rows, work)
+        return _load(session, insert, rows, work)
     except TopologyChangedError:
         # Rows that were made for a dropped table are not valid for the table that has its name now.
         renewed = [_evaluated(session, sql, params) for _, params in insertions]
-        return _load(session, renewed[0], [insert.rows for insert in renewed], work)
+        return _load(session, renewed[0].insert, [evaluated.rows for evaluated in renewed], work)
 
 
 def _template_of(insertion: Insertion) -> int:
@@ -95,25 +98,28 @@ def _template_of(insertion: Insertion) -> int:
 
 def _rows(session: Session, sql: str, insertions: list[Insertion]) -> list[pa.Table]:
     prepared = insertions[0].prepared
-    if isinstance(prepared, InsertRows):
+    if isinstance(prepared, EvaluatedInsert):
         return [prepared.rows for _ in insertions]
-    ordered = [ordered_values(params, prepared.parameter_count, prepared.parameter_names) for _, params in insertions]
-    filled = prepared.fill(ordered)
+    table, template = prepared.table, prepared.template
+    assert template is not None, "an INSERT that is kept has a template"
+    ordered = [ordered_values(params, template.parameter_count, template.parameter_names) for _, params in insertions]
+    filled = filled_rows(table, template, ordered)
     if filled is not None:
         return [filled]
-    one_by_one = zip(insertions, map(prepared.fill, ([values] for values in ordered)), strict=True)
-    return [_evaluated(session, sql, insertion.params).rows if rows is None else rows for insertion, rows in one_by_one]
+    one_by_one = [filled_rows(table, template, [values]) for values in ordered]
+    return [
+        _evaluated(session, sql, insertion.params).rows if rows is None else rows
+        for insertion, rows in zip(insertions, one_by_one, strict=True)
+    ]
 
 
-def _evaluated(session: Session, sql: str, params: Params) -> InsertRows:
+def _evaluated(session: Session, sql: str, params: Params) -> EvaluatedInsert:
     prepared = session.prepare_anew(sql, params)
-    if not isinstance(prepared, InsertRows):
+    if not isinstance(prepared, EvaluatedInsert):
         raise InterfaceError(f"{sql!r} was planned again and is no longer an INSERT: execute it again")
     return prepared
 
 
-def _load(
-    session: Session, insert: InsertRows | InsertTemplate, rows: Sequence[pa.Table], work: list[StageWork] | None
-) -> LoadResult:
+def _load(session: Session, insert: InsertRows, rows: Sequence[pa.Table], work: list[StageWork] | None) -> LoadResult:
     together = rows[0] if len(rows) == 1 else pa.concat_tables([conform(part, insert.table) for part in rows])
     return load_rows(session, insert.table, together, LoadMode.of(insert.mode), same_table=True, work=work)

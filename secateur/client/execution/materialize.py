@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from secateur.client.dbapi.rows import Rows
 from secateur.client.execution.outcome import RunOutcome, StepResult, combined_outcome
-from secateur.client.execution.statement import Materialized, SelectStatement, Step, StepUse
 from secateur.errors import DataError, KeysChangedError
 from secateur.protocol.query import Since
+from secateur.protocol.statements import QueryStep, SelectStatement, SteppedQuery, SubqueryUse
 
 __all__ = ["ANY_STATE", "RowState", "RunPart", "run_in_steps"]
 
@@ -45,7 +45,7 @@ RunPart = Callable[[SelectStatement, Sequence[Any], RowState], RunOutcome]
 
 
 def run_in_steps(
-    materialized: Materialized,
+    materialized: SteppedQuery,
     params: Sequence[Any],
     run_step: RunPart,
     run_outer: RunPart,
@@ -70,7 +70,7 @@ def run_in_steps(
     values = list(params)
     for step in materialized.steps:
         try:
-            outcome = run_step(step.statement, values[: step.statement.parameter_count], state.of_step())
+            outcome = run_step(step.query, values[: step.query.parameter_count], state.of_step())
         except DataError:
             return _undivided(found, run_whole)
         lists = _values(step, outcome.result)
@@ -128,7 +128,7 @@ def _undivided(found: Sequence[RunOutcome], run_whole: Callable[[], RunOutcome])
     )
 
 
-def _values(step: Step, result: Any) -> list[Any] | None:
+def _values(step: QueryStep, result: Any) -> list[Any] | None:
     """Return the parameters that a step yields.
 
     None when it has too many values, too large ones, or some that Python cannot represent.
@@ -136,17 +136,15 @@ def _values(step: Step, result: Any) -> list[Any] | None:
     if result.num_rows > step.values_max or (isinstance(result, pa.Table) and result.nbytes > _LIST_BYTES_MAX):
         return None
     try:
-        rows = Rows(result, step.statement.columns).take(result.num_rows)
+        rows = Rows(result, step.query.columns).take(result.num_rows)
     except (DataError, pa.ArrowException):
         return None
     match step.use:
-        case StepUse.VALUE:
+        case SubqueryUse.VALUE:
             return [rows[0][0] if rows else None]
-        case StepUse.LIST:
+        case SubqueryUse.LIST:
             return [[value for (value,) in rows]]
-        case StepUse.KEYS:
-            return [
-                list(dict.fromkeys(row[position] for row in rows)) for position in range(len(step.statement.columns))
-            ]
+        case SubqueryUse.KEYS:
+            return [list(dict.fromkeys(row[position] for row in rows)) for position in range(len(step.query.columns))]
         case _:
             assert_never(step.use)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from secateur.client.execution.statement import Scan
 from secateur.client.session import Session
 from secateur.errors import TopologyChangedError
 from secateur.protocol.catalog import GetTableVersions
+from secateur.protocol.statements import RoutedScan
 
 __all__ = ["check_ranges"]
 
 
-def check_ranges(session: Session, scans: Sequence[Scan]) -> None:
+def check_ranges(session: Session, scans: Sequence[RoutedScan]) -> None:
     """Called when no partition can match.
 
     Where a table has gaps, others may have added ranges to it since, with rows: the controller knows.

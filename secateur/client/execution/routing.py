@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from secateur.client.execution.statement import Scan, SelectStatement
 from secateur.partitioning.topology.topology import Ownership, Topology
+from secateur.protocol.statements import RoutedScan, SelectStatement
 
 __all__ = ["ExecutionMode", "StatementRoute", "choose_route"]
 
@@ -93,6 +93,6 @@ def _primaries(ownership: Ownership, ids: Sequence[int]) -> set[str]:
     return {ownership.members[index] for index in np.unique(owning).tolist()}
 
 
-def _any_owners(scans: Sequence[Scan], topology: Topology) -> tuple[str, ...]:
+def _any_owners(scans: Sequence[RoutedScan], topology: Topology) -> tuple[str, ...]:
     owners = {member for scan in scans if not scan.replicated for member in topology.ownership(scan.group).members}
     return tuple(member for member in topology.member_ids if member in owners) or topology.member_ids

@@ -5,29 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from functools import lru_cache
 from typing import Any, Final, assert_never
 
 import pyarrow as pa
 
-from secateur.client.dbapi.rows import ResultColumn, as_table
+from secateur.client.dbapi.parameters import values_of
+from secateur.client.dbapi.rows import as_table
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.execute import StatementExecution, execute
 from secateur.client.execution.materialize import ANY_STATE, RowState, run_in_steps
 from secateur.client.execution.outcome import NarrowedScans, ReadRequirements, RunOutcome
-from secateur.client.execution.pruning import Pruning
 from secateur.client.execution.ranges_known import check_ranges
 from secateur.client.execution.result_stream import GRANT_BYTES, ResultStream
 from secateur.client.execution.retry_policy import is_final
 from secateur.client.execution.routing import ExecutionMode, choose_route
-from secateur.client.execution.statement import (
-    ChangeStatement,
-    CopyTo,
-    CreateTableAs,
-    InsertSelect,
-    Prepared,
-    SelectStatement,
-    WholeChange,
-)
+from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.execution.verify import same_rows
 from secateur.client.session import Session
@@ -42,8 +35,18 @@ from secateur.errors import (
     UnreachableError,
 )
 from secateur.protocol.profile import RunProfile
+from secateur.protocol.pruning import Pruning
 from secateur.protocol.query import Execute, Profile
-from secateur.wire import ShortTable, decode_tables
+from secateur.protocol.statements import (
+    ChangeStatement,
+    CopyTo,
+    CreateTableAs,
+    CrossPartitionChange,
+    InsertSelect,
+    ResultColumn,
+    SelectStatement,
+)
+from secateur.wire import ShortTable, decode_table, decode_tables
 
 __all__ = ["RunOptions", "SelectResult", "run_select"]
 
@@ -135,7 +138,7 @@ class _SelectExecution(StatementExecution[SelectStatement, RunOutcome]):
 
     def attempt(self) -> RunOutcome:
         statement = self.call.statement
-        params = statement.values(self.call.params)
+        params = values_of(statement, self.call.params)
         if statement.materialized is None or not self._pruning:
             return _run_whole(self.session, statement, params, pruning=self._pruning, wanted=self._wanted)
         return _run(self.session, statement, params, wanted=self._wanted)
@@ -148,10 +151,14 @@ class _SelectExecution(StatementExecution[SelectStatement, RunOutcome]):
             case SelectStatement():
                 return prepared
             case (
-                InsertSelect() | ChangeStatement() | WholeChange() | CopyTo() | CreateTableAs(source=SelectStatement())
+                InsertSelect()
+                | ChangeStatement()
+                | CrossPartitionChange()
+                | CopyTo()
+                | CreateTableAs(select=SelectStatement())
             ):
-                assert prepared.source is not None
-                return prepared.source
+                assert prepared.select is not None
+                return prepared.select
             case _:
                 raise InterfaceError(
                     f"{self.call.sql!r} was planned again and is no longer a query: execute it again"
@@ -237,6 +244,12 @@ def _needs(session: Session, statement: SelectStatement, params: Sequence[Any]) 
     return ReadRequirements(sum(len(scan.tree.bind(params)) for scan in statement.scans), route.members)
 
 
+@lru_cache(maxsize=256)
+def _decoded(empty: bytes) -> pa.Table:
+    """The answer of a statement whose partitions cannot match; it is the same object for every call."""
+    return decode_table(empty, ranges=False)
+
+
 def _run_whole(
     session: Session,
     statement: SelectStatement,
@@ -251,16 +264,16 @@ def _run_whole(
     if route.execution_mode is ExecutionMode.NONE:
         check_ranges(session, statement.scans)
         assert statement.empty is not None
-        nothing_done = RunProfile(statement.empty.num_rows, statement.empty.nbytes, ())
+        empty = _decoded(statement.empty)
         return RunOutcome(
-            statement.empty,
+            empty,
             route.execution_mode,
             (),
             0,
             statement.partitions_total,
             len(topology.members),
             topology.version,
-            profile=nothing_done,
+            profile=RunProfile(empty.num_rows, empty.nbytes, ()),
         )
     if not route.members:
         topology.check_any()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from secateur.client.dbapi.rows import ResultColumn
-from secateur.client.execution.statement import ShowSettings
 from secateur.client.session import Session
+from secateur.protocol.statements import ResultColumn, ShowSettings
 
 __all__ = ["shown_settings"]
 

@@ -6,19 +6,56 @@ import threading
 from collections import OrderedDict
 from typing import Any, TypeAlias
 
-from secateur.client.execution.insert_template import InsertTemplate
-from secateur.client.execution.pruning import Pruning
-from secateur.client.execution.statement import ChangeStatement, SelectStatement, WholeChange
+from secateur.protocol.pruning import Pruning
+from secateur.protocol.statements import (
+    ChangeStatement,
+    CrossPartitionChange,
+    EvaluatedInsert,
+    InsertRows,
+    PreparedStatement,
+    SelectStatement,
+)
 
-__all__ = ["Cached", "StatementCache", "StatementKey"]
+__all__ = ["Cached", "Prepared", "StatementCache", "StatementKey", "cacheable", "catalog_version"]
 
-Cached: TypeAlias = SelectStatement | ChangeStatement | WholeChange | InsertTemplate
-"""Statements that need not be prepared again."""
+Prepared: TypeAlias = PreparedStatement | EvaluatedInsert
+"""A statement to execute: an INSERT ... VALUES that the controller has just prepared comes with its rows."""
+
+Cached: TypeAlias = (
+    SelectStatement | ChangeStatement[SelectStatement] | CrossPartitionChange[SelectStatement] | InsertRows
+)
+"""Statements that need not be prepared again. An INSERT has a template."""
 
 StatementKey: TypeAlias = tuple[str, Pruning, tuple[tuple[str, str], ...], tuple[Any, ...]]
 """SQL text, pruning setting, other settings that plans depend on, and the types of the parameters: a plan may depend on
 all of them.
 """
+
+
+def cacheable(prepared: Prepared) -> Cached | None:
+    """The statement to keep; None for one that is prepared anew each time."""
+    match prepared:
+        case SelectStatement() | ChangeStatement() | CrossPartitionChange():
+            return prepared
+        case EvaluatedInsert(insert) if insert.template is not None:
+            return insert
+        case _:
+            return None
+
+
+def catalog_version(kept: Cached) -> int:
+    """The catalog that a statement was prepared for."""
+    return kept.catalog_version if isinstance(kept, (SelectStatement, InsertRows)) else kept.select.catalog_version
+
+
+def _is_estimated(kept: Cached) -> bool:
+    match kept:
+        case InsertRows():
+            return False
+        case SelectStatement():
+            return kept.is_estimated
+        case ChangeStatement() | CrossPartitionChange():
+            return kept.select.is_estimated
 
 
 class StatementCache:
@@ -60,9 +97,7 @@ class StatementCache:
         """Drop the plans that may be other ones, now that tables have other sizes."""
         with self._lock:
             self._statements = OrderedDict(
-                (key, kept)
-                for key, kept in self._statements.items()
-                if isinstance(kept, InsertTemplate) or not kept.is_estimated
+                (key, kept) for key, kept in self._statements.items() if not _is_estimated(kept)
             )
 
     def clear(self) -> None:

@@ -17,14 +17,20 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
 
-from secateur.client.dbapi.rows import ResultColumn, as_table
+from secateur.client.dbapi.rows import as_table
 from secateur.client.execution.select import run_select
-from secateur.client.execution.statement import ChangeStatement, SelectStatement, WholeChange
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.execution.verify import same_rows
 from secateur.client.session import Session
 from secateur.errors import InterfaceError, PruningMismatchError
 from secateur.partitioning.tables.identifier import quoted
+from secateur.protocol.statements import (
+    ChangeKind,
+    ChangeStatement,
+    CrossPartitionChange,
+    ResultColumn,
+    SelectStatement,
+)
 
 if TYPE_CHECKING:
     import duckdb
@@ -40,7 +46,7 @@ _CONFIG: Final[Mapping[str, Any]] = {
 _FOUND: Final = "rows that the change finds"
 _OURS: Final = "rows that the change leaves"
 
-C = TypeVar("C", bound=ChangeStatement | WholeChange)
+C = TypeVar("C", bound=ChangeStatement[SelectStatement] | CrossPartitionChange[SelectStatement])
 
 _Rows = tuple[pa.Table, tuple[ResultColumn, ...]]
 
@@ -57,13 +63,13 @@ def check_change(call: StatementCall[C]) -> None:
 
     Cost: reads all tables of the statement, and takes memory of this process for their rows.
     """
-    change: ChangeStatement | WholeChange = call.statement
+    change: ChangeStatement[SelectStatement] | CrossPartitionChange[SelectStatement] = call.statement
     left: tuple[pa.Table, pa.Table] | None = None
     for _ in range(_ROUNDS):
-        selected = run_select(call.of(change.source))
-        if not change.source.deterministic:
+        selected = run_select(call.of(change.select))
+        if not change.select.deterministic:
             return
-        names = sorted({change.table.name, *(scan.table for scan in change.source.scans)})
+        names = sorted({change.table.name, *(scan.table for scan in change.select.scans)})
         tables = {name: _read(call.session, f"SELECT * FROM {quoted(name)}") for name in names}
         found = as_table(selected.result, selected.columns), selected.columns
         left = _left(call, tables, found)
@@ -93,7 +99,7 @@ def _left(call: StatementCall[C], tables: Mapping[str, _Rows], found: _Rows) -> 
     """The rows that the change leaves, by what it has found and by DuckDB; None where they cannot be compared."""
     import duckdb  # a hard dependency, but some 20 ms to load
 
-    change: ChangeStatement | WholeChange = call.statement
+    change: ChangeStatement[SelectStatement] | CrossPartitionChange[SelectStatement] = call.statement
     table = change.table
     with duckdb.connect(":memory:", config=dict(_CONFIG)) as database:
         try:
@@ -132,16 +138,16 @@ def _create(database: duckdb.DuckDBPyConnection, name: str, rows: _Rows, key: tu
     database.unregister("arrow")
 
 
-def _delete(database: duckdb.DuckDBPyConnection, change: ChangeStatement) -> bool:
+def _delete(database: duckdb.DuckDBPyConnection, change: ChangeStatement[SelectStatement]) -> bool:
     """Apply what an UPDATE or DELETE of single partitions has found: new rows, or keys of rows that go."""
     same = " AND ".join(f"f.{quoted(name)} = o.{quoted(name)}" for name in change.table.primary_key)
     database.execute(f"DELETE FROM {quoted(_OURS)} AS o USING {quoted(_FOUND)} AS f WHERE {same}")
-    if change.operation == "upsert":
+    if change.kind is ChangeKind.UPDATE:
         database.execute(f"INSERT INTO {quoted(_OURS)} BY NAME FROM {quoted(_FOUND)}")
     return True
 
 
-def _apply(database: duckdb.DuckDBPyConnection, change: WholeChange) -> bool:
+def _apply(database: duckdb.DuckDBPyConnection, change: CrossPartitionChange[SelectStatement]) -> bool:
     """Apply a table of row changes; False where it says several things of one row."""
     key, columns = change.table.primary_key, change.table.columns
     names = ["action", *(f"old {at}" for at in range(len(key))), *(f"new {column.name}" for column in columns)]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from secateur.client.dbapi.parameters import values_of
 from secateur.client.execution.change import (
     NOTHING_DONE,
     ChangeExecution,
@@ -21,17 +22,20 @@ from secateur.client.execution.change import (
 )
 from secateur.client.execution.routing import ExecutionMode
 from secateur.client.execution.run_profile import profile_of_change
-from secateur.client.execution.statement import Prepared, WholeChange
+from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.session import Session
 from secateur.errors import Error, InterfaceError, OperationalError
 from secateur.protocol.changes import ChangeTable, GetReturnedRows
+from secateur.protocol.statements import CrossPartitionChange, SelectStatement
 from secateur.wire import decode_table
 
 __all__ = ["run_whole_change"]
 
 
-def run_whole_change(call: StatementCall[WholeChange], *, profiled: bool = False) -> ChangeResult:
+def run_whole_change(
+    call: StatementCall[CrossPartitionChange[SelectStatement]], *, profiled: bool = False
+) -> ChangeResult:
     """Carry out a change that one member works out; see :func:`~secateur.client.execution.change.carry_out`.
 
     Args:
@@ -41,17 +45,17 @@ def run_whole_change(call: StatementCall[WholeChange], *, profiled: bool = False
     return carry_out(_CoordinatedChange(call, profiled=profiled))
 
 
-class _CoordinatedChange(ChangeExecution[WholeChange]):
+class _CoordinatedChange(ChangeExecution[CrossPartitionChange[SelectStatement]]):
     """A change that one member works out: the primary of its only partition, or one that the controller chooses."""
 
     def attempt(self) -> ChangeOutcome:
         change = self.call.statement
-        values = change.source.values(self.call.params)
+        values = values_of(change.select, self.call.params)
         partition = _only_partition(change, values, pruning=self.pruning)
         if partition is None:
             self.check_not_made()
             return self._change_table(values)
-        return self.change_one_partition(change.source.scans[0], partition, values, "effects")
+        return self.change_one_partition(change.select.scans[0], partition, values, "effects")
 
     def _change_table(self, values: Sequence[Any]) -> ChangeOutcome:
         change = self.call.statement
@@ -64,7 +68,7 @@ class _CoordinatedChange(ChangeExecution[WholeChange]):
                 table=table.name,
                 table_id=table.table_id,
                 table_version=table.version,
-                plan=change.source.plan_id,
+                plan=change.select.plan_id,
                 params=list(values),
                 pruning=self.pruning,
                 duplicate_match=change.duplicate_match,
@@ -74,7 +78,7 @@ class _CoordinatedChange(ChangeExecution[WholeChange]):
             )
         )
         partitions = sum(
-            len(scan.tree.bind(values).ids if self.pruning else scan.tree.live_ids()) for scan in change.source.scans
+            len(scan.tree.bind(values).ids if self.pruning else scan.tree.live_ids()) for scan in change.select.scans
         )
         return ChangeOutcome(
             changed.rows,
@@ -86,23 +90,27 @@ class _CoordinatedChange(ChangeExecution[WholeChange]):
             profile_of_change(changed),
         )
 
-    def of_this_kind(self, prepared: Prepared, because: Error) -> WholeChange:
-        if not isinstance(prepared, WholeChange):
+    def of_this_kind(self, prepared: Prepared, because: Error) -> CrossPartitionChange[SelectStatement]:
+        if not isinstance(prepared, CrossPartitionChange):
             raise InterfaceError(
                 f"{self.call.sql!r} was planned again and is another kind of statement now: execute it again"
             ) from because
         return prepared
 
 
-def _only_partition(change: WholeChange, values: Sequence[Any], *, pruning: bool) -> int | None:
+def _only_partition(
+    change: CrossPartitionChange[SelectStatement], values: Sequence[Any], *, pruning: bool
+) -> int | None:
     """The partition whose primary can carry the change out by itself; None when there is none such."""
     if not change.is_single_partition or not pruning:
         return None
-    ids = change.source.scans[0].tree.bind(values).ids
+    ids = change.select.scans[0].tree.bind(values).ids
     return int(ids[0]) if len(ids) == 1 else None
 
 
-def _fetch(session: Session, change: WholeChange, coordinator: str | None, load_id: str) -> pa.Table:
+def _fetch(
+    session: Session, change: CrossPartitionChange[SelectStatement], coordinator: str | None, load_id: str
+) -> pa.Table:
     assert coordinator is not None, "a change that one member works out has a coordinator"
     try:
         return decode_table(session.ask_member(coordinator, GetReturnedRows(load_id)).payload, ranges=False)

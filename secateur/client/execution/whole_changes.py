@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from secateur.client.dbapi.parameters import ordered_values
 from secateur.client.execution.insert_template import as_they_stand
-from secateur.client.execution.statement import ManyRows, WholeChange
 from secateur.client.execution.statement_call import Params, StatementCall
 from secateur.client.execution.whole_change import run_whole_change
 from secateur.client.session import Session
 from secateur.errors import InterfaceError
+from secateur.protocol.statements import BatchInsert, CrossPartitionChange, SelectStatement
 
 __all__ = ["run_whole_changes"]
 
@@ -26,7 +26,9 @@ _ROWS_MIN: Final = 8
 """Fewer rows cost less one by one, each at the owner of its key, than one statement about them all."""
 
 
-def run_whole_changes(session: Session, sql: str, changes: Sequence[tuple[WholeChange, Params]]) -> int:
+def run_whole_changes(
+    session: Session, sql: str, changes: Sequence[tuple[CrossPartitionChange[SelectStatement], Params]]
+) -> int:
     """Carry out one statement for many sets of parameters, in order; returns the number of rows changed.
 
     Raises:
@@ -35,44 +37,48 @@ def run_whole_changes(session: Session, sql: str, changes: Sequence[tuple[WholeC
     first = changes[0][0]
     together = (
         None
-        if first.many is None or len(changes) < _ROWS_MIN
-        else _cells(first, first.many, [params for _, params in changes])
+        if first.batch is None or len(changes) < _ROWS_MIN
+        else _cells(first, first.batch, [params for _, params in changes])
     )
-    if first.many is None or together is None:
+    if first.batch is None or together is None:
         return sum(_run(session, sql, params, change) for change, params in changes)
     rows = 0
-    for start, stop in _runs_of_keys(first, first.many, together):
+    for start, stop in _runs_of_keys(first, first.batch, together):
         if stop - start < _ROWS_MIN:
             rows += sum(_run(session, sql, params, change) for change, params in changes[start:stop])
             continue
         lists: Params = [values[start:stop] for values in together]
-        prepared, _ = session.prepare(first.many.sql, lists)
-        if not isinstance(prepared, WholeChange):
-            raise InterfaceError(f"{first.many.sql!r} should be a change of rows")
-        rows += _run(session, first.many.sql, lists, prepared)
+        prepared, _ = session.prepare(first.batch.sql, lists)
+        if not isinstance(prepared, CrossPartitionChange):
+            raise InterfaceError(f"{first.batch.sql!r} should be a change of rows")
+        rows += _run(session, first.batch.sql, lists, prepared)
     return rows
 
 
-def _run(session: Session, sql: str, params: Params, change: WholeChange) -> int:
+def _run(session: Session, sql: str, params: Params, change: CrossPartitionChange[SelectStatement]) -> int:
     return run_whole_change(StatementCall(session, sql, params, change, True, time.perf_counter())).rows
 
 
-def _cells(change: WholeChange, many: ManyRows, params: Sequence[Params]) -> list[list[Any]] | None:
+def _cells(
+    change: CrossPartitionChange[SelectStatement], batch: BatchInsert, params: Sequence[Params]
+) -> list[list[Any]] | None:
     """The values of each cell; None when one is not of its column's type as it stands."""
-    source = change.source
+    source = change.select
     ordered = [ordered_values(given, source.parameter_count, source.parameter_names) for given in params]
-    cells = [[values[index] for values in ordered] for index, _ in many.cells]
+    cells = [[values[index] for values in ordered] for index, _ in batch.cells]
     fitting = (
         as_they_stand(values, change.table.column(name).type)
-        for values, (_, name) in zip(cells, many.cells, strict=True)
+        for values, (_, name) in zip(cells, batch.cells, strict=True)
     )
     return None if any(column is None for column in fitting) else cells
 
 
-def _runs_of_keys(change: WholeChange, many: ManyRows, cells: Sequence[list[Any]]) -> Iterator[tuple[int, int]]:
+def _runs_of_keys(
+    change: CrossPartitionChange[SelectStatement], batch: BatchInsert, cells: Sequence[list[Any]]
+) -> Iterator[tuple[int, int]]:
     """The first row and the end of each run of rows without repeated keys, which are sent together."""
     keys = zip(
-        *(values for values, (_, name) in zip(cells, many.cells, strict=True) if name in change.table.primary_key),
+        *(values for values, (_, name) in zip(cells, batch.cells, strict=True) if name in change.table.primary_key),
         strict=True,
     )
     start, position = 0, 0

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, TypeVar, assert_never
+from typing import Any, TypeVar
 
 from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller.cluster_state import ClusterState
@@ -21,7 +21,7 @@ from secateur.cluster.controller.loads import CoordinatedChange, LoadPublication
 from secateur.cluster.controller.member_list import MemberList
 from secateur.cluster.controller.membership import CopyLost
 from secateur.cluster.controller.planning import PlanningThreads
-from secateur.cluster.controller.statement_replies import Params, PlanningView, StatementReplies
+from secateur.cluster.controller.statement_replies import Params, PlanningView, Prepared, StatementReplies
 from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.system_tables import SystemTables
 from secateur.cluster.controller.table_commands import TableCommands
@@ -38,23 +38,13 @@ from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.partitioning.topology.topology import MemberAddress
 from secateur.planner.statement import (
     AlterTable,
-    ChangeStatement,
-    CopyFrom,
-    CopyTo,
+    Command,
     CreateIndex,
     CreateTable,
-    CreateTableAs,
     CreateView,
     DropIndex,
     DropTable,
     DropView,
-    ExplainStatement,
-    InsertRows,
-    InsertSelect,
-    SelectStatement,
-    SetOption,
-    ShowSettings,
-    WholeChange,
 )
 from secateur.protocol.catalog import (
     GetTables,
@@ -90,6 +80,7 @@ from secateur.protocol.message import Acknowledged, Role
 from secateur.protocol.operation import OperationBase
 from secateur.protocol.operations import CONTROLLER_OPERATIONS, Operation
 from secateur.protocol.query import Explained, ExplainRequest, GetPlan, PlanAnswer, Prepare, PreparedAnswer
+from secateur.protocol.statements import CreateTableAs, Done
 from secateur.storage.change import MIXED, ChangeOperation
 from secateur.wire import Handled, PeerInfo, Reply, Request
 
@@ -246,43 +237,40 @@ class Controller:
     # -- statements
 
     async def _prepare(self, request: Request[Prepare]) -> Reply[PreparedAnswer]:
-        statement, (told, rows) = await self._plan(self._statements.prepare, request)
-        match statement:
+        planned = await self._plan(self._statements.prepare, request)
+        prepared = planned if isinstance(planned, Prepared) else Prepared(Done(await self._carry_out(planned)))
+        if isinstance(prepared.statement, CreateTableAs):
+            create, catalog = prepared.statement, self._state.catalog
+            if create.if_not_exists and catalog.find(create.table.name) is not None:
+                prepared = Prepared(Done("table exists"))
+            else:  # the client creates it once it has the rows
+                catalog.with_table(create.table, or_replace=create.or_replace)
+        return Reply(PreparedAnswer(statement=prepared.statement, **self._versions()), prepared.rows)
+
+    async def _carry_out(self, command: Command) -> str:
+        """Carry out DDL; returns what has been done."""
+        match command:
             case CreateTable(table, if_not_exists, or_replace):
                 await self._table_commands.create(table, if_not_exists=if_not_exists, or_replace=or_replace)
-            case CreateTableAs(table, if_not_exists, or_replace):
-                if if_not_exists and self._state.catalog.find(table.name) is not None:
-                    told = {"kind": "ddl", "message": "table exists"}
-                else:  # the client creates it once it has the rows
-                    self._state.catalog.with_table(table, or_replace=or_replace)
+                return "table created"
             case CreateIndex(table, index, if_not_exists):
                 await self._table_commands.create_index(table, index, if_not_exists=if_not_exists)
+                return "index created"
             case DropIndex(name, if_exists):
                 await self._table_commands.drop_index(name, if_exists=if_exists)
+                return "index dropped"
             case DropTable(name, if_exists):
                 await self._table_commands.drop(name, if_exists=if_exists)
+                return "table dropped"
             case AlterTable(table, changes):
                 await self._table_commands.alter(table.name, changes)
+                return "table altered"
             case CreateView(view, or_replace, if_not_exists):
                 await self._view_commands.create(view, or_replace=or_replace, if_not_exists=if_not_exists)
+                return "view created"
             case DropView(name, if_exists):
                 await self._view_commands.drop(name, if_exists=if_exists)
-            case (
-                SelectStatement()
-                | InsertRows()
-                | InsertSelect()
-                | ChangeStatement()
-                | WholeChange()
-                | CopyFrom()
-                | CopyTo()
-                | SetOption()
-                | ShowSettings()
-                | ExplainStatement()
-            ):
-                pass  # the client runs it
-            case _:
-                assert_never(statement)
-        return Reply(PreparedAnswer(statement=told, **self._versions()), rows)
+                return "view dropped"
 
     async def _make_ranges(self, request: Request[MakeRanges]) -> Reply[Versions]:
         asked = request.message

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar, assert_never
-
-import pyarrow as pa
+from typing import Any, NamedTuple, TypeVar
 
 from secateur.cluster.controller.catalog import Catalog
 from secateur.engine.sql.select_plan import SelectPlan
@@ -22,31 +21,29 @@ from secateur.planner.cost_model import CostModel
 from secateur.planner.explain.explain import explain
 from secateur.planner.planner import Planner
 from secateur.planner.segmented_stack import with_deep_stack
-from secateur.planner.statement import (
-    AlterTable,
+from secateur.planner.statement import Command, ExplainFormat, ExplainStatement, PlannedSelect, PlannedSteps
+from secateur.planner.views.view import ViewDef
+from secateur.protocol.query import Explained
+from secateur.protocol.statements import (
     ChangeStatement,
     CopyFrom,
     CopyTo,
-    CreateIndex,
-    CreateTable,
     CreateTableAs,
-    CreateView,
-    DropIndex,
-    DropTable,
-    DropView,
-    ExplainFormat,
-    ExplainStatement,
-    InsertRows,
+    CrossPartitionChange,
+    EvaluatedInsert,
     InsertSelect,
-    InsertShape,
+    PlanText,
+    PreparedStatement,
+    QueryStep,
+    ResultColumn,
+    RoutedScan,
     SelectStatement,
     SetOption,
+    SetPruning,
+    SetTimeout,
     ShowSettings,
-    Statement,
-    WholeChange,
+    SteppedQuery,
 )
-from secateur.planner.views.view import ViewDef
-from secateur.protocol.query import Explained
 from secateur.wire import Payload, encode_table
 
 __all__ = ["Params", "PlanningView", "StatementReplies", "bounded_depth"]
@@ -87,14 +84,14 @@ class PlanningView:
 
 
 class Prepared(NamedTuple):
-    """The controller's answer to a statement: its description for the client, and rows if there are any already."""
+    """The controller's answer to a statement that the client executes: the statement, and its rows if there are any."""
 
-    statement: dict[str, Any]
-    rows: Payload
+    statement: PreparedStatement
+    rows: Payload = b""
 
 
 class StatementReplies:
-    """Plans statements and puts them into the form that clients read (:mod:`secateur.client.execution.statement`).
+    """Plans statements, and keeps the plans of those that clients execute.
 
     Thread-safe.
 
@@ -127,10 +124,8 @@ class StatementReplies:
         """The statement for which a plan was made; None when it is not known any more."""
         return self._texts.get(plan_id)
 
-    def prepare(
-        self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView
-    ) -> tuple[Statement, Prepared]:
-        """Plan a statement; returns it with what to tell the client once DDL in it has been carried out.
+    def prepare(self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Command | Prepared:
+        """Plan a statement: a command to carry out, or what the client executes.
 
         Raises:
             ProgrammingError: The statement is wrong.
@@ -138,7 +133,46 @@ class StatementReplies:
         """
         started_s = time.perf_counter()
         statement = bounded_depth(lambda: self._planner.prepare(sql, params, view, settings))
-        return statement, self._reply(statement, sql, params, settings, view, planned_s=time.perf_counter() - started_s)
+        planning_ms = (time.perf_counter() - started_s) * 1000
+        match statement:
+            case EvaluatedInsert(insert, rows):
+                return Prepared(insert, encode_table(rows))
+            case PlannedSelect():
+                return Prepared(self._routed(statement, sql))
+            case CreateTableAs(table, if_not_exists, or_replace, create, select):
+                routed = None if select is None else self._routed(select, sql)
+                return Prepared(CreateTableAs(table, if_not_exists, or_replace, create, routed))
+            case CopyTo(select, options):
+                return Prepared(CopyTo(self._routed(select, sql), options))
+            case InsertSelect(table, columns, select, mode):
+                return Prepared(InsertSelect(table, columns, self._routed(select, sql), mode))
+            case ChangeStatement(table, kind, select):
+                return Prepared(ChangeStatement(table, kind, self._routed(select, sql)))
+            case CrossPartitionChange(
+                table, select, duplicate_match, returning, names_action, is_single_partition, batch
+            ):
+                routed = None if returning is None else self._routed(returning, sql)
+                return Prepared(
+                    CrossPartitionChange(
+                        table,
+                        self._routed(select, sql),
+                        duplicate_match,
+                        routed,
+                        names_action,
+                        is_single_partition,
+                        batch,
+                    )
+                )
+            case ExplainStatement(target, form, analyze, offset):
+                explained = explain(target, params, view, settings)
+                is_json = form is ExplainFormat.JSON
+                lines = (json.dumps(explained.json),) if is_json else tuple(explained.text.splitlines())
+                analyzed = sql[offset:] if analyze else None
+                return Prepared(PlanText(lines, is_json, analyzed, planning_ms))
+            case CopyFrom() | SetPruning() | SetTimeout() | SetOption() | ShowSettings():
+                return Prepared(statement)
+            case _:
+                return statement
 
     def explain(self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Explained:
         """How a statement would run."""
@@ -148,100 +182,8 @@ class StatementReplies:
         )
         return Explained(explained.text, explained.json)
 
-    def _reply(
-        self,
-        statement: Statement,
-        sql: str,
-        params: Params,
-        settings: Mapping[str, Any],
-        view: PlanningView,
-        *,
-        planned_s: float,
-    ) -> Prepared:
-        match statement:
-            case SelectStatement():
-                return _statement("select", self._keep(statement, sql))
-            case CreateTable():
-                return _statement("ddl", {"message": "table created"})
-            case CreateTableAs(table, create=create, select=select):
-                source = None if select is None else self._keep(select, sql)
-                return _statement("create_table_as", {"table": table, "create": create, "source_select": source})
-            case CopyFrom(table, columns, options):
-                return _statement(
-                    "copy_from",
-                    {"table": table, "columns": list(columns), "options": options.to_wire()},
-                )
-            case CopyTo(select, options):
-                return _statement("copy_to", {"source_select": self._keep(select, sql), "options": options.to_wire()})
-            case CreateIndex():
-                return _statement("ddl", {"message": "index created"})
-            case DropIndex():
-                return _statement("ddl", {"message": "index dropped"})
-            case AlterTable():
-                return _statement("ddl", {"message": "table altered"})
-            case DropTable():
-                return _statement("ddl", {"message": "table dropped"})
-            case CreateView():
-                return _statement("ddl", {"message": "view created"})
-            case DropView():
-                return _statement("ddl", {"message": "view dropped"})
-            case InsertRows(table, rows, mode, shape):
-                template = None if shape is None else _template(shape, rows, view.version)
-                return _statement(
-                    "insert",
-                    {"table": table, "mode": mode.value, "template": template},
-                    rows,
-                )
-            case InsertSelect(table, columns, select, mode):
-                return _statement(
-                    "insert",
-                    {
-                        "table": table,
-                        "mode": mode.value,
-                        "columns": list(columns),
-                        "source_select": self._keep(select, sql),
-                    },
-                )
-            case ChangeStatement(table, kind, select):
-                return _statement(
-                    "change",
-                    {
-                        "table": table,
-                        "operation": kind.value,
-                        "source_select": self._keep(select, sql),
-                    },
-                )
-            case WholeChange():
-                return _statement("whole_change", self._whole_change(statement, sql))
-            case SetOption(name, value):
-                return _statement("set", {"name": name, "value": value})
-            case ShowSettings(shown, is_single):
-                listed = [[setting.name, setting.default, setting.description] for setting in shown]
-                return _statement("show_settings", {"settings": listed, "is_single": is_single})
-            case ExplainStatement(target, form, analyze, offset):
-                explained = explain(target, params, view, settings)
-                is_json = form is ExplainFormat.JSON
-                lines = [json.dumps(explained.json)] if is_json else explained.text.splitlines()
-                fields: dict[str, Any] = {"is_json": is_json}
-                if analyze:
-                    fields |= {"analyzed": sql[offset:], "planning_ms": planned_s * 1000}
-                return _statement("explain", fields, pa.table({"plan": pa.array(lines, pa.string())}))
-            case _:
-                assert_never(statement)
-
-    def _whole_change(self, change: WholeChange, sql: str) -> dict[str, Any]:
-        return {
-            "table": change.table,
-            "source_select": self._keep(change.select, sql),
-            "meeting": change.duplicate_match.value,
-            "returning": None if change.returning is None else self._keep(change.returning, sql),
-            "names_action": change.names_action,
-            "is_narrow": change.is_single_partition,
-            "many": None if change.many is None else [change.many.sql, change.many.cells],
-        }
-
-    def _keep(self, statement: SelectStatement, sql: str) -> dict[str, Any]:
-        """Keep a query's plan for the members that will request it, and return its description for the client."""
+    def _routed(self, statement: PlannedSelect, sql: str) -> SelectStatement:
+        """Keep a query's plan for the members that will request it, and return the form by which a client routes."""
         plan = statement.plan
         with self._lock:
             self._plans[plan.plan_id] = plan
@@ -250,22 +192,28 @@ class StatementReplies:
             while len(self._plans) > self._plans_max:
                 dropped, _ = self._plans.popitem(last=False)
                 del self._texts[dropped]
-        known = {**plan.to_client(), "lists": statement.lists, "estimated": plan.is_estimated}
-        if statement.materialized is None:
-            return known
-        steps = [
-            {"select": self._keep(step.query, sql), "use": step.use.value, "values_max": step.values_max}
-            for step in statement.materialized.steps
-        ]
-        watched = statement.materialized.watched
-        return {
-            **known,
-            "materialized": {
-                "steps": steps,
-                "outer": self._keep(statement.materialized.outer, sql),
-                "watched": watched,
-            },
-        }
+        return SelectStatement(
+            plan_id=plan.plan_id,
+            scans=tuple(
+                RoutedScan(
+                    scan.table, scan.alias, scan.table_id, scan.table_version, scan.group, scan.replicated, scan.tree
+                )
+                for scan in plan.scans
+            ),
+            columns=tuple(itertools.starmap(ResultColumn, plan.columns)),
+            parameter_count=plan.parameter_count,
+            parameter_names=plan.parameter_names,
+            empty=plan.empty,
+            deterministic=plan.deterministic,
+            catalog_version=plan.catalog_version,
+            is_estimated=plan.is_estimated,
+            lists=statement.lists,
+            materialized=None if statement.materialized is None else self._stepped(statement.materialized, sql),
+        )
+
+    def _stepped(self, planned: PlannedSteps, sql: str) -> SteppedQuery:
+        steps = tuple(QueryStep(self._routed(step.query, sql), step.use, step.values_max) for step in planned.steps)
+        return SteppedQuery(steps, self._routed(planned.outer, sql), planned.watched)
 
 
 def bounded_depth(plan: Callable[[], T]) -> T:
@@ -281,25 +229,3 @@ def bounded_depth(plan: Callable[[], T]) -> T:
             "the statement is nested too deeply to be read: write it flatter, or pass long lists as parameters",
             limit="nesting",
         ) from None
-
-
-def _template(shape: InsertShape, rows: pa.Table, catalog_version: int) -> dict[str, Any]:
-    """The shape of an INSERT with its literals, as the columns have them."""
-    cells = [
-        [
-            [rows.column(name)[position].as_py()] if index is None else index
-            for name, index in zip(shape.columns, row, strict=True)
-        ]
-        for position, row in enumerate(shape.cells)
-    ]
-    return {
-        "columns": list(shape.columns),
-        "rows": cells,
-        "parameter_count": shape.parameter_count,
-        "parameter_names": list(shape.parameter_names),
-        "schema_version": catalog_version,
-    }
-
-
-def _statement(kind: str, fields: dict[str, Any], rows: pa.Table | None = None) -> Prepared:
-    return Prepared({"kind": kind, **fields}, b"" if rows is None else encode_table(rows))

@@ -25,13 +25,20 @@ from secateur.cluster.peers import Peers
 from secateur.cluster.statement_profile import work_of
 from secateur.engine.kernels.fragment import run
 from secateur.engine.sql.kernel_call import in_thread
-from secateur.engine.sql.row_changes import DuplicateMatchPolicy, RowAction, RowChanges
+from secateur.engine.sql.row_changes import RowAction, RowChanges
 from secateur.engine.sql.select_plan import SelectPlan
-from secateur.errors import NoRangeError, ProgrammingError, ProtocolError
+from secateur.errors import NoRangeError, ProgrammingError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.owner_routing import OwnerRouting, RoutedBatch
 from secateur.partitioning.topology.topology import Topology
-from secateur.protocol.changes import CloseForChange, GetReturnedRows, RowCount, StageRows, WorkedOut, WorkOutChange
+from secateur.protocol.changes import (
+    CloseForChange,
+    GetReturnedRows,
+    RowCount,
+    StageRows,
+    WorkedOut,
+    WorkOutChange,
+)
 from secateur.protocol.message import Acknowledged
 from secateur.protocol.profile import StageWork
 from secateur.storage.change import MixedAttempt
@@ -99,7 +106,7 @@ class MemberCoordinatedChanges:
         params: Sequence[Any] = asked.params
         is_profiled = asked.is_profiled
         found, work = await self._statements.rows(plan, params, pruning=asked.pruning, profiled=is_profiled)
-        effects = await self._in_thread(RowChanges.of, found, table, _duplicate_match(asked.duplicate_match))
+        effects = await self._in_thread(RowChanges.of, found, table, asked.duplicate_match)
         if asked.returning is not None:
             returning = await self._statements.plan(asked.returning)
             check_versions(self._store, returning)
@@ -169,16 +176,6 @@ class MemberCoordinatedChanges:
 
     async def _in_thread(self, work: Any, *args: Any) -> Any:
         return await in_thread(self._executor, lambda _: work(*args))
-
-
-def _duplicate_match(text: str) -> DuplicateMatchPolicy:
-    try:
-        return DuplicateMatchPolicy(text)
-    except ValueError:
-        raise ProtocolError(
-            f"meeting {text!r} is none of"
-            f" {', '.join(repr(duplicate_match.value) for duplicate_match in DuplicateMatchPolicy)}"
-        ) from None
 
 
 def _returned(plan: SelectPlan, effects: RowChanges, params: Sequence[Any], names_action: bool) -> pa.Table:

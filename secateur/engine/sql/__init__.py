@@ -10,7 +10,7 @@ _FILES = {
     "kernel_call": ["in_thread"],
     "key_search": ["DirectSearch", "KeyEnd", "KeyOperand", "KeySearch"],
     "member_scan": ["MemberScan"],
-    "row_changes": ["DuplicateMatchPolicy", "RowChanges"],
+    "row_changes": ["RowChanges"],
     "row_pieces": ["RowPieces"],
     "select_plan": ["ScanPlan", "SelectPlan", "Strategy"],
     "stage": ["ExchangeKind", "QueryStage"],

@@ -9,7 +9,7 @@ deletion the old one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, StrEnum
+from enum import StrEnum
 from functools import reduce
 
 import pyarrow as pa
@@ -19,8 +19,9 @@ from secateur.errors import ProgrammingError, ProtocolError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.distinct_keys import first_of_each_key, first_positions, plain_column
 from secateur.partitioning.tables.table import TableDef
+from secateur.protocol.changes import DuplicateMatchPolicy
 
-__all__ = ["DuplicateMatchPolicy", "RowAction", "RowChanges"]
+__all__ = ["RowAction", "RowChanges"]
 
 
 class RowAction(StrEnum):
@@ -29,18 +30,6 @@ class RowAction(StrEnum):
     INSERT = "INSERT"
     UPDATE = "UPDATE"
     DELETE = "DELETE"
-
-
-class DuplicateMatchPolicy(Enum):
-    """The treatment of one existing row for which a statement has several changes.
-
-    The value is its name on the wire.
-    """
-
-    FIRST = "first"
-    """The first counts, as for UPDATE ... FROM."""
-    REFUSED = "refused"
-    """An error, as for MERGE."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,10 @@ from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.column_type import parse_type
 from secateur.planner.ddl.create_table import Clauses, described, read_clauses, read_create
 from secateur.planner.ddl.table_sql import table_sql
-from secateur.planner.statement import CreateTableAs, SelectStatement
+from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.protocol.statements import CreateTableAs
 
 __all__ = ["TableAs", "is_create_table_as", "read_create_table_as"]
 
@@ -52,7 +53,7 @@ class TableAs:
     query: tuple[Token, ...]
     with_data: bool
 
-    def statement(self, plan: Callable[[Sequence[Token]], SelectStatement]) -> CreateTableAs:
+    def statement(self, plan: Callable[[Sequence[Token]], PlannedSelect]) -> CreateTableAs[PlannedSelect]:
         """The table that the query makes.
 
         Raises:

@@ -16,10 +16,11 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.composed import Composed
 from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.dml.target import ChangeTarget
-from secateur.planner.statement import ChangeKind, SelectStatement
+from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.parser_cross_check import read_statement
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.protocol.statements import ChangeKind
 
 __all__ = ["ChangeQuery", "check_columns", "check_reading", "is_local", "read_clause"]
 
@@ -108,12 +109,12 @@ def check_reading(sql: str, query: Composed, what: str, offset: int) -> None:
             )
 
 
-def is_local(select: SelectStatement) -> bool:
+def is_local(select: PlannedSelect) -> bool:
     """Whether members can run the query where the rows are: all other tables that it reads are replicated."""
     return all(scan.replicated and scan.system is None for scan in select.plan.scans[1:])
 
 
-def check_columns(sql: str, change: ChangeQuery, select: SelectStatement) -> None:
+def check_columns(sql: str, change: ChangeQuery, select: PlannedSelect) -> None:
     """Refuse a query with other columns than were written.
 
     Raises:

@@ -7,9 +7,9 @@ single rows are made by their owners, and everything else becomes row changes th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
+from msgspec.structs import replace
 from sqlglot import Token
 
 from secateur.planner.dml.change import ChangeQuery, check_columns, check_reading, is_local
@@ -19,13 +19,14 @@ from secateur.planner.dml.insert_row_changes import insert_row_changes
 from secateur.planner.dml.merge import Merge
 from secateur.planner.dml.row_changes import RowChangesQuery
 from secateur.planner.dml.update import Update
-from secateur.planner.statement import ChangeStatement, InsertMode, InsertSelect, SelectStatement, WholeChange
+from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import syntax_error
+from secateur.protocol.statements import ChangeStatement, CrossPartitionChange, InsertMode, InsertSelect
 
 __all__ = ["ChangePlanner"]
 
-PlanQuery: TypeAlias = Callable[[str, Sequence[Token], Parameters], SelectStatement]
+PlanQuery: TypeAlias = Callable[[str, Sequence[Token], Parameters], PlannedSelect]
 
 
 class ChangePlanner:
@@ -44,7 +45,7 @@ class ChangePlanner:
         self._plan_with_action = plan_with_action
         self._plan_source = plan_source
 
-    def update(self, update: Update) -> ChangeStatement | WholeChange:
+    def update(self, update: Update) -> ChangeStatement[PlannedSelect] | CrossPartitionChange[PlannedSelect]:
         """Plan an UPDATE.
 
         Raises:
@@ -61,7 +62,7 @@ class ChangePlanner:
         check_reading(self._sql, effects.effects, "UPDATE", update.target.end)
         return self._whole(effects)
 
-    def delete(self, delete: Delete) -> ChangeStatement | WholeChange:
+    def delete(self, delete: Delete) -> ChangeStatement[PlannedSelect] | CrossPartitionChange[PlannedSelect]:
         """Plan a DELETE or TRUNCATE.
 
         Raises:
@@ -77,7 +78,7 @@ class ChangePlanner:
         check_reading(self._sql, effects.effects, "DELETE", delete.target.end)
         return self._whole(effects)
 
-    def merge(self, merge: Merge) -> WholeChange:
+    def merge(self, merge: Merge) -> CrossPartitionChange[PlannedSelect]:
         """Plan a MERGE.
 
         Raises:
@@ -88,7 +89,9 @@ class ChangePlanner:
         )
         return self._whole(merge.effects(columns))
 
-    def insert(self, insert: Insert) -> InsertValues | InsertSelect | WholeChange:
+    def insert(
+        self, insert: Insert
+    ) -> InsertValues | InsertSelect[PlannedSelect] | CrossPartitionChange[PlannedSelect]:
         """Plan an INSERT.
 
         Raises:
@@ -105,7 +108,7 @@ class ChangePlanner:
                     return InsertSelect(insert.target.table, insert.columns, select, insert.conflict)
             change = self._whole(insert_row_changes(insert, insert.columns))
             # A statement that reads other rows would read them from before the first change, not from before its own.
-            return replace(change, many=insert.many()) if len(change.select.plan.scans) == 1 else change
+            return replace(change, batch=insert.batch()) if len(change.select.plan.scans) == 1 else change
         select = insert.query().plan(self._plan_source)
         names = [name for name, _ in select.plan.columns]
         table, columns = insert.target.table, insert.columns
@@ -125,18 +128,18 @@ class ChangePlanner:
         assert isinstance(insert.conflict, InsertMode)
         return InsertSelect(table, columns, select, insert.conflict)
 
-    def _whole(self, query: RowChangesQuery) -> WholeChange:
+    def _whole(self, query: RowChangesQuery) -> CrossPartitionChange[PlannedSelect]:
         returning = None
         if query.returning is not None:
             returning = query.returning.plan(self._plan_with_action if query.names_action else self._plan)
         select = query.effects.plan(self._plan)
         is_single_partition = query.is_single_partition and len(select.plan.scans) == 1 and not query.table.replicated
-        return WholeChange(
+        return CrossPartitionChange(
             query.table, select, query.duplicate_match, returning, query.names_action, is_single_partition
         )
 
 
-def _needs_one_moment(select: SelectStatement, insert: Insert) -> bool:
+def _needs_one_moment(select: PlannedSelect, insert: Insert) -> bool:
     """Whether no other write may come between the reading of a query and the writing of its rows.
 
     Rows that a client fetches and then sends to their owners may be outdated when they arrive. Rows that replace

@@ -16,8 +16,8 @@ from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.assignments import Assignment, read_assignments, read_column
 from secateur.planner.dml.expressions import TextSpan, read_expression
-from secateur.planner.statement import InsertMode
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.protocol.statements import InsertMode
 
 __all__ = ["Conflict", "DoUpdate", "read_conflict"]
 

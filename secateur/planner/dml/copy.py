@@ -17,15 +17,7 @@ from typing import Final, assert_never
 
 from sqlglot import Token, TokenType
 
-from secateur.client.copy.file_options import (
-    OPTIONS,
-    SYNONYMS,
-    CopyFormat,
-    Direction,
-    FileOptions,
-    OptionKind,
-    OptionValue,
-)
+from secateur.client.copy.file_options import OPTIONS, SYNONYMS, Direction, OptionKind
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
@@ -33,10 +25,11 @@ from secateur.planner.dml.assignments import read_column
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.expressions import read_expression
 from secateur.planner.dml.target import read_table
-from secateur.planner.statement import CopyFrom
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.protocol.file_options import CopyFormat, FileOptions, OptionValue
+from secateur.protocol.statements import CopyFrom
 
 __all__ = ["CopyQuery", "read_copy"]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from secateur.engine.sql.row_changes import DuplicateMatchPolicy, RowAction
+from secateur.engine.sql.row_changes import RowAction
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.change import ChangeQuery, read_clause
 from secateur.planner.dml.composed import Composed, Composer
@@ -27,9 +27,10 @@ from secateur.planner.dml.row_changes import (
     target_text,
 )
 from secateur.planner.dml.target import ChangeTarget, read_table, read_target
-from secateur.planner.statement import ChangeKind
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.protocol.changes import DuplicateMatchPolicy
+from secateur.protocol.statements import ChangeKind
 
 __all__ = ["Delete", "read_delete", "read_truncate"]
 

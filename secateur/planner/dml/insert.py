@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pyarrow as pa
+from msgspec.structs import replace
 from sqlglot import TokenType
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
@@ -30,9 +32,9 @@ from secateur.planner.dml.conflict import Conflict, DoUpdate, read_conflict
 from secateur.planner.dml.expressions import TextSpan, is_default, read_expression
 from secateur.planner.dml.returning import read_returning
 from secateur.planner.dml.target import ChangeTarget, read_insert_target
-from secateur.planner.statement import InsertMode, InsertRows, InsertShape, ManyRows
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.protocol.statements import BatchInsert, EvaluatedInsert, InsertMode, InsertRows, InsertTemplate, Literal
 
 __all__ = ["Insert", "InsertValues", "ValuesRows", "read_insert"]
 
@@ -51,7 +53,7 @@ class InsertValues:
         columns: Those that get the values, in order.
         sql: The query that evaluates them.
         mode: The treatment of keys that exist already.
-        shape: How a client makes the rows from the parameters, if it can; else None.
+        template: How a client makes the rows from the parameters, if it can, with None for each literal; else None.
         rows: The place of the VALUES clause in the user's text.
     """
 
@@ -59,10 +61,10 @@ class InsertValues:
     columns: tuple[str, ...]
     sql: str
     mode: InsertMode
-    shape: InsertShape | None
+    template: InsertTemplate | None
     rows: TextSpan
 
-    def evaluate(self, params: Sequence[Any]) -> InsertRows:
+    def evaluate(self, params: Sequence[Any], catalog_version: int) -> EvaluatedInsert:
         """The rows for these parameters.
 
         Raises:
@@ -72,7 +74,20 @@ class InsertValues:
         rows = conform(default_kernel().run(self.sql, {}, list(params), names=list(self.columns)), self.table)
         if self.mode is InsertMode.UPSERT:
             rows = first_of_each_key(rows, self.table)
-        return InsertRows(self.table, rows, self.mode, self.shape)
+        template = None if self.template is None else _with_literals(self.template, rows)
+        return EvaluatedInsert(InsertRows(self.table, self.mode, catalog_version, template), rows)
+
+
+def _with_literals(template: InsertTemplate, rows: pa.Table) -> InsertTemplate:
+    """The template with the values of its literals, as the columns have them."""
+    cells = (
+        tuple(
+            Literal(rows.column(name)[position].as_py()) if isinstance(cell, Literal) else cell
+            for name, cell in zip(template.columns, row, strict=True)
+        )
+        for position, row in enumerate(template.rows)
+    )
+    return replace(template, rows=tuple(cells))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +156,10 @@ class Insert:
         assert isinstance(self.source, ValuesRows)
         assert isinstance(self.conflict, InsertMode)
         assert self.columns is not None
-        shape = _shape(self.columns, self.source.values, self.parameters, self.conflict)
-        return InsertValues(self.target.table, self.columns, self.query().text, self.conflict, shape, self.source.span)
+        template = _template(self.columns, self.source.values, self.parameters, self.conflict)
+        return InsertValues(
+            self.target.table, self.columns, self.query().text, self.conflict, template, self.source.span
+        )
 
     def query(self) -> Composed:
         """The query for the rows; that of VALUES has each value cast to the type of its column."""
@@ -155,7 +172,7 @@ class Insert:
         self.say_rows(composer.say("SELECT * FROM "), self.columns)
         return composer.finish()
 
-    def many(self) -> ManyRows | None:
+    def batch(self) -> BatchInsert | None:
         """Return the form of the statement for executemany.
 
         None unless it has one row, of parameters and literals, and no parameter elsewhere.
@@ -186,7 +203,7 @@ class Insert:
         for position, (value, index) in enumerate(zip(row, found, strict=True)):
             number += index is not None
             composer.say(", " if position else "", *((f"unnest(${number})",) if index is not None else value.words))
-        return ManyRows(composer.say(self.sql[source.span.end :]).finish().text, cells)
+        return BatchInsert(composer.say(self.sql[source.span.end :]).finish().text, cells)
 
     def cast_query(self, columns: Sequence[str]) -> Composed:
         """The query, its columns cast to the types of those of the table, and with their names."""
@@ -331,22 +348,22 @@ def _read_rows(cursor: TokenCursor, columns: Sequence[str]) -> tuple[tuple[Value
             return tuple(rows)
 
 
-def _shape(
+def _template(
     columns: Sequence[str], rows: Sequence[Sequence[Value]], parameters: Parameters, mode: InsertMode
-) -> InsertShape | None:
+) -> InsertTemplate | None:
     """Return how a client makes the rows from parameters; None when it cannot, or it is not worthwhile."""
     if mode is InsertMode.UPSERT and len(rows) > 1:
         return None  # whether two rows have one key is for the controller to see
     if not parameters.count or len(rows) * len(columns) > _CELLS_MAX:
         return None
     index_of = {(start, end): index for start, end, index in parameters.spans}
-    cells: list[tuple[int | None, ...]] = []
+    cells: list[tuple[int | Literal, ...]] = []
     for row in rows:
         found = [None if value.span is None else index_of.get((value.span.start, value.span.end)) for value in row]
         if not all(value.is_literal or index is not None for value, index in zip(row, found, strict=True)):
             return None
-        cells.append(tuple(found))
-    return InsertShape(tuple(columns), tuple(cells), parameters.count, parameters.names)
+        cells.append(tuple(Literal(None) if index is None else index for index in found))
+    return InsertTemplate(tuple(columns), tuple(cells), parameters.count, parameters.names)
 
 
 def _read_row(cursor: TokenCursor) -> tuple[Value, ...]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from secateur.engine.sql.row_changes import DuplicateMatchPolicy, RowAction
+from secateur.engine.sql.row_changes import RowAction
 from secateur.partitioning.tables.identifier import quoted
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.conflict import DoUpdate
@@ -25,7 +25,8 @@ from secateur.planner.dml.insert import Insert, ValuesRows
 from secateur.planner.dml.row_changes import RowChangesQuery, action_text, column_of, row_changes_items, target_text
 from secateur.planner.dml.row_changes import Value as Words
 from secateur.planner.dml.update import assigned_values
-from secateur.planner.statement import InsertMode
+from secateur.protocol.changes import DuplicateMatchPolicy
+from secateur.protocol.statements import InsertMode
 
 __all__ = ["insert_row_changes"]
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from secateur.engine.sql.row_changes import DuplicateMatchPolicy, RowAction
+from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import ProgrammingError, SqlSyntaxError
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
@@ -41,6 +41,7 @@ from secateur.planner.dml.update import assigned_values
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor, is_name
+from secateur.protocol.changes import DuplicateMatchPolicy
 
 __all__ = ["Merge", "read_merge"]
 

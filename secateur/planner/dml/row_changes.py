@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from secateur.engine.sql.row_changes import DuplicateMatchPolicy, RowAction
+from secateur.engine.sql.row_changes import RowAction
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.dml.target import ChangeTarget
+from secateur.protocol.changes import DuplicateMatchPolicy
 
 __all__ = ["RowChangesQuery", "Value", "action_text", "column_of", "row_changes_items", "say_values", "target_text"]
 

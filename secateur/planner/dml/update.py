@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from secateur.engine.sql.row_changes import DuplicateMatchPolicy, RowAction
+from secateur.engine.sql.row_changes import RowAction
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.assignments import Assignment, read_assignments
@@ -31,9 +31,10 @@ from secateur.planner.dml.row_changes import (
     target_text,
 )
 from secateur.planner.dml.target import ChangeTarget, read_target
-from secateur.planner.statement import ChangeKind
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.protocol.changes import DuplicateMatchPolicy
+from secateur.protocol.statements import ChangeKind
 
 __all__ = ["Update", "assigned_values", "read_update"]
 

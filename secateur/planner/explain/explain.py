@@ -21,30 +21,34 @@ from secateur.planner.explain.steps import ExplainedStep, combined_execution_mod
 from secateur.planner.explain.writes import copy_holders, insert_pruning, publication, write_dag
 from secateur.planner.statement import (
     AlterTable,
-    ChangeStatement,
-    CopyFrom,
-    CopyTo,
     CreateIndex,
     CreateTable,
-    CreateTableAs,
     CreateView,
     DropIndex,
     DropTable,
     DropView,
     ExplainStatement,
-    InsertRows,
-    InsertSelect,
-    SelectStatement,
-    SetOption,
-    ShowSettings,
+    PlannedSelect,
+    PlannedStep,
     Statement,
-    Step,
-    SubqueryUse,
-    WholeChange,
 )
 from secateur.planner.steps.join_keys import RULE as JOIN_KEYS_FIRST
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.text.hoisted_lists import fold_lists
+from secateur.protocol.statements import (
+    ChangeStatement,
+    CopyFrom,
+    CopyTo,
+    CreateTableAs,
+    CrossPartitionChange,
+    EvaluatedInsert,
+    InsertSelect,
+    SetOption,
+    SetPruning,
+    SetTimeout,
+    ShowSettings,
+    SubqueryUse,
+)
 
 __all__ = ["ExplainedStatement", "explain"]
 
@@ -87,7 +91,7 @@ def explain(
     match statement:
         case ExplainStatement(target):
             return explain(target, (), view, settings)
-        case SelectStatement():
+        case PlannedSelect():
             return _explain_select(statement, view.topology, enabled=enabled)
         case CopyTo(select, options):
             explained = _explain_select(select, view.topology, enabled=enabled)
@@ -103,7 +107,7 @@ def explain(
         case InsertSelect(table, _, select):
             explained = _explain_select(select, view.topology, enabled=enabled)
             return ExplainedStatement(f"INSERT into {table.name} from:\n{explained.text}", explained.json)
-        case WholeChange(table=table, select=select, is_single_partition=is_single_partition):
+        case CrossPartitionChange(table=table, select=select, is_single_partition=is_single_partition):
             explained = _explain_select(select, view.topology, enabled=enabled)
             return ExplainedStatement(
                 f"change of {table.name}, computed by one member from:\n{explained.text}\n"
@@ -112,9 +116,9 @@ def explain(
             )
         case ChangeStatement():
             return _explain_change(statement, view.topology, enabled=enabled)
-        case InsertRows():
+        case EvaluatedInsert():
             return _explain_insert(statement, view.topology, enabled=enabled)
-        case CreateTableAs(table, select=SelectStatement() as select):
+        case CreateTableAs(table=table, select=PlannedSelect() as select):
             explained = _explain_select(select, view.topology, enabled=enabled)
             return ExplainedStatement(
                 f"CREATE TABLE {table.name} at the controller, and its rows from:\n{explained.text}", explained.json
@@ -132,7 +136,7 @@ def explain(
             return _explain_other("DDL runs at the controller and reads no partition", view.topology, enabled=enabled)
         case ShowSettings():
             return _explain_other("SHOW reads settings of the session and no partition", view.topology, enabled=enabled)
-        case SetOption():
+        case SetOption() | SetPruning() | SetTimeout():
             return _explain_other(
                 "SET changes a setting of the session and reads no partition", view.topology, enabled=enabled
             )
@@ -140,7 +144,7 @@ def explain(
             assert_never(statement)
 
 
-def _explain_change(change: ChangeStatement, topology: Topology, *, enabled: bool) -> ExplainedStatement:
+def _explain_change(change: ChangeStatement[PlannedSelect], topology: Topology, *, enabled: bool) -> ExplainedStatement:
     """Explain the query of a change, and add the members that keep backups of the rows."""
     table = change.table
     pruning, facts = _pruning(change.select, change.select, (), topology, enabled=enabled)
@@ -164,14 +168,14 @@ def _explain_change(change: ChangeStatement, topology: Topology, *, enabled: boo
     return ExplainedStatement("\n".join(lines + dag_text(dag)), {"pruning": pruning, "dag": dag})
 
 
-def _explain_insert(insert: InsertRows, topology: Topology, *, enabled: bool) -> ExplainedStatement:
-    table = insert.table
-    pruning = insert_pruning(table, insert.rows, topology, enabled=enabled)
+def _explain_insert(insert: EvaluatedInsert, topology: Topology, *, enabled: bool) -> ExplainedStatement:
+    table, rows = insert.insert.table, insert.rows
+    pruning = insert_pruning(table, rows, topology, enabled=enabled)
     dag = write_dag(f"insert into {table.name}", pruning["required_members"])
     (scan,) = pruning["scans"]
     partitions = None if scan["partitions"] is None else [f"p{partition}" for partition in scan["partitions"]]
     lines = [
-        f"INSERT of {insert.rows.num_rows} row{'' if insert.rows.num_rows == 1 else 's'} into {table.name}",
+        f"INSERT of {rows.num_rows} row{'' if rows.num_rows == 1 else 's'} into {table.name}",
         (
             f"execution: {pruning['execution']} on {len(pruning['required_members'])} of {pruning['members_total']}"
             f" members{listed(pruning['required_members'])}"
@@ -203,7 +207,7 @@ def _explain_other(what: str, topology: Topology, *, enabled: bool) -> Explained
     return ExplainedStatement(what, {"pruning": pruning, "dag": {"vertices": [], "edges": []}})
 
 
-def _explain_select(statement: SelectStatement, topology: Topology, *, enabled: bool) -> ExplainedStatement:
+def _explain_select(statement: PlannedSelect, topology: Topology, *, enabled: bool) -> ExplainedStatement:
     steps: list[ExplainedStep] = []
     outer = statement
     while enabled and outer.materialized is not None:
@@ -218,8 +222,8 @@ def _explain_select(statement: SelectStatement, topology: Topology, *, enabled: 
 
 
 def _pruning(
-    statement: SelectStatement,
-    outer: SelectStatement,
+    statement: PlannedSelect,
+    outer: PlannedSelect,
     steps: Sequence[ExplainedStep],
     topology: Topology,
     *,
@@ -272,13 +276,13 @@ def _pruning(
     return pruning, facts
 
 
-def _shown(tree: PartitionTree, statement: SelectStatement) -> PartitionTree:
+def _shown(tree: PartitionTree, statement: PlannedSelect) -> PartitionTree:
     """A tree with constants where the user wrote them."""
     first = statement.plan.parameter_count - len(statement.lists)
     return fold_lists(tree, dict(enumerate(statement.lists, first))) if statement.lists else tree
 
 
-def _explain_step(step: Step, first: int, whole: SelectStatement, topology: Topology) -> ExplainedStep:
+def _explain_step(step: PlannedStep, first: int, whole: PlannedSelect, topology: Topology) -> ExplainedStep:
     """A step whose values are the parameters from ``first`` on; those of steps before it are not known."""
     unknown = [UNKNOWN] * (step.query.plan.parameter_count - whole.plan.parameter_count)
     params = None if whole.params is None else (*whole.params, *unknown)

@@ -39,17 +39,19 @@ from secateur.planner.scans.scan_bounds import ScanBounds, bound_scan
 from secateur.planner.scans.scan_predicates import ScanPredicates, scan_predicates_of
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading
 from secateur.planner.stages import applied_conjuncts, rows_of
-from secateur.planner.statement import Materialized, SelectStatement, Step, SubqueryUse
+from secateur.planner.statement import PlannedSelect, PlannedStep, PlannedSteps
 from secateur.planner.steps.few_keys import has_list, is_few
 from secateur.planner.steps.join_facts import Origins, ScanColumn, joined_columns, listed_parameter, with_lists
 from secateur.planner.steps.selectivity import key_selectivity, partition_selectivity
+from secateur.planner.steps.subqueries import VALUES_MAX
+from secateur.protocol.statements import SubqueryUse
 
 __all__ = ["RULE", "JoinKeys", "PlanStep", "find_join_keys"]
 
 RULE: Final = "join_keys_first"
 """The name by which the rule is switched off."""
 
-PlanStep = Callable[[str, int], SelectStatement]
+PlanStep = Callable[[str, int], PlannedSelect]
 """Plans the text of a step, which has the parameters of the statement and so many more of steps before it."""
 
 
@@ -137,14 +139,14 @@ class JoinKeys:
         scans = zip(read.scans, self.bounds, strict=True)
         return replace(read, scans=tuple(replace(scan, bounds_in_steps=bounds) for scan, bounds in scans))
 
-    def in_steps(self, statement: SelectStatement, plan_step: PlanStep) -> SelectStatement:
+    def in_steps(self, statement: PlannedSelect, plan_step: PlanStep) -> PlannedSelect:
         """Return the statement with its form in steps.
 
         Never raises if a step cannot be planned: then only the ordinary plan is used. Cost: a plan for each step.
         """
         try:
             steps = tuple(
-                Step(
+                PlannedStep(
                     step.text,
                     plan_step(f"{step.text}\nLIMIT {step.values_max + 1}", step.before),
                     SubqueryUse.KEYS,
@@ -163,8 +165,8 @@ class JoinKeys:
         outer = replace(
             plan, scans=scans, parameter_count=plan.parameter_count + sum(step.parameter_count for step in steps)
         ).named()
-        inner = SelectStatement(outer, self.bounds, None, rewrites=statement.rewrites, colocated=statement.colocated)
-        return replace(statement, materialized=Materialized(steps, inner, self.watched))
+        inner = PlannedSelect(outer, self.bounds, None, rewrites=statement.rewrites, colocated=statement.colocated)
+        return replace(statement, materialized=PlannedSteps(steps, inner, self.watched))
 
 
 def find_join_keys(
@@ -300,12 +302,12 @@ class _Search:
             if partner is not None and own.column not in columns:
                 values = partner.values(other.column)
                 reduced = side.relevant * min(values / side.distinct.get(own.column, 1), 1)
-                if values <= SubqueryUse.KEYS.values_max and reduced < keys / 2:
+                if values <= VALUES_MAX[SubqueryUse.KEYS] and reduced < keys / 2:
                     yield _Build(partner, (other.column,), values), _Build(side, columns, reduced)
 
     def _rough_share(self, probe: _Side, build: _Build, classes: Sequence[frozenset[ScanColumn]]) -> float:
         """The share of a probe that remains to be read, at best."""
-        if probe is build.side or build.keys > SubqueryUse.KEYS.values_max:
+        if probe is build.side or build.keys > VALUES_MAX[SubqueryUse.KEYS]:
             return 1.0
         keys = _keys_of(probe)
         met = {
@@ -377,7 +379,7 @@ class _Search:
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         text = f"SELECT DISTINCT {', '.join(map(quoted, build.columns))} FROM {quoted(read.scan.table.name)}{where}"
         partitions = max(bound.tree.total for bound in bounds)
-        values_max = min(SubqueryUse.KEYS.values_max, max(4 * partitions, 256))
+        values_max = min(VALUES_MAX[SubqueryUse.KEYS], max(4 * partitions, 256))
         return _KeyStep(text, before - self.first, values_max, max(round(build.keys), 1))
 
 

@@ -34,14 +34,15 @@ from secateur.partitioning.types.column_type import SqlType, parse_type
 from secateur.planner.binding.query import spliced
 from secateur.planner.cost_model import CostModel
 from secateur.planner.select import BoundSelect
-from secateur.planner.statement import Materialized, SelectStatement, Step, SubqueryUse
+from secateur.planner.statement import PlannedSelect, PlannedStep, PlannedSteps
 from secateur.planner.steps.enclosing_ctes import EnclosingCTEs
 from secateur.planner.steps.few_keys import is_few
-from secateur.planner.steps.subqueries import Subquery, find_subqueries
+from secateur.planner.steps.subqueries import VALUES_MAX, Subquery, find_subqueries
 from secateur.planner.steps.substitution import is_substituted
 from secateur.planner.text.dialect import parse_query, tokenize
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.parser_cross_check import read_statements
+from secateur.protocol.statements import SubqueryUse
 
 __all__ = ["RULE", "BindText", "materialize_subqueries"]
 
@@ -81,13 +82,13 @@ class _Candidate:
 
 
 def materialize_subqueries(
-    statement: SelectStatement,
+    statement: PlannedSelect,
     text: str,
     tokens: Sequence[Token],
     parameters: Parameters,
     bind: BindText,
     model: CostModel,
-) -> SelectStatement:
+) -> PlannedSelect:
     """Return the statement with a form in steps, if some of its subqueries can run first and prune the rest.
 
     Args:
@@ -140,13 +141,13 @@ class _BoundedBinder:
 class _Statement:
     """A planned query and the texts from which its steps are made."""
 
-    statement: SelectStatement
+    statement: PlannedSelect
     text: str
     tokens: Sequence[Token]
     parameters: Parameters
     bind: _BoundedBinder
 
-    def materialized(self, subqueries: Sequence[Subquery]) -> Materialized | None:
+    def materialized(self, subqueries: Sequence[Subquery]) -> PlannedSteps | None:
         """Make steps of the subqueries that prune something.
 
         If one cannot run on its own, or prunes nothing, the ones inside of it are tried.
@@ -178,7 +179,7 @@ class _Statement:
         outer: BoundSelect,
         around: EnclosingCTEs,
         unneeded: frozenset[int],
-    ) -> Materialized | None:
+    ) -> PlannedSteps | None:
         if outer.columns != self.statement.plan.columns:
             # An unnamed column is named by its text, which has changed.
             return None
@@ -203,15 +204,15 @@ class _Statement:
                 or not around.are_those_of(original, reading)
             ):
                 return None
-        return Materialized(tuple(self._in_steps(candidate) for candidate in found), outer.planned())
+        return PlannedSteps(tuple(self._in_steps(candidate) for candidate in found), outer.planned())
 
-    def _in_steps(self, candidate: _Candidate) -> Step:
+    def _in_steps(self, candidate: _Candidate) -> PlannedStep:
         """A step that has been chosen, with steps of its own where these prune it."""
         tokens, own = self._read(candidate.text, 0)
         query = materialize_subqueries(
             candidate.query.planned(), candidate.text, tokens, own, self.bind, candidate.query.cost_model
         )
-        return Step(candidate.own_text, query, candidate.subquery.use, candidate.subquery.use.values_max)
+        return PlannedStep(candidate.own_text, query, candidate.subquery.use, VALUES_MAX[candidate.subquery.use])
 
     def _candidates(self, subqueries: Sequence[Subquery], around: EnclosingCTEs) -> Iterator[_Candidate]:
         for subquery in subqueries:
@@ -300,7 +301,7 @@ def _bounded(text: str, tree: exp.Expr, use: SubqueryUse, *, alone: bool) -> str
         and not any(tree.args.get(key) for key in ("limit", "offset", "with_", "fetch", "sample"))
         and alone
     )
-    limit = f"LIMIT {use.values_max + 1}"
+    limit = f"LIMIT {VALUES_MAX[use] + 1}"
     match use:
         case SubqueryUse.VALUE:
             return f"{text}\n{limit}" if plain else f"SELECT * FROM (\n{text}\n) AS subquery {limit}"

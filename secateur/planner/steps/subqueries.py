@@ -6,15 +6,26 @@ seems is not decided here: :mod:`secateur.planner.steps.materialize` uses it onl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from sqlglot import Token, TokenType
 
-from secateur.planner.statement import SubqueryUse
+from secateur.protocol.statements import SubqueryUse
 
-__all__ = ["Subquery", "find_subqueries"]
+__all__ = ["VALUES_MAX", "Subquery", "find_subqueries"]
+
+VALUES_MAX: Final[Mapping[SubqueryUse, int]] = MappingProxyType(
+    {SubqueryUse.LIST: 10_000, SubqueryUse.VALUE: 1, SubqueryUse.KEYS: 2_000}
+)
+"""With more values than this a statement runs undivided: a longer list costs more to send than it can prune.
+
+A list of 10,000 keys is hashed in milliseconds, and is as many keys as 1,250 partitions can tell apart before they
+count as all of them. A statement runs as well without the keys of a join, and every one of these costs the client and
+each member half a microsecond for each scan.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,10 @@ from secateur.protocol import (
     Prepare,
     PreparedAnswer,
     PublishLoad,
+    ResultColumn,
+    RoutedScan,
     RowCount,
+    SelectStatement,
     Server,
     StageRows,
     Tables,
@@ -98,40 +101,34 @@ class Statement:
     node: Node = field(default_factory=All)
     run: Run = field(default=lambda rows, _: rows)
     table: TableDef = ORDERS
-    columns: list[list[str]] = field(
-        default_factory=lambda: [["customer_id", "VARCHAR"], ["id", "BIGINT"], ["amount", "DOUBLE"]]
+    columns: tuple[ResultColumn, ...] = (
+        ResultColumn("customer_id", "VARCHAR"),
+        ResultColumn("id", "BIGINT"),
+        ResultColumn("amount", "DOUBLE"),
     )
     parameter_count: int = 0
     parameter_names: tuple[str, ...] = ()
     empty: pa.Table | None = field(default_factory=lambda: ORDERS.arrow_schema.empty_table())
     deterministic: bool = True
-    reply: Callable[[list[Any]], tuple[dict[str, Any], bytes | memoryview]] | None = None
+    reply: Callable[[list[Any]], tuple[Any, bytes | memoryview]] | None = None
 
     def tree(self) -> PartitionTree:
         return PartitionTree(self.table.name, self.table.scheme, self.node, self.table.partition_count, 1000)
 
-    def select(self, plan_id: str, catalog_version: int) -> dict[str, Any]:
-        scan = {
-            "table": self.table.name,
-            "table_id": self.table.table_id,
-            "alias": "o",
-            "table_version": self.table.version,
-            "tree": self.tree(),
-            "group": self.table.scheme.affinity_group(),
-            "replicated": self.table.replicated,
-            "reason": None,
-        }
-        return {
-            "kind": "select",
-            "plan_id": plan_id,
-            "scans": [scan],
-            "columns": self.columns,
-            "parameter_count": self.parameter_count,
-            "parameter_names": list(self.parameter_names),
-            "empty": None if self.empty is None else bytes(encode_table(self.empty)),
-            "deterministic": self.deterministic,
-            "schema_version": catalog_version,
-        }
+    def select(self, plan_id: str, catalog_version: int) -> SelectStatement:
+        table = self.table
+        group = table.scheme.affinity_group()
+        scan = RoutedScan(table.name, "o", table.table_id, table.version, group, table.replicated, self.tree())
+        return SelectStatement(
+            plan_id,
+            (scan,),
+            self.columns,
+            self.parameter_count,
+            self.parameter_names,
+            None if self.empty is None else bytes(encode_table(self.empty)),
+            self.deterministic,
+            catalog_version,
+        )
 
 
 class _Party:
@@ -392,7 +389,7 @@ def count(rows: pa.Table, _: list[Any]) -> pa.Table:
 
 
 ZERO = pa.table({"count": pa.array([0], pa.int64())})
-COUNT_COLUMNS = [["count", "BIGINT"]]
+COUNT_COLUMNS = (ResultColumn("count", "BIGINT"),)
 
 CUSTOMERS = ["C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9"]
 

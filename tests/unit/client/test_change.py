@@ -5,35 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from secateur.client import Connection
 from secateur.errors import MemberLostError, OperationalError, TopologyChangedError
+from secateur.protocol import ChangeKind, ChangeStatement, CrossPartitionChange, DuplicateMatchPolicy
 
 
 def planned(cluster: Any, query: str, kind: str) -> None:
     """Have the statement ``change`` concern the rows of a query, and have its parameter."""
-    select = {**cluster.statements[query].select("change", cluster.catalog_version), "parameter_count": 1}
-    header = {"table": cluster.tables[0], "source_select": select}
-    change = {**header, "kind": "change", "operation": "delete"}
-    whole = {
-        **header,
-        "kind": "whole_change",
-        "meeting": "error",
-        "returning": None,
-        "names_action": False,
-        "is_narrow": True,
-        "many": None,
-    }
-    cluster.statements["change"] = type(cluster.statements[query])(
-        reply=lambda _: (change if kind == "change" else whole, b"")
+    select = replace(cluster.statements[query].select("change", cluster.catalog_version), parameter_count=1)
+    table = cluster.tables[0]
+    change = (
+        ChangeStatement(table, ChangeKind.DELETE, select)
+        if kind == "change"
+        else CrossPartitionChange(table, select, DuplicateMatchPolicy.REFUSED, is_single_partition=True)
     )
+    cluster.statements["change"] = type(cluster.statements[query])(reply=lambda _: (change, b""))
 
 
 def owner(cluster: Any) -> str:
     return str(cluster.ownership.primary(cluster.tables[0].scheme.partition_of({"customer_id": "C2"})))
 
 
-@pytest.mark.parametrize("kind", ["change", "whole_change"])
+@pytest.mark.parametrize("kind", ["change", "cross_partition_change"])
 def test_a_change_that_may_have_been_made_is_not_called_undone(cluster: Any, conn: Connection, kind: str) -> None:
     conn._session.retry_s = 0.1
     planned(cluster, "one", kind)
@@ -45,7 +40,7 @@ def test_a_change_that_may_have_been_made_is_not_called_undone(cluster: Any, con
         conn.execute("change", ["C2"])
 
 
-@pytest.mark.parametrize("kind", ["change", "whole_change"])
+@pytest.mark.parametrize("kind", ["change", "cross_partition_change"])
 def test_a_change_that_may_have_been_made_is_not_published_as_well(cluster: Any, conn: Connection, kind: str) -> None:
     """Meanwhile the change has come to concern several partitions: that is published under another id."""
     planned(cluster, "one", kind)

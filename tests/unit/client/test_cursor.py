@@ -13,6 +13,7 @@ import pytest
 import secateur.client.dbapi.pep249 as dbapi
 from secateur.client import Connection
 from secateur.errors import DuplicateKeyError, InterfaceError, NotSupportedError, ParameterError, ProtocolError
+from secateur.protocol import Done, InsertMode, InsertRows, InsertSelect, PlanText, Pruning, SetPruning
 from secateur.wire import encode_table
 
 
@@ -20,17 +21,17 @@ def insert(cluster: Any, mode: str = "append") -> Any:
     """INSERT INTO orders VALUES (?, ?, ?)"""
     from_params = type(cluster.statements["one"])
 
-    def reply(params: list[Any]) -> tuple[dict[str, Any], bytes | memoryview]:
+    def reply(params: list[Any]) -> tuple[InsertRows, bytes | memoryview]:
         rows = pa.Table.from_pylist(
             [dict(zip(("customer_id", "id", "amount"), params, strict=True))], schema=cluster.tables[0].arrow_schema
         )
-        return {"kind": "insert", "table": cluster.tables[0], "mode": mode}, encode_table(rows)
+        return InsertRows(cluster.tables[0], InsertMode(mode), cluster.catalog_version), encode_table(rows)
 
     return from_params(reply=reply)
 
 
-def other(cluster: Any, header: dict[str, Any], payload: bytes | memoryview = b"") -> Any:
-    return type(cluster.statements["one"])(reply=lambda _: (header, payload))
+def other(cluster: Any, prepared: Any) -> Any:
+    return type(cluster.statements["one"])(reply=lambda _: (prepared, b""))
 
 
 def test_description_and_type_codes(conn: Connection) -> None:
@@ -123,9 +124,7 @@ def test_a_notebook_shows_the_next_rows_and_leaves_them(cluster: Any, conn: Conn
     shown.close()
     assert shown._repr_html_() == "<pre>&lt;Cursor closed&gt;</pre>"
     cluster.statements["bad"] = other(
-        cluster,
-        {"kind": "explain", "is_json": False},
-        encode_table(pa.table({"plan": ["<script>alert(1)</script>", "x" * 1000] + [str(n) for n in range(100)]})),
+        cluster, PlanText(("<script>alert(1)</script>", "x" * 1000, *(str(n) for n in range(100))))
     )
     html = conn.execute("bad")._repr_html_()
     assert "<script>" not in html
@@ -152,7 +151,7 @@ def test_without_a_result_there_is_nothing_to_fetch(cluster: Any, conn: Connecti
     cursor = conn.cursor()
     with pytest.raises(InterfaceError, match="execute a query first"):
         getattr(cursor, fetch)()
-    cluster.statements["CREATE TABLE"] = other(cluster, {"kind": "ddl", "message": "created"})
+    cluster.statements["CREATE TABLE"] = other(cluster, Done("created"))
     conn.execute("all")
     cursor.execute("CREATE TABLE")
     with pytest.raises(InterfaceError, match="execute a query first"):
@@ -169,7 +168,7 @@ def test_a_failed_statement_leaves_no_old_result(conn: Connection) -> None:
 
 
 def test_ddl_has_no_result(cluster: Any, conn: Connection) -> None:
-    cluster.statements["CREATE TABLE"] = other(cluster, {"kind": "ddl", "message": "created"})
+    cluster.statements["CREATE TABLE"] = other(cluster, Done("created"))
     cursor = conn.execute("CREATE TABLE")
     assert (cursor.description, cursor.rowcount, cursor.stats) == (None, -1, None)
     conn.execute("CREATE TABLE")
@@ -177,9 +176,7 @@ def test_ddl_has_no_result(cluster: Any, conn: Connection) -> None:
 
 
 def test_explain_is_a_result_of_text(cluster: Any, conn: Connection) -> None:
-    cluster.statements["EXPLAIN"] = other(
-        cluster, {"kind": "explain", "is_json": False}, encode_table(pa.table({"plan": ["Scan orders", "  p17"]}))
-    )
+    cluster.statements["EXPLAIN"] = other(cluster, PlanText(("Scan orders", "  p17")))
     cursor = conn.execute("EXPLAIN")
     assert cursor.fetchall() == [("Scan orders",), ("  p17",)]
     assert cursor.description == [("plan", "VARCHAR", None, None, None, None, None)]
@@ -187,7 +184,7 @@ def test_explain_is_a_result_of_text(cluster: Any, conn: Connection) -> None:
 
 @pytest.mark.parametrize("value", ["off", "verify", "on"])
 def test_set_pruning_changes_the_session(cluster: Any, conn: Connection, value: str) -> None:
-    cluster.statements["SET"] = other(cluster, {"kind": "set", "name": "pruning", "value": value})
+    cluster.statements["SET"] = other(cluster, SetPruning(Pruning(value)))
     assert conn.execute("SET").description is None
     cursor = conn.execute("one", ["C2"])
     assert cursor.stats is not None
@@ -196,18 +193,19 @@ def test_set_pruning_changes_the_session(cluster: Any, conn: Connection, value: 
 
 
 @pytest.mark.parametrize(
-    ("header", "message"),
+    ("prepared", "message"),
     [
-        pytest.param({"kind": "merge"}, "of kind 'merge', which this client does not know", id="kind"),
-        pytest.param({"kind": "select"}, "does not read .KeyError: 'plan_id'", id="missing key"),
-        pytest.param({}, "does not read .KeyError: 'kind'", id="nothing"),
-        pytest.param({"kind": "insert", "table": {}}, "TableDef cannot be read", id="insert without table"),
+        pytest.param({"type": "Merge"}, r"'Merge'.*statement.type.*run one version of secateur", id="kind"),
+        pytest.param({"type": "SelectStatement"}, "field `plan_id`.*run one version", id="missing field"),
+        pytest.param({}, "field `type`.*run one version", id="nothing"),
+        pytest.param({"type": "SetPruning", "value": "no"}, "'no'.*statement.value.*run one version", id="value"),
+        pytest.param({"type": "InsertRows", "table": {}}, "PreparedAnswer cannot be read", id="insert without table"),
     ],
 )
 def test_an_answer_of_another_version_is_said(
-    cluster: Any, conn: Connection, header: dict[str, Any], message: str
+    cluster: Any, conn: Connection, prepared: dict[str, Any], message: str
 ) -> None:
-    cluster.statements["?"] = other(cluster, header)
+    cluster.statements["?"] = other(cluster, prepared)
     with pytest.raises(ProtocolError, match=message):
         conn.execute("?")
     assert conn.execute("count").fetchone() == (18,)
@@ -228,13 +226,7 @@ def test_insert_select_loads_what_it_selects(cluster: Any, conn: Connection) -> 
     select = cluster.statements["all"].select("all", 1)
     cluster.statements["INSERT"] = other(
         cluster,
-        {
-            "kind": "insert",
-            "table": cluster.tables[0],
-            "mode": "upsert",
-            "source_select": select,
-            "columns": ["customer_id", "id", "amount"],
-        },
+        InsertSelect(cluster.tables[0], ("customer_id", "id", "amount"), select, InsertMode.UPSERT),
     )
     assert conn.execute("INSERT").rowcount == 18
     assert [mode for _, mode, _ in cluster.published] == ["upsert"]

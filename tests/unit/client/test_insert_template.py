@@ -4,19 +4,22 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from secateur.client.execution import InsertTemplate, Literal
+from secateur.client.execution import filled_rows
 from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
+from secateur.protocol import InsertTemplate, Literal
 
 
-def template(column_type: str, *rows: tuple[int | Literal, ...]) -> InsertTemplate:
+def filled(column_type: str, values: list[list[Any]], *rows: tuple[int | Literal, ...]) -> pa.Table | None:
+    """The rows of a template for a table of k and v, by default with both as parameters."""
     types = {"k": parse_type("BIGINT"), "v": parse_type(column_type)}
     scheme = PartitionScheme(hashes=(HashComponent(("k",), 4),), types=(("k", types["k"]),))
     table = TableDef("t", 1, (Column("k", types["k"], nullable=False), Column("v", types["v"])), ("k",), scheme)
-    return InsertTemplate(table, ("k", "v"), rows or ((0, 1),), "append", 2, (), 1)
+    return filled_rows(table, InsertTemplate(("k", "v"), rows or ((0, 1),), 2, ()), values)
 
 
 @pytest.mark.parametrize(
@@ -36,10 +39,10 @@ def template(column_type: str, *rows: tuple[int | Literal, ...]) -> InsertTempla
     ],
 )
 def test_a_value_of_its_columns_type_is_taken(column_type: str, value: Any) -> None:
-    filled = template(column_type).fill([[1, value], [2, None]])
-    assert filled is not None
-    assert filled.schema.types == [parse_type("BIGINT").arrow, parse_type(column_type).arrow]
-    assert filled.to_pylist() == [{"k": 1, "v": value}, {"k": 2, "v": None}]
+    rows = filled(column_type, [[1, value], [2, None]])
+    assert rows is not None
+    assert rows.schema.types == [parse_type("BIGINT").arrow, parse_type(column_type).arrow]
+    assert rows.to_pylist() == [{"k": 1, "v": value}, {"k": 2, "v": None}]
 
 
 @pytest.mark.parametrize(
@@ -66,10 +69,10 @@ def test_a_value_of_its_columns_type_is_taken(column_type: str, value: Any) -> N
     ],
 )
 def test_a_value_that_needs_a_cast_is_left_to_the_controller(column_type: str, value: Any) -> None:
-    assert template(column_type).fill([[1, value]]) is None
+    assert filled(column_type, [[1, value]]) is None
 
 
 def test_literals_and_several_rows_and_sets() -> None:
-    filled = template("VARCHAR", (0, Literal("a")), (1, Literal(None))).fill([[1, 2], [3, 4]])
-    assert filled is not None
-    assert filled.to_pylist() == [{"k": 1, "v": "a"}, {"k": 2, "v": None}, {"k": 3, "v": "a"}, {"k": 4, "v": None}]
+    rows = filled("VARCHAR", [[1, 2], [3, 4]], (0, Literal("a")), (1, Literal(None)))
+    assert rows is not None
+    assert rows.to_pylist() == [{"k": 1, "v": "a"}, {"k": 2, "v": None}, {"k": 3, "v": "a"}, {"k": 4, "v": None}]

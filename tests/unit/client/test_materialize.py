@@ -10,25 +10,21 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace as with_fields
 
 from secateur.client import Connection
-from secateur.client.dbapi import ResultColumn
 from secateur.client.execution import (
     ANY_STATE,
     ExecutionMode,
-    Materialized,
     RowState,
     RunOutcome,
-    SelectStatement,
-    Step,
     StepResult,
-    StepUse,
     combined_outcome,
     run_in_steps,
 )
 from secateur.errors import DataError, KeysChangedError, MemberLostError, PruningMismatchError, TopologyChangedError
 from secateur.partitioning.pruning import Box, Choice, Comparison, Constraint, Keys, Parameter, ParameterComparison
-from secateur.protocol import Since
+from secateur.protocol import QueryStep, ResultColumn, SelectStatement, Since, SteppedQuery, SubqueryUse
 from secateur.wire import ShortTable
 
 
@@ -68,8 +64,9 @@ def run(
         asked.append(("whole", []))
         return outcome(WHOLE, "m1", "m2", "m3", read=12, total=12)
 
-    materialized = Materialized(
-        (Step(statement("step", kind), StepUse.LIST if is_list else StepUse.VALUE, values_max),), statement("rest")
+    materialized = SteppedQuery(
+        (QueryStep(statement("step", kind), SubqueryUse.LIST if is_list else SubqueryUse.VALUE, values_max),),
+        statement("rest"),
     )
     return run_in_steps(materialized, ["given"], one, one, whole), asked
 
@@ -145,14 +142,20 @@ def keyed(
         asked.append(("whole", [], {}))
         return outcome(WHOLE, "m1", "m2", "m3", read=12, total=12)
 
-    found = [replace(statement(f"step {number}"), parameter_count=1 + 2 * number) for number in range(len(steps))]
+    found = [with_fields(statement(f"step {number}"), parameter_count=1 + 2 * number) for number in range(len(steps))]
     parts = tuple(
-        Step(replace(part, columns=(ResultColumn("v", "BIGINT"), ResultColumn("w", "VARCHAR"))), StepUse.KEYS, 3)
+        QueryStep(
+            with_fields(part, columns=(ResultColumn("v", "BIGINT"), ResultColumn("w", "VARCHAR"))), SubqueryUse.KEYS, 3
+        )
         for part in found
     )
     return (
         run_in_steps(
-            Materialized(parts, replace(statement("rest"), scans=(SCAN,) * scans), (1, 0)), ["given"], one, one, whole
+            SteppedQuery(parts, with_fields(statement("rest"), scans=(SCAN,) * scans), (1, 0)),
+            ["given"],
+            one,
+            one,
+            whole,
         ),
         asked,
     )
@@ -261,18 +264,14 @@ def stepped(cluster: Any) -> Any:
         one, node=ROWS_OF_KEY, run=lambda rows, params: one.run(rows, params[1:]), parameter_count=2
     )
 
-    def reply(_: list[Any]) -> tuple[dict[str, Any], bytes]:
+    def reply(_: list[Any]) -> tuple[SelectStatement, bytes]:
         whole, step, rest = (
             cluster.statements[name].select(name, cluster.catalog_version) for name in ("whole", "step", "rest")
         )
-        steps = [
-            {
-                "select": {**step, "columns": [["customer_id", "VARCHAR"]], "empty": None},
-                "use": "value",
-                "values_max": 1,
-            }
-        ]
-        return {**whole, "materialized": {"steps": steps, "outer": rest}}, b""
+        first = QueryStep(
+            with_fields(step, columns=(ResultColumn("customer_id", "VARCHAR"),), empty=None), SubqueryUse.VALUE, 1
+        )
+        return with_fields(whole, materialized=SteppedQuery((first,), rest)), b""
 
     cluster.statements["in steps"] = replace(one, reply=reply)
     return cluster

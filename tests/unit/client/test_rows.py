@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.client.dbapi import ResultColumn, Rows
+from secateur.client.dbapi import Rows, describe
 from secateur.errors import DataError
 from secateur.partitioning.types import parse_type
+from secateur.protocol import ResultColumn
 from secateur.wire import ShortTable
 
 UUID_1 = uuid.UUID(int=1)
@@ -109,7 +110,7 @@ def test_a_value_that_python_does_not_have_is_named() -> None:
 def test_a_type_that_only_results_have_is_given_as_arrow_gives_it() -> None:
     rows = Rows(pa.table({"x": [{"a": 1}]}), [ResultColumn("x", "STRUCT(a BIGINT)")])
     assert rows.take(1) == [({"a": 1},)]
-    assert ResultColumn("x", "STRUCT(a BIGINT)").describe() == ("x", "STRUCT(a BIGINT)", None, None, None, None, None)
+    assert describe(ResultColumn("x", "STRUCT(a BIGINT)")) == ("x", "STRUCT(a BIGINT)", None, None, None, None, None)
 
 
 def test_two_columns_of_one_name_stay_two() -> None:
@@ -132,8 +133,8 @@ def test_rows_are_handed_out_once() -> None:
 
 
 def test_a_description_has_seven_items() -> None:
-    assert ResultColumn("n", "BIGINT").describe() == ("n", "BIGINT", None, None, None, None, None)
-    assert ResultColumn("d", "DECIMAL(10,2)").describe() == ("d", "DECIMAL(10,2)", None, None, 10, 2, None)
+    assert describe(ResultColumn("n", "BIGINT")) == ("n", "BIGINT", None, None, None, None, None)
+    assert describe(ResultColumn("d", "DECIMAL(10,2)")) == ("d", "DECIMAL(10,2)", None, None, 10, 2, None)
 
 
 def test_plain_values_are_rows_as_they_came() -> None:

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from secateur.client.execution import Pruning, SelectStatement, StatementCache
+from secateur.client.execution import StatementCache
+from secateur.protocol import Pruning, SelectStatement
 
 
 def test_the_least_recently_used_goes_first() -> None:

@@ -6,8 +6,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.client.dbapi import ResultColumn, StreamedRows
+from secateur.client.dbapi import StreamedRows
 from secateur.errors import MemberLostError
+from secateur.protocol import ResultColumn
 
 COLUMNS = [ResultColumn("a", "BIGINT")]
 

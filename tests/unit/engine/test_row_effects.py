@@ -5,11 +5,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.engine.sql import DuplicateMatchPolicy, RowChanges
+from secateur.engine.sql import RowChanges
 from secateur.errors import NullKeyError, ProgrammingError
 from secateur.partitioning.schemes import PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
+from secateur.protocol import DuplicateMatchPolicy
 
 TABLE = TableDef(
     "t",

@@ -10,7 +10,8 @@ import pytest
 from described_tables import DescribedTables
 from secateur.engine.sql import ExchangeKind
 from secateur.errors import ProgrammingError
-from secateur.planner import COST_SETTINGS, CostModel, Planner, SelectStatement, SetOption
+from secateur.planner import COST_SETTINGS, CostModel, PlannedSelect, Planner
+from secateur.protocol import SetOption
 
 BY_OTHER_KEY = "SELECT m.host FROM metrics m JOIN customers c ON m.host = c.name"
 
@@ -70,7 +71,7 @@ def test_a_message_says_what_the_number_decides(context: DescribedTables) -> Non
 
 
 def exchanges(statement: Any) -> set[ExchangeKind]:
-    assert isinstance(statement, SelectStatement)
+    assert isinstance(statement, PlannedSelect)
     return {stage.exchange for stage in statement.plan.stages[:-1]}
 
 

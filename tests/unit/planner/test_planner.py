@@ -6,7 +6,8 @@ import pytest
 
 from secateur.errors import LimitExceededError
 from secateur.partitioning.tables import ColumnStatistics, TableStatistics
-from secateur.planner import ExplainFormat, ExplainStatement, Planner, SelectStatement, SetOption
+from secateur.planner import ExplainFormat, ExplainStatement, PlannedSelect, Planner
+from secateur.protocol import Pruning, SetOption, SetPruning, SetTimeout
 
 
 def test_a_statement_that_is_too_long_is_refused(context: Any) -> None:
@@ -17,16 +18,17 @@ def test_a_statement_that_is_too_long_is_refused(context: Any) -> None:
 @pytest.mark.parametrize(
     ("sql", "expected"),
     [
-        ("SET pruning = on", SetOption("pruning", "on")),
-        ("set PRUNING to 'Off';", SetOption("pruning", "off")),
-        ("SET pruning = verify", SetOption("pruning", "verify")),
+        ("SET pruning = on", SetPruning(Pruning.ON)),
+        ("set PRUNING to 'Off';", SetPruning(Pruning.OFF)),
+        ("SET statement_timeout = '1.5s'", SetTimeout("1.5s", 1500)),
+        ("SET pruning = verify", SetPruning(Pruning.VERIFY)),
         ("SET disabled_rules = 'in_to_exists, IN_PULL_OUT'", SetOption("disabled_rules", "in_pull_out, in_to_exists")),
         ("SET disabled_rules TO materialize_subquery", SetOption("disabled_rules", "materialize_subquery")),
         ("SET disabled_rules = ''", SetOption("disabled_rules", "")),
         ("SET combinations_per_partition = 32", SetOption("combinations_per_partition", "32")),
     ],
 )
-def test_settings(context: Any, sql: str, expected: SetOption) -> None:
+def test_settings(context: Any, sql: str, expected: SetOption | SetPruning | SetTimeout) -> None:
     assert context.prepare(sql) == expected
 
 
@@ -60,7 +62,7 @@ def test_explain_has_a_form_and_a_target(context: Any, sql: str, form: ExplainFo
     ],
 )
 def test_every_kind_of_query_is_a_select(context: Any, sql: str) -> None:
-    assert isinstance(context.prepare(sql), SelectStatement)
+    assert isinstance(context.prepare(sql), PlannedSelect)
 
 
 class TestCache:
@@ -132,7 +134,6 @@ def test_plans_survive_msgpack(context: Any) -> None:
     ]:
         plan = context.select(sql, params).plan
         assert SelectPlan.from_wire(unpack(pack(plan.to_wire()))) == plan
-        assert unpack(pack(plan.to_client()))["plan_id"] == plan.plan_id
 
 
 def test_a_plan_depends_on_the_rules_that_are_off(context: Any) -> None:

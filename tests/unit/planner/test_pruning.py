@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from secateur.planner import SelectStatement
+from secateur.planner import PlannedSelect
 
 
 def kept(context: Any, sql: str, params: Any = ()) -> list[int] | None:
     """The partitions of the first scan; None for all."""
-    statement: SelectStatement = context.select(sql, params)
+    statement: PlannedSelect = context.select(sql, params)
     bound = statement.plan.scans[0].tree.bind(statement.params)
     return None if bound.is_all else list(bound.ids)
 

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from secateur.client.copy import CopyFormat, FileOptions, read_batches
+from secateur.client.copy import read_batches
 from secateur.errors import DataError, ProgrammingError
 from secateur.partitioning.tables import Column
 from secateur.partitioning.types import parse_type
+from secateur.protocol import CopyFormat, FileOptions
 
 COLUMNS = [Column("k", parse_type("INTEGER")), Column("s", parse_type("VARCHAR")), Column("d", parse_type("DATE"))]
 

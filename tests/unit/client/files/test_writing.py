@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from secateur.client.copy import CopyFormat, FileOptions, OptionValue, read_batches, write_file
-from secateur.client.dbapi import ResultColumn
+from secateur.client.copy import read_batches, write_file
 from secateur.errors import DataError, MemberLostError, ProgrammingError
 from secateur.partitioning.tables import Column
 from secateur.partitioning.types import parse_type
+from secateur.protocol import CopyFormat, FileOptions, OptionValue, ResultColumn
 
 ROWS = pa.table({"a": pa.array([1, 2], pa.int32()), "b": ["x,y", None], "c": ["", 'q"r']})
 COLUMNS = [ResultColumn("a", "INTEGER"), ResultColumn("b", "VARCHAR"), ResultColumn("c", "VARCHAR")]

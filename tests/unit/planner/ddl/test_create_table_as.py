@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from secateur.planner import CreateTableAs
+from secateur.protocol import CreateTableAs
 
 
 def test_the_query_says_what_the_columns_are(context: Any) -> None:
@@ -13,11 +13,11 @@ def test_the_query_says_what_the_columns_are(context: Any) -> None:
         " total FROM orders GROUP BY id"
     )
     assert isinstance(statement, CreateTableAs)
-    assert [(column.name, str(column.type), column.nullable) for column in statement.tdef.columns] == [
+    assert [(column.name, str(column.type), column.nullable) for column in statement.table.columns] == [
         ("id", "BIGINT", False),
         ("total", "DECIMAL(38,2)", True),
     ]
-    assert (statement.tdef.primary_key, statement.tdef.scheme.partition_count, statement.tdef.backups) == (
+    assert (statement.table.primary_key, statement.table.scheme.partition_count, statement.table.backups) == (
         ("id",),
         5,
         2,
@@ -53,7 +53,7 @@ def test_forms(context: Any, sql: str, *, if_not_exists: bool, or_replace: bool,
         or_replace,
         with_data,
     )
-    assert context.prepare(statement.create).tdef == statement.tdef
+    assert context.prepare(statement.create).tdef == statement.table
 
 
 @pytest.mark.parametrize(
@@ -61,5 +61,5 @@ def test_forms(context: Any, sql: str, *, if_not_exists: bool, or_replace: bool,
 )
 def test_the_types_of_parameters_are_those_of_columns(context: Any, sql: str, params: Any) -> None:
     statement = context.prepare(f"CREATE TABLE x PRIMARY KEY (a) AS {sql}", params)
-    assert [str(column.type) for column in statement.tdef.columns] == ["INTEGER", "VARCHAR"]
+    assert [str(column.type) for column in statement.table.columns] == ["INTEGER", "VARCHAR"]
     assert statement.select.params == (1, "x")

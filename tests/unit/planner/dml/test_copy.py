@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from secateur.client.copy import CopyFormat, FileOptions
-from secateur.planner import CopyFrom, CopyTo
+from secateur.protocol import CopyFormat, CopyFrom, CopyTo, FileOptions
 
 
 def csv(**given: Any) -> FileOptions:

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from secateur.planner import InsertMode, InsertRows, InsertSelect
+from secateur.protocol import EvaluatedInsert, InsertMode, InsertSelect, InsertTemplate, Literal
 
 
 def rows(context: Any, sql: str, params: Any = ()) -> list[dict[str, Any]]:
     statement = context.prepare(sql, params)
-    assert isinstance(statement, InsertRows)
-    assert statement.rows.schema.equals(statement.table.arrow_schema)
+    assert isinstance(statement, EvaluatedInsert)
+    assert statement.rows.schema.equals(statement.insert.table.arrow_schema)
     return statement.rows.to_pylist()
 
 
@@ -66,8 +66,8 @@ def test_values_with_commas_and_parentheses_of_their_own(context: Any) -> None:
 
 
 def test_or_replace_is_an_upsert(context: Any) -> None:
-    assert context.prepare("INSERT OR REPLACE INTO customers VALUES ('a', 'b', 1)").mode is InsertMode.UPSERT
-    assert context.prepare("INSERT INTO customers VALUES ('a', 'b', 1)").mode is InsertMode.APPEND
+    assert context.prepare("INSERT OR REPLACE INTO customers VALUES ('a', 'b', 1)").insert.mode is InsertMode.UPSERT
+    assert context.prepare("INSERT INTO customers VALUES ('a', 'b', 1)").insert.mode is InsertMode.APPEND
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,9 @@ def test_or_replace_is_an_upsert(context: Any) -> None:
     ],
 )
 def test_rows_that_are_there_are_ignored(context: Any, sql: str) -> None:
-    assert context.prepare(sql).mode is InsertMode.IGNORE
+    statement = context.prepare(sql)
+    insert = statement.insert if isinstance(statement, EvaluatedInsert) else statement
+    assert insert.mode is InsertMode.IGNORE
 
 
 def test_of_rows_with_one_key_the_first_replaces(context: Any) -> None:
@@ -95,7 +97,7 @@ def test_of_rows_with_one_key_the_first_replaces(context: Any) -> None:
         {"customer_id": "a", "name": "x", "score": 1.0},
         {"customer_id": "b", "name": "z", "score": 3.0},
     ]
-    assert statement.shape is None
+    assert statement.insert.template is None
 
 
 @pytest.mark.parametrize(
@@ -128,7 +130,9 @@ def test_by_name_takes_the_names_of_the_query(context: Any) -> None:
     [
         pytest.param("(?, ?, ?)", ((0, 1, 2),), id="parameters"),
         pytest.param("($2, $1, $3)", ((1, 0, 2),), id="numbered"),
-        pytest.param("(?, 'x', ?), (?, NULL, DEFAULT)", ((0, None, 1), (2, None, None)), id="literals"),
+        pytest.param(
+            "(?, 'x', ?), (?, NULL, DEFAULT)", ((0, Literal("x"), 1), (2, Literal(None), Literal(None))), id="literals"
+        ),
         pytest.param("(?, ? || ?, 1)", None, id="an expression"),
         pytest.param("(?, (?), ?)", None, id="brackets"),
         pytest.param("(?, ?, -1), (?, 'a', 1)", None, id="a sign"),
@@ -138,8 +142,6 @@ def test_by_name_takes_the_names_of_the_query(context: Any) -> None:
 def test_what_a_client_can_make_rows_from(context: Any, values: str, cells: Any) -> None:
     count = values.count("?") or values.count("$")
     statement = context.prepare(f"INSERT INTO customers VALUES {values}", [str(index) for index in range(count)])
-    assert isinstance(statement, InsertRows)
-    shape = statement.shape
-    assert (None if shape is None else (shape.columns, shape.cells, shape.parameter_count)) == (
-        None if cells is None else (("customer_id", "name", "score"), cells, count)
-    )
+    assert isinstance(statement, EvaluatedInsert)
+    template = statement.insert.template
+    assert template == (None if cells is None else InsertTemplate(("customer_id", "name", "score"), cells, count, ()))

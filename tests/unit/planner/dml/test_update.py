@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from secateur.errors import ParameterError
-from secateur.planner import ChangeKind, ChangeStatement
+from secateur.protocol import ChangeKind, ChangeStatement
 
 
 def updated(context: Any, sql: str, params: Any = ()) -> ChangeStatement:

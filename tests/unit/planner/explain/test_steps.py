@@ -20,8 +20,8 @@ from secateur.partitioning.pruning import (
     ParameterList,
     Partitions,
 )
-from secateur.planner import SubqueryUse
 from secateur.planner.explain import ExplainedStep, combined_execution_mode, needs_values
+from secateur.protocol import SubqueryUse
 
 
 def step(execution: str, *members: str) -> ExplainedStep:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from secateur.partitioning.tables import ColumnStatistics, TableStatistics
-from secateur.planner import Materialized, SubqueryUse
+from secateur.planner import PlannedSteps
+from secateur.protocol import SubqueryUse
 
 CLIENTS = (
     "CREATE TABLE clients (id BIGINT PRIMARY KEY, region VARCHAR, nation INTEGER, rank INTEGER) PARTITION BY HASH (id)"
@@ -55,7 +56,7 @@ def statistics(table: Any, rows: int, distinct: dict[str, int]) -> TableStatisti
     return TableStatistics(table.table_id, rows, MappingProxyType(columns))
 
 
-def shown(found: Materialized | None) -> list[str]:
+def shown(found: PlannedSteps | None) -> list[str]:
     """The text of each step, then the trees of the rest."""
     assert found is not None
     assert all(step.use is SubqueryUse.KEYS for step in found.steps)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from secateur.planner import BoundSelect, Materialized, SelectStatement, planner
+from secateur.planner import BoundSelect, PlannedSelect, PlannedSteps, planner
 
 VIP = "CREATE TABLE vip (customer_id VARCHAR PRIMARY KEY, region VARCHAR, since DATE, best BIGINT, score DOUBLE)"
 DAYS = (
@@ -26,15 +26,15 @@ def steps(context: Any) -> Any:
     return context
 
 
-def materialized(context: Any, sql: str, params: Any = ()) -> Materialized | None:
-    found: Materialized | None = context.select(sql, params).materialized
+def materialized(context: Any, sql: str, params: Any = ()) -> PlannedSteps | None:
+    found: PlannedSteps | None = context.select(sql, params).materialized
     return found
 
 
 def test_the_form_in_steps_is_remembered_with_its_plan(steps: Any) -> None:
     sql = "SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region = ?)"
-    first: SelectStatement = steps.select(sql, ["a"])
-    second: SelectStatement = steps.select(sql, ["b"])
+    first: PlannedSelect = steps.select(sql, ["a"])
+    second: PlannedSelect = steps.select(sql, ["b"])
     assert first.materialized is second.materialized is not None
     assert second.params == ("b",)
 
