@@ -19,7 +19,7 @@ _FILES = {
         "StartAttempt",
     ],
     "job_registry": ["JobRegistry", "RegisteredJob"],
-    "loads": ["CoordinatedChange", "CoordinatedChangeResult", "LoadPublication", "LoadPublisher"],
+    "loads": ["LoadPublication", "LoadPublisher"],
     "member_watch": ["MemberWatch"],
     "membership": [
         "CopyLost",

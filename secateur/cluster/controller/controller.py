@@ -17,7 +17,7 @@ from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.holders import by_primary, copies_of, served_by
 from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.joining import Joining
-from secateur.cluster.controller.loads import CoordinatedChange, LoadPublication, LoadPublisher, PartitionwiseChange
+from secateur.cluster.controller.loads import LoadPublication, LoadPublisher
 from secateur.cluster.controller.member_list import MemberList
 from secateur.cluster.controller.membership import CopyLost
 from secateur.cluster.controller.planning import PlanningThreads
@@ -343,7 +343,7 @@ class Controller:
         partitions = {topology.member_ids[0]: [0]} if table.replicated else by_primary(topology, table, ids)
         topology.check_live(list(partitions))
         load = self._new_load(asked.load_id, table, asked.operation, {})
-        changed = await self._loads.change(PartitionwiseChange(load, ATTEMPT, partitions, asked))
+        changed = await self._loads.change(load, ATTEMPT, partitions, asked)
         self._statistics.written(table.table_id, changed.rows)
         held = {member_id for member_id, copies in load.copies.items() if not copies.isdisjoint(ids)}
         return Reply(ChangedTable(rows=changed.rows, members_touched=len(held), work=changed.work, **self._versions()))
@@ -367,7 +367,7 @@ class Controller:
         coordinator = owners[0] if owners else topology.member_ids[0]
         topology.check_live([coordinator])
         load = self._new_load(asked.load_id, table, MIXED, {})
-        worked_out = await self._loads.change_whole(CoordinatedChange(load, coordinator, asked))
+        worked_out = await self._loads.change_whole(load, coordinator, asked)
         if worked_out.missing_cells:
             await self._table_commands.make_ranges(table.name, table.table_id, worked_out.missing_cells)
             raise TopologyChangedError(

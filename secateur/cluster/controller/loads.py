@@ -18,6 +18,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, S
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, assert_never
 
+import msgspec
+
 from secateur.cluster.controller.two_phase_commit import CommitPhase, Order, TwoPhaseCommit, carry_out
 from secateur.cluster.lease_renewal import renewed
 from secateur.cluster.peers import MemberCaller
@@ -50,11 +52,8 @@ from secateur.protocol.message import Message
 from secateur.protocol.profile import StageWork
 
 __all__ = [
-    "CoordinatedChange",
-    "CoordinatedChangeResult",
     "LoadPublication",
     "LoadPublisher",
-    "PartitionwiseChange",
     "PublishResult",
 ]
 
@@ -88,38 +87,6 @@ class LoadPublication:
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionwiseChange:
-    """An UPDATE or DELETE of several partitions: a load whose rows the members find in their own partitions.
-
-    Attributes:
-        load: The load to publish; its attempts are not known yet.
-        attempt: The number under which members stage.
-        partitions: Those to look into, by the member that is their primary.
-        asked: The client's request: plan, parameters, operation.
-    """
-
-    load: LoadPublication
-    attempt: int
-    partitions: Mapping[str, Sequence[int]]
-    asked: ChangeSeveralPartitions
-
-
-@dataclass(frozen=True, slots=True)
-class CoordinatedChange:
-    """A change that one member works out for all partitions: a load whose rows it finds and stages at their owners.
-
-    Attributes:
-        load: The load to publish, with mode ``"mixed"``; its attempts are not known yet.
-        coordinator: The member that works it out.
-        asked: The client's request: plans, parameters.
-    """
-
-    load: LoadPublication
-    coordinator: str
-    asked: ChangeTable
-
-
-@dataclass(frozen=True, slots=True)
 class PublishResult:
     """The outcome of a load.
 
@@ -130,22 +97,6 @@ class PublishResult:
     """
 
     rows: int
-    work: tuple[StageWork, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class CoordinatedChangeResult:
-    """The outcome of a :class:`CoordinatedChange`.
-
-    Attributes:
-        rows: The number of rows that it concerns.
-        missing_cells: Ranges that have to be made first, in which case nothing was changed. Empty when the change was
-            carried out.
-        work: As in :class:`PublishResult`.
-    """
-
-    rows: int
-    missing_cells: tuple[int, ...] = ()
     work: tuple[StageWork, ...] = ()
 
 
@@ -174,10 +125,22 @@ class LoadPublisher:
         async with self._locks[load.table.table_id], renewed(self._members, load.copies, _lease(load)):
             return await to_the_end(self._publish(load))
 
-    async def change(self, change: PartitionwiseChange) -> PublishResult:
-        """Have members find and stage what a statement changes, and publish that everywhere.
+    async def change(
+        self,
+        load: LoadPublication,
+        attempt: int,
+        partitions: Mapping[str, Sequence[int]],
+        asked: ChangeSeveralPartitions,
+    ) -> PublishResult:
+        """Carry out an UPDATE or DELETE of several partitions: a load whose rows the members find in their own.
 
         Members let no other write in from the moment they look until the publication.
+
+        Args:
+            load: The load to publish; its attempts are not known yet.
+            attempt: The number under which members stage.
+            partitions: Those to look into, by the member that is their primary.
+            asked: The client's request: plan, parameters, operation.
 
         Raises:
             Error: The statement fails on some row. The table is as it was.
@@ -186,32 +149,39 @@ class LoadPublisher:
 
         async def find() -> WorkedOut:
             calls = (
-                self._members.call(member, _staging(change, list(partitions)))
-                for member, partitions in change.partitions.items()
+                self._members.call(member, _staging(load, asked, list(looked_into)))
+                for member, looked_into in partitions.items()
             )
             found = await _all(calls)
             parts = sorted(partition for told in found for partition in told.parts)
             work = tuple(entry for told in found for entry in told.work)
-            return WorkedOut(parts={partition: [change.attempt] for partition in parts}, work=work)
+            return WorkedOut(parts={partition: [attempt] for partition in parts}, work=work)
 
-        return (await self._change(change.load, find))[1]
+        return (await self._change(load, find))[1]
 
-    async def change_whole(self, change: CoordinatedChange) -> CoordinatedChangeResult:
+    async def change_whole(self, load: LoadPublication, coordinator: str, asked: ChangeTable) -> WorkedOut:
         """Have a member work out a change while no owner lets another write in, and publish that everywhere.
+
+        Args:
+            load: The load to publish, with mode ``"mixed"``; its attempts are not known yet.
+            coordinator: The member that works the change out.
+            asked: The client's request: plans, parameters.
+
+        Returns:
+            What the member has found, with the work of publishing. If it names ``missing_cells``, nothing was changed.
 
         Raises:
             Error: The statement fails on some row. The table is as it was.
             LoadFailedError: A member could not be reached. The table is as it was.
         """
-        load, members = change.load, self._members
 
         async def find() -> WorkedOut:
             closing = CloseForChange(load.load_id, load.table.table_id)
-            await _all(members.call(member, closing) for member in load.copies)
-            return await members.call(change.coordinator, _working_out(change))
+            await _all(self._members.call(member, closing) for member in load.copies)
+            return await self._members.call(coordinator, _working_out(load, asked))
 
         found, published = await self._change(load, find)
-        return CoordinatedChangeResult(found.rows, tuple(found.missing_cells), published.work)
+        return msgspec.structs.replace(found, work=published.work)
 
     async def _change(
         self, load: LoadPublication, find: Callable[[], Awaitable[WorkedOut]]
@@ -335,18 +305,16 @@ def _lease(load: LoadPublication) -> HoldLoad:
     return HoldLoad(load.load_id, TwoPhaseKind.LOAD)
 
 
-def _staging(change: PartitionwiseChange, partitions: list[int]) -> StageChange:
-    asked = change.asked
+def _staging(load: LoadPublication, asked: ChangeSeveralPartitions, partitions: list[int]) -> StageChange:
     return StageChange(
-        change.load.load_id, asked.plan, asked.params, asked.pruning, asked.operation, partitions, asked.is_profiled
+        load.load_id, asked.plan, asked.params, asked.pruning, asked.operation, partitions, asked.is_profiled
     )
 
 
-def _working_out(change: CoordinatedChange) -> WorkOutChange:
-    asked = change.asked
+def _working_out(load: LoadPublication, asked: ChangeTable) -> WorkOutChange:
     return WorkOutChange(
-        load_id=change.load.load_id,
-        table_id=change.load.table.table_id,
+        load_id=load.load_id,
+        table_id=load.table.table_id,
         plan=asked.plan,
         params=asked.params,
         pruning=asked.pruning,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from scripted_members import Failures, ScriptedMembers
 
-from secateur.cluster.controller import CoordinatedChange, CoordinatedChangeResult, LoadPublication, LoadPublisher
+from secateur.cluster.controller import LoadPublication, LoadPublisher
 from secateur.errors import DuplicateKeyError, LoadFailedError, MemberLostError, TopologyChangedError
 from secateur.partitioning.schemes import PartitionScheme
 from secateur.partitioning.tables import TableDef
@@ -139,10 +139,9 @@ def working_out(found: WorkedOut, failures: Failures | None = None) -> ScriptedM
     return ScriptedMembers({**REPLIES, WorkOutChange: found}, failures)
 
 
-def change_whole(members: ScriptedMembers) -> CoordinatedChangeResult:
+def change_whole(members: ScriptedMembers) -> WorkedOut:
     load = LoadPublication("load", 1, TABLE, "mixed", {}, LOAD.copies)
-    change = CoordinatedChange(load, "m2", ASKED)
-    return asyncio.run(LoadPublisher(members, members.is_member).change_whole(change))
+    return asyncio.run(LoadPublisher(members, members.is_member).change_whole(load, "m2", ASKED))
 
 
 def test_a_change_is_worked_out_once_all_gates_are_closed_and_then_published() -> None:
@@ -153,17 +152,10 @@ def test_a_change_is_worked_out_once_all_gates_are_closed_and_then_published() -
     assert parts(members) == {"m1": [(0, [1]), (1, [0, 2])], "m2": [(1, [0, 2])]}
 
 
-@pytest.mark.parametrize(
-    ("found", "expected"),
-    [
-        (WorkedOut(), CoordinatedChangeResult(0)),
-        (WorkedOut(missing_cells=[4, 7]), CoordinatedChangeResult(0, (4, 7))),
-    ],
-    ids=["no row", "ranges to be made"],
-)
-def test_a_change_without_rows_to_write_opens_the_gates(found: WorkedOut, expected: CoordinatedChangeResult) -> None:
+@pytest.mark.parametrize("found", [WorkedOut(), WorkedOut(missing_cells=[4, 7])], ids=["no row", "ranges to be made"])
+def test_a_change_without_rows_to_write_opens_the_gates(found: WorkedOut) -> None:
     members = working_out(found)
-    assert change_whole(members) == expected
+    assert change_whole(members) == found
     assert members.asked == [*CLOSED, WorkOutChange, *ABORTED]
 
 
