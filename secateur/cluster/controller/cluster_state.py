@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Coroutine
-from typing import Any, Final, TypeVar
+from collections.abc import Callable
+from typing import Final, TypeVar
 
+from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller.catalog import Catalog
 from secateur.cluster.controller.member_watch import MemberWatch
 from secateur.cluster.controller.membership import Event, MemberLost, advance
@@ -78,7 +79,8 @@ class ClusterState:
         self.joining: list[MemberAddress] = []
         self._beats: Counter[str] = Counter()
         self._beat = asyncio.Event()
-        self._probing: dict[str, asyncio.Task[None]] = {}
+        self._probing: set[str] = set()
+        self._background = BackgroundTasks()
         self.catalog = Catalog()
         self.changing = asyncio.Lock()
 
@@ -175,10 +177,8 @@ class ClusterState:
     def doubt(self, member_id: str) -> None:
         """Check in the background whether the process of a member still exists, after an error or silence."""
         if member_id in self._topology.member_ids and member_id not in self._probing:
-            self._probing[member_id] = task = asyncio.get_running_loop().create_task(
-                self._probe(member_id), name=f"probe {member_id}"
-            )
-            task.add_done_callback(lambda _: self._probing.pop(member_id, None))
+            self._probing.add(member_id)
+            self._background.start(self._doubted(member_id), f"probe {member_id}")
 
     async def still_there(self, member_id: str) -> bool:
         """Wait until a silent member sends again or is removed; return whether it is still in the cluster."""
@@ -208,10 +208,13 @@ class ClusterState:
 
     async def close(self) -> None:
         """End what runs in the background."""
-        probing: list[Coroutine[Any, Any, None] | asyncio.Task[None]] = list(self._probing.values())
-        for task in self._probing.values():
-            task.cancel()
-        await asyncio.gather(*probing, self._delivery.close(), return_exceptions=True)
+        await asyncio.gather(self._background.close(), self._delivery.close())
+
+    async def _doubted(self, member_id: str) -> None:
+        try:
+            await self._probe(member_id)
+        finally:
+            self._probing.discard(member_id)
 
     async def _probe(self, member_id: str) -> None:
         if await self._peers.is_gone(member_id, self._interval_s):
