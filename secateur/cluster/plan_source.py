@@ -82,7 +82,7 @@ class PlanSource:
             raise UnreachableError(
                 f"the controller at {self._controller.address} has been silent for {self._silence_s:g} s"
             ) from error
-        return SelectPlan.from_wire(answer.message.plan)
+        return SelectPlan.decoded(plan_id, answer.message.plan)
 
     async def _ask_members(self, plan_id: str) -> SelectPlan | None:
         """Fetch the plan from any other member; None when no member that answers has it."""
@@ -112,4 +112,4 @@ class PlanSource:
             answer = await self._peers.ask(member, GetPlan(plan_id))
         except MemberLostError:  # the connection broke, and the next one may not
             answer = await self._peers.ask(member, GetPlan(plan_id))
-        return SelectPlan.from_wire(answer.message.plan)
+        return SelectPlan.decoded(plan_id, answer.message.plan)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from secateur.cluster.lease import LeaseTimes
-from secateur.dag.job_config import RESULT_BYTES_MAX
 from secateur.engine_limits import EngineLimits
 from secateur.errors import ProgrammingError
 from secateur.planner.cost_model import CostModel
+from secateur.protocol.job_config import RESULT_BYTES_MAX
 from secateur.protocol.message import Role
 from secateur.wire import ClusterIdentity, Limits
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -15,7 +15,6 @@ from secateur.engine.exchange.batches import batches_of
 from secateur.errors import DagError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
-from secateur.protocol.arrow_ipc import decode_table, encode_table
 
 __all__ = ["BatchSource", "batch_source"]
 
@@ -40,14 +39,14 @@ def batch_source(rows: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch]) -> 
 
 
 @portable("batch-source")
+@dataclass(eq=False)
 class BatchSource(ProcessorMetaSupplier):
     """The meta-supplier of :func:`batch_source`."""
 
     init_is_cooperative = True
     close_is_cooperative = True
 
-    def __init__(self, table: pa.Table) -> None:
-        self._table = table
+    table: pa.Table
 
     def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> JobRequirements | None:
         return JobRequirements()
@@ -56,33 +55,19 @@ class BatchSource(ProcessorMetaSupplier):
         return Anywhere()
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
-        return {member: _BatchSourceSupplier(self._table) for member in members}
-
-    def to_spec(self) -> Any:
-        return bytes(encode_table(self._table))
-
-    @classmethod
-    def from_spec(cls, spec: Any) -> BatchSource:
-        return cls(decode_table(spec))
+        return {member: _BatchSourceSupplier(self.table) for member in members}
 
 
 @portable("batch-source-supplier")
+@dataclass(eq=False)
 class _BatchSourceSupplier(ProcessorSupplier):
     init_is_cooperative = True
     close_is_cooperative = True
 
-    def __init__(self, table: pa.Table) -> None:
-        self._table = table
+    table: pa.Table
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [_Emit(self._table) for _ in range(count)]
-
-    def to_spec(self) -> Any:
-        return bytes(encode_table(self._table))
-
-    @classmethod
-    def from_spec(cls, spec: Any) -> _BatchSourceSupplier:
-        return cls(decode_table(spec))
+        return [_Emit(self.table) for _ in range(count)]
 
 
 class _Emit(Processor):

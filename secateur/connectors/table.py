@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice, product
 from math import prod
 from typing import Any, Final
+
+import msgspec
 
 from secateur.dag.codec import portable
 from secateur.dag.parameter import Param, bind_value
@@ -61,29 +64,31 @@ def table_source(
         raise DagError(f"table_source({name!r}): every key must name the same columns")
     return TableSource(
         name,
-        keys=None if keys is None else tuple(dict(key) for key in keys),
-        partitions=None if partitions is None else tuple(partitions),
-        columns=None if columns is None else tuple(columns),
+        None if keys is None else tuple({column: _binding(value) for column, value in key.items()} for key in keys),
+        None if partitions is None else tuple(partitions),
+        None if columns is None else tuple(columns),
     )
 
 
+def _binding(value: Any) -> Param | _GivenValue:
+    return value if isinstance(value, Param) else _GivenValue(value)
+
+
+class _GivenValue(msgspec.Struct, frozen=True, array_like=True, tag="value"):
+    """A value of a key that does not depend on parameters."""
+
+    value: Any
+
+
 @portable("table-source")
+@dataclass(eq=False)
 class TableSource(PartitionsReader):
     """The meta-supplier of :func:`table_source`."""
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        keys: tuple[dict[str, Any], ...] | None,
-        partitions: tuple[int, ...] | None,
-        columns: tuple[str, ...] | None,
-    ) -> None:
-        super().__init__()
-        self._name = name
-        self._keys = keys
-        self._wanted_partitions = partitions
-        self._columns = columns
+    name: str
+    keys: tuple[dict[str, Param | _GivenValue], ...] | None
+    wanted_partitions: tuple[int, ...] | None
+    columns: tuple[str, ...] | None
 
     def partitions_in(self, table: TableDef, params: Params, vertex: str) -> Sequence[int]:
         """The partitions that it reads.
@@ -98,19 +103,19 @@ class TableSource(PartitionsReader):
             ParameterError: A parameter is missing.
             DataError: A value that its column cannot hold.
         """
-        if self._keys is not None:
-            return sorted(_lookup(table, self._keys, params, vertex).by_partition)
-        if self._wanted_partitions is not None:
-            return _checked_partitions(table, self._wanted_partitions)
+        if self.keys is not None:
+            return sorted(_lookup(table, self.keys, params, vertex).by_partition)
+        if self.wanted_partitions is not None:
+            return _checked_partitions(table, self.wanted_partitions)
         live: list[int] = table.scheme.live_partitions().tolist()
         return live
 
     def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> JobRequirements:
-        definition = table(self._name)
+        definition = table(self.name)
         if definition.replicated:
             return JobRequirements()
         return JobRequirements(
-            {self._name: frozenset(islice(self.partitions_in(definition, params, vertex), _TELLING_MAX))}
+            {self.name: frozenset(islice(self.partitions_in(definition, params, vertex), _TELLING_MAX))}
         )
 
     def placement(self) -> Placement:
@@ -120,41 +125,14 @@ class TableSource(PartitionsReader):
         return placement
 
     def resolve(self, context: MetaContext) -> ReadRequest:
-        table = context.table(self._name)
-        columns = None if self._columns is None else tuple(table.column(column).name for column in self._columns)
-        lookup = None if self._keys is None else _lookup(table, self._keys, context.params, context.vertex)
+        table = context.table(self.name)
+        columns = None if self.columns is None else tuple(table.column(column).name for column in self.columns)
+        lookup = None if self.keys is None else _lookup(table, self.keys, context.params, context.vertex)
         partitions = (
             self.partitions_in(table, context.params, context.vertex) if lookup is None else sorted(lookup.by_partition)
         )
         return ReadRequest(
             table.table_id, table.scheme.affinity_group(), partitions, table.replicated, columns, keys=lookup
-        )
-
-    def to_spec(self) -> Any:
-        keys = (
-            None
-            if self._keys is None
-            else [{column: _value_to_wire(value) for column, value in key.items()} for key in self._keys]
-        )
-        return [
-            self._name,
-            keys,
-            None if self._wanted_partitions is None else list(self._wanted_partitions),
-            None if self._columns is None else list(self._columns),
-        ]
-
-    @classmethod
-    def from_spec(cls, spec: Any) -> TableSource:
-        name, keys, partitions, columns = spec
-        return cls(
-            name,
-            keys=(
-                None
-                if keys is None
-                else tuple({column: _value_from_wire(value) for column, value in key.items()} for key in keys)
-            ),
-            partitions=None if partitions is None else tuple(partitions),
-            columns=None if columns is None else tuple(columns),
         )
 
 
@@ -172,7 +150,9 @@ def _combinations(name: str, where: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
 
 
-def _lookup(table: TableDef, keys: Sequence[Mapping[str, Any]], params: Params, vertex: str) -> KeyLookup:
+def _lookup(
+    table: TableDef, keys: Sequence[Mapping[str, Param | _GivenValue]], params: Params, vertex: str
+) -> KeyLookup:
     """The keys with their values bound and converted, by partition.
 
     A NULL, or a key that no range covers, matches nothing.
@@ -189,7 +169,7 @@ def _lookup(table: TableDef, keys: Sequence[Mapping[str, Any]], params: Params, 
     columns = prefix if is_prefix else tuple(named)
     by_partition: dict[int, dict[tuple[Any, ...], None]] = {}
     for key in keys:
-        bound = {column: bind_value(key[written], params) for column, written in named.items()}
+        bound = {column: _bound(key[written], params) for column, written in named.items()}
         values = {
             column: None if value is None else coerce(value, table.column(column).type, column=column)
             for column, value in bound.items()
@@ -204,6 +184,10 @@ def _lookup(table: TableDef, keys: Sequence[Mapping[str, Any]], params: Params, 
     return KeyLookup(columns, is_prefix, {partition: tuple(found) for partition, found in by_partition.items()})
 
 
+def _bound(binding: Param | _GivenValue, params: Params) -> Any:
+    return binding.value if isinstance(binding, _GivenValue) else bind_value(binding, params)
+
+
 def _checked_partitions(table: TableDef, partitions: Sequence[int]) -> list[int]:
     wanted = sorted(set(partitions))
     live = set(table.scheme.live_partitions().tolist())
@@ -213,12 +197,3 @@ def _checked_partitions(table: TableDef, partitions: Sequence[int]) -> list[int]
             f"table {table.name} has no partition {unknown[0]}; it has {len(live)}, ids below {table.partition_count}"
         )
     return wanted
-
-
-def _value_to_wire(value: Any) -> list[Any]:
-    return ["param", value.key] if isinstance(value, Param) else ["value", value]
-
-
-def _value_from_wire(data: Sequence[Any]) -> Any:
-    kind, value = data
-    return Param(value) if kind == "param" else value

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 
@@ -56,67 +57,44 @@ def table_sink(name: str, *, mode: str = "upsert") -> TableSink:
 
 
 @portable("table-sink")
+@dataclass(eq=False)
 class TableSink(ProcessorMetaSupplier):
     """The meta-supplier of :func:`table_sink`."""
 
     init_is_cooperative = True
     close_is_cooperative = True
 
-    def __init__(self, name: str, mode: str) -> None:
-        self._name = name
-        self._mode = mode
-
-    @property
-    def table(self) -> str:
-        """The name of the table."""
-        return self._name
+    table: str
+    mode: str
 
     def init(self, context: MetaContext) -> None:
-        if context.table(self._name).replicated:
+        if context.table(self.table).replicated:
             raise NotSupportedError(
-                f"table {self._name} is replicated, and a job cannot write into that: collect the rows, then load them"
+                f"table {self.table} is replicated, and a job cannot write into that: collect the rows, then load them"
                 " with TableHandle.load"
             )
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
-        return {member: TableSinkSupplier(self._name, self._mode) for member in members}
-
-    def to_spec(self) -> Any:
-        return [self._name, self._mode]
-
-    @classmethod
-    def from_spec(cls, spec: Any) -> TableSink:
-        return cls(*spec)
+        return {member: TableSinkSupplier(self.table, self.mode) for member in members}
 
 
 @portable("table-sink-supplier")
+@dataclass(eq=False)
 class TableSinkSupplier(ProcessorSupplier):
     """Makes the processors of :func:`table_sink` on one member."""
 
     init_is_cooperative = True
     close_is_cooperative = True
 
-    def __init__(self, name: str, mode: str) -> None:
-        self._name = name
-        self._mode = mode
-        self._table: TableDef | None = None
-        self._services: MemberServices | None = None
+    table: str
+    mode: str
 
     def init(self, context: SupplierContext) -> None:
         self._services = context.service(MemberServices)
-        self._table = self._services.table(self._name)
+        self._definition = self._services.table(self.table)
 
     def get(self, count: int) -> Sequence[Processor]:
-        assert self._services is not None
-        assert self._table is not None
-        return [_Write(self._table, self._mode, self._services) for _ in range(count)]
-
-    def to_spec(self) -> Any:
-        return [self._name, self._mode]
-
-    @classmethod
-    def from_spec(cls, spec: Any) -> TableSinkSupplier:
-        return cls(*spec)
+        return [_Write(self._definition, self.mode, self._services) for _ in range(count)]
 
 
 class _Write(Processor):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from secateur.dag.dag import DAG, FrozenDAG
 from secateur.dag.edge import Edge, EdgeConfig, between, from_
-from secateur.dag.job_config import JobConfig, OnMemberLost
 from secateur.dag.parameter import Param, bind_value
 from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Spread, Unrestricted
 from secateur.dag.processor import Emitter, Offload, Outbox, Processor, ProcessorContext
@@ -19,6 +18,7 @@ from secateur.dag.supplier import (
 )
 from secateur.dag.total_parallelism_one import force_total_parallelism_one, lazy_total_parallelism_one
 from secateur.dag.vertex import Vertex
+from secateur.protocol.job_config import JobConfig, OnMemberLost
 
 __all__ = [
     "DAG",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from secateur.dag.codec import EncodedDag, EncodedVertex, decode_supplier, encode_supplier
 from secateur.dag.edge import DistributedTo, Edge
 from secateur.dag.processor import Params, Processor
 from secateur.dag.render import diagram_of, to_dict, to_text
@@ -17,6 +18,7 @@ from secateur.drawing.drawable import Drawable
 from secateur.errors import DagError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
+from secateur.protocol.codec import decode, encode
 
 __all__ = ["DAG", "FrozenDAG"]
 
@@ -64,30 +66,62 @@ class FrozenDAG(Drawable):
                 return JobRequirements()
         return found
 
-    def to_wire(self) -> dict[str, Any]:
-        """Plain data for msgpack, functions in it by cloudpickle; :func:`secateur.dag.codec.decode_dag` reads it back.
+    def encoded(self, *, allow_code: bool = True) -> bytes:
+        """The DAG as it travels; :meth:`decoded` reads it back.
+
+        Args:
+            allow_code: Whether functions may travel, by cloudpickle.
 
         Raises:
-            SerializationError: A function cannot be pickled; names its vertex.
+            SerializationError: A vertex cannot travel; the message names it.
         """
-        from secateur.dag.codec import encode_dag  # the codec knows DAGs, so not at import
+        return encode(
+            EncodedDag(
+                tuple(
+                    EncodedVertex(
+                        vertex.name,
+                        vertex.local_parallelism,
+                        encode_supplier(vertex.meta_supplier, allow_code=allow_code, vertex=vertex.name),
+                    )
+                    for vertex in self.vertices
+                ),
+                self.edges,
+            )
+        )
 
-        return encode_dag(self, allow_code=True)
+    @classmethod
+    def decoded(cls, data: bytes | memoryview, *, allow_code: bool) -> FrozenDAG:
+        """The DAG that :meth:`encoded` wrote, validated again.
+
+        Raises:
+            SerializationError: A vertex carries code that is not allowed or does not load.
+            DagError: The DAG is not valid.
+            ProtocolError: The bytes are not a DAG.
+        """
+        found, dag = decode(data, EncodedDag), DAG()
+        for vertex in found.vertices:
+            supplier = decode_supplier(
+                vertex.supplier, ProcessorMetaSupplier, allow_code=allow_code, vertex=vertex.name
+            )
+            dag.vertex(Vertex(vertex.name, supplier, vertex.local_parallelism))
+        for edge in found.edges:
+            dag.edge(edge)
+        return dag.freeze()
 
     def to_text(self) -> str:
         """One line for each vertex and, below it, one for each edge that leaves it."""
-        return to_text(self)
+        return to_text(self.vertices, self.edges)
 
     def to_dict(self) -> dict[str, Any]:
         """The ``dag`` object of EXPLAIN (FORMAT JSON), with ``members`` null: nothing is placed yet."""
-        return to_dict(self)
+        return to_dict(self.vertices, self.edges)
 
     def diagram(self) -> Diagram:
         """Draw a box for each vertex and an arrow for each edge.
 
         An arrow is bold if rows may leave the member, and dashed if its input is read late.
         """
-        return diagram_of(self)
+        return diagram_of(self.vertices, self.edges)
 
     def __iter__(self) -> Iterator[Vertex]:
         return iter(self.vertices)

@@ -5,15 +5,18 @@ Source: Hazelcast Jet, ``com.hazelcast.jet.core.Edge`` and ``EdgeConfig``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+from msgspec.structs import replace
+
 from secateur.errors import DagError
+from secateur.partitioning.schemes.scheme import PartitionScheme
 
 if TYPE_CHECKING:
     from secateur.dag.vertex import Vertex
-    from secateur.partitioning.schemes.scheme import PartitionScheme
 
 __all__ = [
     "AllToOne",
@@ -40,8 +43,7 @@ QUEUE_BYTES_MAX: Final = 32 << 20
 WINDOW_BYTES_MAX: Final = 16 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Unicast:
+class Unicast(msgspec.Struct, frozen=True, array_like=True, tag="unicast"):
     """Each batch goes to one consumer; they take turns, and one without room is passed over.
 
     Distributed: to any consumer of the job.
@@ -64,8 +66,7 @@ class UnmatchedRows(Enum):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Partitioned:
+class Partitioned(msgspec.Struct, frozen=True, array_like=True, tag="partitioned"):
     """Each row goes to the consumer that its key selects: equal keys meet in one processor.
 
     Attributes:
@@ -86,18 +87,15 @@ class Partitioned:
     unmatched: UnmatchedRows = UnmatchedRows.REFUSE
 
 
-@dataclass(frozen=True, slots=True)
-class Broadcast:
+class Broadcast(msgspec.Struct, frozen=True, array_like=True, tag="broadcast"):
     """Every batch goes to every consumer. Distributed: on every participant."""
 
 
-@dataclass(frozen=True, slots=True)
-class Isolated:
+class Isolated(msgspec.Struct, frozen=True, array_like=True, tag="isolated"):
     """Producer i feeds consumer i modulo their number, so order is kept and chains stay separate. Always local."""
 
 
-@dataclass(frozen=True, slots=True)
-class AllToOne:
+class AllToOne(msgspec.Struct, frozen=True, array_like=True, tag="all-to-one"):
     """All rows go to one consumer: the one that owns the routing partition of ``key``.
 
     Attributes:
@@ -110,8 +108,7 @@ class AllToOne:
     apart: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FanOut:
+class FanOut(msgspec.Struct, frozen=True, array_like=True, tag="fan-out"):
     """Each batch goes to one consumer **on each** participant; on a member the consumers take turns.
 
     Local, it is unicast.
@@ -121,18 +118,15 @@ class FanOut:
 Routing = Unicast | Partitioned | Broadcast | Isolated | AllToOne | FanOut
 
 
-@dataclass(frozen=True, slots=True)
-class Local:
+class Local(msgspec.Struct, frozen=True, array_like=True, tag="local"):
     """Rows stay on the member where they are made."""
 
 
-@dataclass(frozen=True, slots=True)
-class Distributed:
+class Distributed(msgspec.Struct, frozen=True, array_like=True, tag="distributed"):
     """Rows may go to any participant that runs the destination."""
 
 
-@dataclass(frozen=True, slots=True)
-class DistributedTo:
+class DistributedTo(msgspec.Struct, frozen=True, array_like=True, tag="to"):
     """All rows go to one member, which becomes a participant.
 
     Attributes:
@@ -145,8 +139,7 @@ class DistributedTo:
 Reach = Local | Distributed | DistributedTo
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeConfig:
+class EdgeConfig(msgspec.Struct, frozen=True, array_like=True):
     """Bounds of the queues of an edge.
 
     Attributes:
@@ -166,8 +159,7 @@ class EdgeConfig:
                 raise DagError(f"EdgeConfig.{name} is {getattr(self, name)}; it must be at least 1")
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(msgspec.Struct, frozen=True, array_like=True):
     """A connection from an output of one vertex to an input of another. The methods return a changed copy.
 
     >>> edge = between("scan", "aggregate").partitioned("customer_id").distributed()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from secateur.dag.processor import Params
 from secateur.errors import ParameterError
@@ -12,8 +13,7 @@ from secateur.errors import ParameterError
 __all__ = ["Param", "bind_value"]
 
 
-@dataclass(frozen=True, slots=True)
-class Param:
+class Param(msgspec.Struct, frozen=True, array_like=True, tag="parameter"):
     """A placeholder for a parameter of the job, which each run binds.
 
     Attributes:

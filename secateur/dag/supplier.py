@@ -23,13 +23,13 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from secateur.dag.job_config import JobConfig
 from secateur.dag.placement import Anywhere, Placement, Unrestricted
 from secateur.dag.processor import Params, Processor
 from secateur.errors import DagError, InternalError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.job_config import JobConfig
 
 __all__ = [
     "FactorySupplier",

@@ -25,7 +25,6 @@ from secateur.connectors.rows import BATCH_ROWS_OF_PYTHON
 from secateur.connectors.table import table_source
 from secateur.connectors.table_sink import TableSink
 from secateur.dag.dag import FrozenDAG
-from secateur.dag.job_config import JobConfig
 from secateur.dag.processor import Params
 from secateur.engine.processors.result_sink import ResultSink
 from secateur.engine.processors.transform import BatchFunction, MaskFunction
@@ -52,6 +51,7 @@ from secateur.processors import (
     top_n,
     union,
 )
+from secateur.protocol.job_config import JobConfig
 
 __all__ = ["KeyedStage", "Pipeline", "Stage"]
 

@@ -14,8 +14,9 @@ Source: Presto's and Trino's choice of a single node for small inputs; the text 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from msgspec import structs
 from sqlglot import exp
 
 from secateur.engine.kernels.fragment import Fragment
@@ -149,7 +150,9 @@ def gathered_stages(
             sql, {first.relation: schema}, tuple((name, str(schema[name])) for name in first.columns)
         )
         stages.append(
-            QueryStage(f"scan:{first.alias}", replace(fragment, is_pipelineable=True), scans=(number[first.relation],))
+            QueryStage(
+                f"scan:{first.alias}", structs.replace(fragment, is_pipelineable=True), scans=(number[first.relation],)
+            )
         )
         aliases += [InputAlias(reference.scan.relation, stage_relation(index)) for reference in gathered.references]
     here = tuple(number[read.scan.relation] for read in reads if read.scan.table.replicated)

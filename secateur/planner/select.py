@@ -8,11 +8,11 @@ the statement in two where that is exact.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from hashlib import blake2b
 from typing import Any, Final
 
+from msgspec.structs import replace
 from sqlglot import Token, exp
 
 from secateur.engine.kernels.arrow.fragment import ArrowFragment

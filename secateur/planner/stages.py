@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
+from msgspec import structs
 from sqlglot import exp
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
@@ -287,7 +288,7 @@ def _placed_stages(
         stages.append(
             QueryStage(
                 draft.name,
-                replace(fragment, is_pipelineable=draft.is_pipelineable),
+                structs.replace(fragment, is_pipelineable=draft.is_pipelineable),
                 scans=tuple(scans[relation] for relation in draft.relations if relation in scans),
                 inputs=tuple(rows[relation] for relation in draft.relations if relation in rows),
                 at_coordinator=draft.at_coordinator,
@@ -360,16 +361,16 @@ def _in_two(
         partial = binder.fragment(
             partial_final.partial + order_clause(order, partial_columns), schemas, partial_columns
         )
-        final = replace(binder.fragment(partial_final.passing, gathered, columns), is_pipelineable=True)
+        final = structs.replace(binder.fragment(partial_final.passing, gathered, columns), is_pipelineable=True)
     else:
-        partial = replace(
+        partial = structs.replace(
             binder.fragment(partial_final.partial, schemas, partial_columns),
             is_pipelineable=partial_final.is_pipelineable,
         )
-        final = replace(
+        final = structs.replace(
             binder.fragment(partial_final.final, gathered, columns), is_pipelineable=partial_final.is_pipelineable
         )
-    first = replace(_scan_stage(0, read.scans[0], partial), order=order)
+    first = structs.replace(_scan_stage(0, read.scans[0], partial), order=order)
     return first, QueryStage("final", final, inputs=(0,), at_coordinator=True, limit=partial_final.limit)
 
 
@@ -435,9 +436,7 @@ def rows_of(read: ScanReading, unstable: Collection[str] | None) -> ScanRows:
     applied = applied_conjuncts(read, unstable)
     where = " AND ".join(f"({to_sql(_bare(conjunct, read.scope))})" for conjunct in applied)
     # Scans that read the same may read other rows once the keys of joins are known.
-    same = [
-        [bounds.tree, bounds.keys.to_wire()] for bounds in (read.bounds, read.bounds_in_steps) if bounds is not None
-    ]
+    same = [[bounds.tree, bounds.keys] for bounds in (read.bounds, read.bounds_in_steps) if bounds is not None]
     return ScanRows(tuple(applied), where, pack([read.scan.table.table_id, same]))
 
 

@@ -91,6 +91,17 @@ _FILES = {
         "SpokenVersion",
         "Versions",
     ],
+    "job_config": [
+        "JobConfig",
+        "OnMemberLost",
+    ],
+    "job_placement": [
+        "EdgeTarget",
+        "JobPlacement",
+        "PlacedVertex",
+        "ResolvedEdge",
+        "ResolvedVertex",
+    ],
     "jobs": [
         "CancelJob",
         "CancelRun",

@@ -9,6 +9,8 @@ import msgspec
 from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.protocol.changes import Count
 from secateur.protocol.failure import Failure
+from secateur.protocol.job_config import JobConfig
+from secateur.protocol.job_placement import JobPlacement
 from secateur.protocol.message import Acknowledged, Message, Notice
 from secateur.protocol.metrics import VertexMetrics
 
@@ -67,7 +69,7 @@ class NewJob(Message[JobName], frozen=True):
     """
 
     job: str
-    config: dict[str, Any]
+    config: JobConfig
     params: list[Any] | dict[str, Any]
     needs: JobRequirements
     if_absent: bool
@@ -118,7 +120,7 @@ class CancelJob(Message[Acknowledged], frozen=True):
 class JobPlan(msgspec.Struct, frozen=True):
     """The placement of the last attempt of a job; None before there is one."""
 
-    plan: Any
+    plan: JobPlacement | None
 
 
 class GetJobPlan(Message[JobPlan], frozen=True):
@@ -175,20 +177,20 @@ class SubmitJob(Message[FinishedJob], frozen=True):
     """Run a job without a record; its DAG is the payload."""
 
     job: str
-    config: dict[str, Any]
+    config: JobConfig
     params: list[Any] | dict[str, Any]
 
 
 class ResolvedJob(msgspec.Struct, frozen=True):
     """The placement of a job that runs or could run."""
 
-    plan: Any
+    plan: JobPlacement
 
 
 class ResolveJob(Message[ResolvedJob], frozen=True):
     """Resolve where a job would run if it were submitted here now; its DAG is the payload."""
 
-    config: dict[str, Any]
+    config: JobConfig
     params: list[Any] | dict[str, Any]
 
 
@@ -203,7 +205,7 @@ class RunAttempt(Message[ResolvedJob], frozen=True):
 
     job: str
     attempt: int
-    config: dict[str, Any]
+    config: JobConfig
     params: list[Any] | dict[str, Any]
 
 

@@ -70,9 +70,9 @@ class ExplainRequest(Message[Explained], frozen=True):
 
 
 class PlanAnswer(msgspec.Struct, frozen=True):
-    """A plan for members."""
+    """A plan for members, encoded; its id is the digest of these bytes."""
 
-    plan: dict[str, Any]
+    plan: bytes
 
 
 class GetPlan(Message[PlanAnswer], frozen=True):

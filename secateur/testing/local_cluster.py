@@ -15,7 +15,6 @@ from typing import Self
 import pyarrow as pa
 
 from secateur.dag.dag import DAG, FrozenDAG
-from secateur.dag.job_config import JobConfig
 from secateur.dag.processor import Params
 from secateur.engine.kernels.fragment import run
 from secateur.engine.runtime.result import JobResult
@@ -28,6 +27,7 @@ from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.affinity import assign
 from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
+from secateur.protocol.job_config import JobConfig
 from secateur.storage.change import load_mode
 from secateur.storage.member_store import MemberStore
 from secateur.testing.local_network import LocalNetwork

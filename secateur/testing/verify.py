@@ -14,7 +14,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from secateur.dag.job_config import JobConfig
 from secateur.dag.processor import Params, Processor, ProcessorContext
 from secateur.dag.supplier import (
     MetaContext,
@@ -30,6 +29,7 @@ from secateur.engine.runtime.services import MemberServices
 from secateur.engine_limits import EngineLimits
 from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.partitioning.types.empty_rows import empty_batch, empty_table
+from secateur.protocol.job_config import JobConfig
 from secateur.storage.member_store import MemberStore
 from secateur.testing.same_rows import difference
 from secateur.testing.scenario import SCENARIOS, Scenario

@@ -12,7 +12,7 @@ from secateur.cluster.member import MemberAttempts
 from secateur.connectors import collect
 from secateur.dag import DAG, JobConfig, Processor, between
 from secateur.errors import LimitExceededError
-from secateur.protocol import Acknowledged, Operation, ReportJobEnded, Role, RunAttempt, pack
+from secateur.protocol import Acknowledged, Operation, ReportJobEnded, Role, RunAttempt
 from secateur.testing import LocalCluster
 from secateur.wire import Answer, PeerInfo, Request
 
@@ -52,8 +52,8 @@ def test_an_end_whose_report_cannot_be_sent_is_reported_without_its_metrics(run:
             controller: Any = Controller()
             attempts = MemberAttempts(cluster.runtimes["m1"], controller, lambda: cluster.topology, allow_code=True)
             peer = PeerInfo(1, "test", "controller", True, Role.CONTROLLER)
-            asked = RunAttempt("job", 1, JobConfig().to_wire(), [])
-            payload = memoryview(pack(dag.freeze().to_wire()))
+            asked = RunAttempt("job", 1, JobConfig(), [])
+            payload = memoryview(dag.freeze().encoded())
             await attempts.run(Request(Operation.RUN_ATTEMPT, asked, payload, peer))
             async with asyncio.timeout(10):
                 await controller.heard.wait()

@@ -22,6 +22,7 @@ from secateur.partitioning.pruning import All, PartitionTree
 from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
+from secateur.protocol import decode, encode
 from secateur.testing import LocalCluster
 from secateur.testing.local_cluster import until
 
@@ -52,7 +53,7 @@ def test_what_is_left_of_batches(limit: RowLimit, expected: list[int]) -> None:
         rows.count(batch)
     assert seen == expected
     assert rows.is_full is (limit.taken is not None and len(expected) == limit.taken)
-    assert RowLimit.from_wire(limit.to_wire()) == limit
+    assert decode(encode(limit), RowLimit) == limit
 
 
 def plan(limit: RowLimit) -> SelectPlan:

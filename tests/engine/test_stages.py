@@ -141,7 +141,8 @@ class Case:
         made = SelectPlan(
             "plan", scans, last, tuple(self.stages), Strategy.GATHER, None, last.columns, 0, (), None, True, 1
         )
-        return SelectPlan.from_wire(made.named().to_wire())
+        named = made.named()
+        return SelectPlan.decoded(named.plan_id, named.encoded())
 
     def partitions(self) -> list[list[int]]:
         counts = [TABLES[table][0].partition_count for table in self.tables]

@@ -30,6 +30,7 @@ from secateur.engine.kernels.duckdb import DuckDBKernel
 from secateur.errors import Error
 from secateur.partitioning.types import SqlType, TypeKind, from_unscaled, parse_type
 from secateur.planner.fragments import KernelDeclined, compile_arrow
+from secateur.protocol import decode, encode
 
 FACTOR = float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))
 STATEMENTS = int(120 * FACTOR)
@@ -94,7 +95,7 @@ def test_both_kernels_give_the_same_table(
         fragment = compiled(duckdb_kernel, statement)
         if fragment is None:
             continue
-        assert ArrowFragment.from_wire(fragment.to_wire()) == fragment, case
+        assert decode(encode(fragment), ArrowFragment) == fragment, case
         answer = arrow_kernel.run(fragment, table, statement.params)
         if answer is None:
             continue

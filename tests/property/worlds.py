@@ -30,7 +30,7 @@ from secateur.partitioning.tables.split import split
 from secateur.partitioning.types import TypeKind
 from secateur.planner import CreateTable, CreateView, PlannedSelect, PlannedSteps, Planner
 from secateur.planner.views.view import ViewDef
-from secateur.protocol import SubqueryUse, pack, unpack
+from secateur.protocol import SubqueryUse
 from secateur.storage import MemberStore
 
 __all__ = [
@@ -398,7 +398,7 @@ def examined(
         return None
     statement = world.prepare(sql, params, settings)
     params = statement.params or ()
-    plan = SelectPlan.from_wire(unpack(pack(statement.plan.to_wire())))
+    plan = SelectPlan.decoded(statement.plan.plan_id, statement.plan.encoded())
     assert plan.named().plan_id == plan.plan_id, (
         "a member that passes the plan on would be taken for one that sends another"
     )

@@ -16,10 +16,11 @@ from secateur.client.jobs.job import Job, JobInfo, find_job, list_jobs, submit_j
 from secateur.client.jobs.light_job import LightJob, submit_light
 from secateur.client.jobs.plan_job import plan_job
 from secateur.client.jobs.resolved_plan import ResolvedPlan
-from secateur.client.jobs.submittable import Params, Submittable, SubmittableConfig
+from secateur.client.jobs.submittable import Params, Submittable
 from secateur.client.loads.table_handle import TableHandle
 from secateur.client.session import Session
 from secateur.errors import Error, NotSupportedError
+from secateur.protocol.job_config import JobConfig
 
 __all__ = ["Connection"]
 
@@ -90,7 +91,7 @@ class Connection:
     def submit(
         self,
         dag: Submittable,
-        config: SubmittableConfig | None = None,
+        config: JobConfig | None = None,
         params: Params = (),
         *,
         light: Literal[False] = False,
@@ -98,11 +99,11 @@ class Connection:
 
     @overload
     def submit(
-        self, dag: Submittable, config: SubmittableConfig | None = None, params: Params = (), *, light: Literal[True]
+        self, dag: Submittable, config: JobConfig | None = None, params: Params = (), *, light: Literal[True]
     ) -> LightJob: ...
 
     def submit(
-        self, dag: Submittable, config: SubmittableConfig | None = None, params: Params = (), *, light: bool = False
+        self, dag: Submittable, config: JobConfig | None = None, params: Params = (), *, light: bool = False
     ) -> Job | LightJob:
         """Run a DAG or a pipeline on the members that own the partitions it requires.
 
@@ -125,7 +126,7 @@ class Connection:
             else submit_job(self._session, dag, config, params)
         )
 
-    def plan(self, dag: Submittable, config: SubmittableConfig | None = None, params: Params = ()) -> ResolvedPlan:
+    def plan(self, dag: Submittable, config: JobConfig | None = None, params: Params = ()) -> ResolvedPlan:
         """Return where a job would run now: participants, processors and partitions on each member, and edges.
 
         It is to jobs what :meth:`explain` is to statements: nothing is started. ``str()`` of it is the text; a notebook
@@ -142,7 +143,7 @@ class Connection:
         return plan_job(self._session, dag, config, params)
 
     def new_job_if_absent(
-        self, name: str, dag: Submittable, config: SubmittableConfig | None = None, params: Params = ()
+        self, name: str, dag: Submittable, config: JobConfig | None = None, params: Params = ()
     ) -> Job:
         """Return the job of that name that has not ended, or start a new one.
 

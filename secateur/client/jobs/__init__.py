@@ -5,7 +5,6 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "job_placement": ["EdgeTarget", "PlacedVertex", "ResolvedEdge", "ResolvedVertex"],
     "job_status": ["JobStatus"],
     "resolved_plan": ["ResolvedPlan"],
 }

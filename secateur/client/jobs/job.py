@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -13,9 +13,10 @@ import pyarrow as pa
 from secateur.client.jobs.job_results import only_result, read_results
 from secateur.client.jobs.job_status import JobStatus
 from secateur.client.jobs.resolved_plan import ResolvedPlan
-from secateur.client.jobs.submittable import Params, Submittable, SubmittableConfig, submission
+from secateur.client.jobs.submittable import Params, Submittable, submission
 from secateur.client.session import Session
 from secateur.errors import DeadlineError, MemberLostError, UnreachableError
+from secateur.protocol.job_config import JobConfig
 from secateur.protocol.jobs import (
     CancelJob,
     GetJobMetrics,
@@ -154,7 +155,7 @@ class Job:
         what :meth:`metrics` costs.
         """
         plan = self._session.ask(GetJobPlan(self.job_id)).message.plan
-        return None if plan is None else ResolvedPlan.from_wire(plan).measured(self.metrics())
+        return None if plan is None else ResolvedPlan.of(plan).measured(self.metrics())
 
     @property
     def members_touched(self) -> list[str]:
@@ -211,7 +212,7 @@ class Job:
         return read_results(answer)
 
 
-def submit_job(session: Session, dag: Submittable, config: SubmittableConfig | None, params: Params) -> Job:
+def submit_job(session: Session, dag: Submittable, config: JobConfig | None, params: Params) -> Job:
     """Have the controller take a job on record. It goes on when this connection is closed.
 
     Raises:
@@ -226,7 +227,7 @@ def submit_job(session: Session, dag: Submittable, config: SubmittableConfig | N
 
 
 def submit_job_if_absent(
-    session: Session, name: str, dag: Submittable, config: SubmittableConfig | None, params: Params
+    session: Session, name: str, dag: Submittable, config: JobConfig | None, params: Params
 ) -> Job:
     """The job of that name that has not ended; if there is none, as :func:`submit_job` with that name.
 
@@ -236,7 +237,7 @@ def submit_job_if_absent(
     job = submission(session, dag, config, params)
     return _take(
         session,
-        NewJob(job.job_id, {**job.config, "name": name}, job.params, job.needs, if_absent=True),
+        NewJob(job.job_id, replace(job.config, name=name), job.params, job.needs, if_absent=True),
         job.dag,
     )
 

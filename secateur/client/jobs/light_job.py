@@ -12,10 +12,11 @@ import pyarrow as pa
 
 from secateur.client.jobs.job_results import only_result, read_results
 from secateur.client.jobs.job_status import JobStatus
-from secateur.client.jobs.submittable import Params, Submittable, SubmittableConfig, submission
+from secateur.client.jobs.submittable import Params, Submittable, submission
 from secateur.client.session import Session
 from secateur.errors import DeadlineError, Error, InterfaceError, JobCancelledError, MemberLostError, UnreachableError
 from secateur.partitioning.topology.required_owners import coordinators
+from secateur.protocol.job_config import JobConfig
 from secateur.protocol.jobs import FinishedJob, GetJobMetrics, StopJob, SubmitJob
 from secateur.wire import Answer
 
@@ -135,7 +136,7 @@ class LightJob:
         return self._answer
 
 
-def submit_light(session: Session, dag: Submittable, config: SubmittableConfig | None, params: Params) -> LightJob:
+def submit_light(session: Session, dag: Submittable, config: JobConfig | None, params: Params) -> LightJob:
     """Hand a job to one of the members that it needs, which coordinates it.
 
     Raises:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from secateur.client.jobs.resolved_plan import ResolvedPlan
-from secateur.client.jobs.submittable import Params, Submittable, SubmittableConfig, submission
+from secateur.client.jobs.submittable import Params, Submittable, submission
 from secateur.client.session import Session
 from secateur.partitioning.topology.required_owners import coordinators
+from secateur.protocol.job_config import JobConfig
 from secateur.protocol.jobs import ResolveJob
 
 __all__ = ["plan_job"]
 
 
-def plan_job(session: Session, dag: Submittable, config: SubmittableConfig | None, params: Params) -> ResolvedPlan:
+def plan_job(session: Session, dag: Submittable, config: JobConfig | None, params: Params) -> ResolvedPlan:
     """Have one of the members that may coordinate a job resolve it.
 
     One round trip to that member, and none to any other.
@@ -24,4 +25,4 @@ def plan_job(session: Session, dag: Submittable, config: SubmittableConfig | Non
         job.needs, session.topology, lambda table: session.known_table(table).scheme.affinity_group()
     )
     answer = session.ask_member(members[0], ResolveJob(job.config, job.params), job.dag)
-    return ResolvedPlan.from_wire(answer.message.plan)
+    return ResolvedPlan.of(answer.message.plan)

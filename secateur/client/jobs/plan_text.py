@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from secateur.client.jobs.job_placement import JobPlacement, PlacedVertex, ResolvedEdge
 from secateur.drawing.quantity import byte_text, count_text, duration_text
+from secateur.protocol.job_placement import JobPlacement, PlacedVertex, ResolvedEdge
 
 __all__ = ["edge_flow", "head", "partitions_text", "plan_text", "route", "work"]
 

@@ -6,14 +6,13 @@ Source: Hazelcast Jet's management center, which draws a job's DAG with what flo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from secateur.client.jobs.job_placement import EdgeTarget, JobPlacement, PlacedVertex, ResolvedEdge, ResolvedVertex
 from secateur.client.jobs.plan_diagram import plan_diagram
 from secateur.client.jobs.plan_text import plan_text
 from secateur.drawing import Diagram, Drawable
-from secateur.errors import ProtocolError
+from secateur.protocol.job_placement import JobPlacement, PlacedVertex, ResolvedEdge, ResolvedVertex
 
 __all__ = ["ResolvedPlan"]
 
@@ -23,8 +22,13 @@ class ResolvedPlan(JobPlacement, Drawable):
     """A job as it runs, or would run: made by :meth:`Connection.plan` and :meth:`Job.plan`.
 
     A notebook shows it as a picture. What it says is in the attributes of
-    :class:`~secateur.client.jobs.job_placement.JobPlacement`.
+    :class:`~secateur.protocol.job_placement.JobPlacement`.
     """
+
+    @classmethod
+    def of(cls, placement: JobPlacement) -> ResolvedPlan:
+        """The plan of a placement that a member has sent."""
+        return cls(*(getattr(placement, field.name) for field in fields(JobPlacement)))
 
     def vertex(self, name: str) -> ResolvedVertex:
         """The vertex of that name.
@@ -81,43 +85,6 @@ class ResolvedPlan(JobPlacement, Drawable):
         """A box for each vertex with the members it runs on, and an arrow for each edge."""
         return plan_diagram(self)
 
-    def to_wire(self) -> list[Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        vertices = [[vertex.name, [_values(placed) for placed in vertex.placed]] for vertex in self.vertices]
-        edges = [
-            [*_values(replace(edge, targets=())), [_values(target) for target in edge.targets]] for edge in self.edges
-        ]
-        return [self.coordinator, self.topology_version, self.members, self.participants, vertices, edges]
-
-    @classmethod
-    def from_wire(cls, data: Sequence[Any]) -> ResolvedPlan:
-        """The plan that :meth:`to_wire` wrote.
-
-        Raises:
-            ProtocolError: It is none.
-        """
-        try:
-            coordinator, topology_version, members, participants, vertices, edges = data
-            return cls(
-                coordinator,
-                topology_version,
-                tuple(members),
-                tuple(participants),
-                tuple(
-                    ResolvedVertex(name, tuple(_read(PlacedVertex, entry) for entry in placed))
-                    for name, placed in vertices
-                ),
-                tuple(
-                    replace(_read(ResolvedEdge, edge), targets=tuple(_read(EdgeTarget, target) for target in targets))
-                    for *edge, targets in edges
-                ),
-            )
-        except (LookupError, TypeError, ValueError) as error:
-            raise ProtocolError(
-                f"a plan arrived that cannot be read ({type(error).__name__}: {error}); is the client's version the"
-                " cluster's?"
-            ) from error
-
 
 def _with_work(placed: PlacedVertex, entry: Mapping[str, Any] | None) -> PlacedVertex:
     return (
@@ -139,10 +106,6 @@ def _with_flow(
     )
 
 
-def _values(value: Any) -> list[Any]:
-    return [getattr(value, name) for name in value.__slots__]
-
-
 def _plain(value: Any) -> dict[str, Any]:
     """The fields by name, without those of a measurement that was not made."""
     fields = ((name, getattr(value, name)) for name in value.__slots__)
@@ -153,7 +116,3 @@ def _plain_edge(edge: ResolvedEdge) -> dict[str, Any]:
     plain = _plain(edge)
     ends = {"from": plain.pop("source"), "to": plain.pop("destination")}
     return {**ends, **plain, "targets": [_plain(target) for target in edge.targets]}
-
-
-def _read(kind: Any, values: Sequence[Any]) -> Any:
-    return kind(*(tuple(value) if isinstance(value, list) else value for value in values))

@@ -10,9 +10,9 @@ from secateur.client.session import Session
 from secateur.errors import Error, ParameterError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
-from secateur.protocol.values import pack
+from secateur.protocol.job_config import JobConfig
 
-__all__ = ["FrozenSubmittable", "Params", "Submission", "Submittable", "SubmittableConfig", "submission"]
+__all__ = ["FrozenSubmittable", "Params", "Submission", "Submittable", "submission"]
 
 Params: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
@@ -30,19 +30,8 @@ class FrozenSubmittable(Protocol):
     def needs(self, params: Params, table: Callable[[str], TableDef]) -> JobRequirements:
         """The partitions and members that it needs, as far as its vertices say so."""
 
-    def to_wire(self) -> dict[str, Any]:
-        """The DAG as plain data; functions in it by cloudpickle."""
-
-
-class SubmittableConfig(Protocol):
-    """The arguments of a job, as far as a client has to know them."""
-
-    @property
-    def required_partitions(self) -> Mapping[str, frozenset[int]] | None:
-        """The required partitions by table name or affinity group; None when the job does not name any."""
-
-    def to_wire(self) -> dict[str, Any]:
-        """Plain data."""
+    def encoded(self) -> bytes:
+        """The DAG as it travels; functions in it by cloudpickle."""
 
 
 class Submission(NamedTuple):
@@ -50,20 +39,20 @@ class Submission(NamedTuple):
 
     Attributes:
         job_id: Its id.
-        config: How it is to run, as plain data.
+        config: How it is to run.
         params: The values of its parameters.
         dag: The payload of the request.
         needs: The members that own these partitions, or are named, may coordinate it.
     """
 
     job_id: str
-    config: dict[str, Any]
+    config: JobConfig
     params: list[Any] | dict[str, Any]
     dag: bytes
     needs: JobRequirements
 
 
-def submission(session: Session, dag: Submittable, config: SubmittableConfig | None, params: Params) -> Submission:
+def submission(session: Session, dag: Submittable, config: JobConfig | None, params: Params) -> Submission:
     """A job ready to be sent, with a new id.
 
     Costs a round trip for each named table that this session has no definition of.
@@ -81,20 +70,18 @@ def submission(session: Session, dag: Submittable, config: SubmittableConfig | N
             f"a {type(dag).__name__} is not a job: submit a secateur.DAG, or a secateur.Pipeline that ends"
             " with write_to(...)"
         )
-    if config is not None and not hasattr(config, "to_wire"):
+    if config is not None and not isinstance(config, JobConfig):
         raise ParameterError(
             f"a {type(config).__name__} is not a job configuration: pass a secateur.JobConfig, or None for its defaults"
         )
     frozen = dag.freeze()
     values = dict(params) if isinstance(params, Mapping) else list(params)
-    plain = {} if config is None else config.to_wire()
-    return Submission(uuid.uuid4().hex, plain, values, pack(frozen.to_wire()), _needs(session, frozen, config, values))
+    chosen = JobConfig() if config is None else config
+    return Submission(uuid.uuid4().hex, chosen, values, frozen.encoded(), _needs(session, frozen, chosen, values))
 
 
-def _needs(
-    session: Session, dag: FrozenSubmittable, config: SubmittableConfig | None, params: Params
-) -> JobRequirements:
-    if config is not None and config.required_partitions is not None:
+def _needs(session: Session, dag: FrozenSubmittable, config: JobConfig, params: Params) -> JobRequirements:
+    if config.required_partitions is not None:
         return JobRequirements(config.required_partitions)
     try:
         return dag.needs(params, session.known_table)

@@ -227,7 +227,7 @@ class Controller:
         return Reply(RefreshedStatistics(statistics=statistics, **self._versions()))
 
     def _send_plan(self, request: Request[GetPlan]) -> Reply[PlanAnswer]:
-        return Reply(PlanAnswer(self._statements.plan(request.message.plan_id).to_wire()))
+        return Reply(PlanAnswer(self._statements.plan(request.message.plan_id).encoded()))
 
     def _served(self, table_id: int) -> tuple[TableDef, dict[str, list[int]]] | None:
         """A table, and which member serves which rows of it; each row once."""

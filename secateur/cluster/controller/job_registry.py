@@ -12,10 +12,11 @@ from typing import Any, Final
 from msgspec.structs import asdict
 
 from secateur.cluster.controller.job_record import JobRecord
-from secateur.dag.job_config import JobConfig
 from secateur.errors import Error, JobExistsError, LimitExceededError, UnknownJobError
 from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.protocol.failure import Failure
+from secateur.protocol.job_config import JobConfig
+from secateur.protocol.job_placement import JobPlacement
 from secateur.protocol.jobs import JobRow, JobState
 from secateur.protocol.metrics import VertexMetrics
 
@@ -45,8 +46,7 @@ class RegisteredJob:
         result_member: The member that has its rows; None before its end and after a failure.
         members: Ids of the members that took part in the attempt that succeeded.
         metrics: The work of each vertex on each member, in the attempt that ended last.
-        plan: Where the attempt that started last ran, or runs: a
-            :class:`~secateur.client.jobs.resolved_plan.ResolvedPlan` on the wire; None before.
+        plan: Where the attempt that started last ran, or runs; None before.
     """
 
     job_id: str
@@ -62,7 +62,7 @@ class RegisteredJob:
     result_member: str | None = None
     members: list[str] = field(default_factory=list)
     metrics: list[VertexMetrics] = field(default_factory=list)
-    plan: list[Any] | None = None
+    plan: JobPlacement | None = None
 
     def summary(self) -> JobRow:
         """The description of a job that ``Connection.jobs`` shows."""

@@ -25,7 +25,6 @@ from secateur.cluster.controller.job_record import (
 from secateur.cluster.controller.job_registry import JobRegistry, RegisteredJob
 from secateur.cluster.peers import Peers
 from secateur.dag.codec import carries_code
-from secateur.dag.job_config import JobConfig, OnMemberLost
 from secateur.errors import (
     DeadlineError,
     Error,
@@ -36,10 +35,10 @@ from secateur.errors import (
     ProtocolError,
     SerializationError,
 )
-from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.topology.required_owners import coordinators
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.failure import Failure
+from secateur.protocol.job_config import OnMemberLost
 from secateur.protocol.jobs import (
     CancelJob,
     GetJobPlan,
@@ -56,7 +55,6 @@ from secateur.protocol.jobs import (
     WaitForJob,
 )
 from secateur.protocol.message import Acknowledged
-from secateur.protocol.values import unpack
 from secateur.wire import Reply, Request
 
 __all__ = ["ControllerJobs"]
@@ -111,13 +109,13 @@ class ControllerJobs:
             PartitionLostError: A required partition, or every member, is lost.
         """
         asked = request.message
-        config, needs = _arguments(asked)
+        config, needs = asked.config, asked.needs
         known = self._registry.get(asked.job)
         if known is None and asked.if_absent and config.name is not None:
             known = self._registry.active(config.name)
         if known is not None:
             return Reply(JobName(known.job_id))
-        if not (self._allow_code and request.peer.authenticated) and carries_code(unpack(request.payload)):
+        if not (self._allow_code and request.peer.authenticated) and carries_code(request.payload):
             raise SerializationError(
                 "the DAG carries Python functions, and this cluster accepts no code; start it with allow_code=True and"
                 " a token"
@@ -224,9 +222,7 @@ class ControllerJobs:
         member = members[next(self._turns) % len(members)]
         self._apply(job, record.chosen(attempt, member))
         try:
-            answer = await self._peers.call(
-                member, RunAttempt(job.job_id, attempt, config.to_wire(), job.params), job.dag
-            )
+            answer = await self._peers.call(member, RunAttempt(job.job_id, attempt, config, job.params), job.dag)
         except (MemberLostError, DeadlineError, ProtocolError) as error:
             self._apply(job, record.unsure(attempt, error))
         except Error as error:
@@ -257,16 +253,6 @@ class ControllerJobs:
                 self._apply(job, event())
 
         self._background.start(happen())
-
-
-def _arguments(asked: NewJob) -> tuple[JobConfig, JobRequirements]:
-    try:
-        return JobConfig.from_wire(asked.config), asked.needs
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise ProtocolError(
-            f"job_new: the arguments of a job cannot be read ({type(error).__name__}: {error}); is the client's version"
-            " the cluster's?"
-        ) from error
 
 
 def _remaining_s(job: RegisteredJob) -> float | None:

@@ -10,15 +10,13 @@ from typing import Final
 from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.member.describe_job import describe_job
 from secateur.cluster.member.kept_results import KeptResults
-from secateur.dag.codec import decode_dag
-from secateur.dag.job_config import JobConfig
+from secateur.dag.dag import FrozenDAG
 from secateur.engine.runtime.runtime import JobRuntime, RunningJob
 from secateur.errors import DeadlineError, Error, InternalError, MemberLostError, UnreachableError
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.failure import Failure
 from secateur.protocol.jobs import GetJobResult, HaltAttempt, JobSinks, ReportJobEnded, ResolvedJob, RunAttempt
 from secateur.protocol.message import Acknowledged
-from secateur.protocol.values import unpack
 from secateur.wire import Peer, Reply, Request, encode_table
 
 __all__ = ["MemberAttempts"]
@@ -60,14 +58,14 @@ class MemberAttempts:
         """
         asked = request.message
         key = asked.job, asked.attempt
-        dag = decode_dag(unpack(request.payload), allow_code=self._allow_code and request.peer.authenticated)
-        job = await self._runtime.start_job(dag, JobConfig.from_wire(asked.config), asked.params, self._topology())
+        dag = FrozenDAG.decoded(request.payload, allow_code=self._allow_code and request.peer.authenticated)
+        job = await self._runtime.start_job(dag, asked.config, asked.params, self._topology())
         self._running[key] = job
         cancelled = self._cancelled.pop(key, None)
         if cancelled is not None:
             job.stop(cancelled)
         self._background.start(self._follow(key, job), f"job {asked.job}")
-        return Reply(ResolvedJob(describe_job(job.plan).to_wire()))
+        return Reply(ResolvedJob(describe_job(job.plan)))
 
     def cancel(self, request: Request[HaltAttempt]) -> Reply[Acknowledged]:
         """Stop an attempt, also one that is being built or on its way here."""

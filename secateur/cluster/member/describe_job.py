@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from collections import Counter
 
-from secateur.client.jobs.job_placement import (
-    PARTITIONS_LISTED_MAX,
-    EdgeTarget,
-    PlacedVertex,
-    ResolvedEdge,
-    ResolvedVertex,
-)
-from secateur.client.jobs.resolved_plan import ResolvedPlan
 from secateur.dag.edge import Edge
 from secateur.dag.placement import OnPartitions
 from secateur.dag.render import edge_words, routing_name
 from secateur.engine.execution_plan.member_plan import EdgePlan
 from secateur.engine.execution_plan.plan_builder import ExecutionPlan
+from secateur.protocol.job_placement import (
+    PARTITIONS_LISTED_MAX,
+    EdgeTarget,
+    JobPlacement,
+    PlacedVertex,
+    ResolvedEdge,
+    ResolvedVertex,
+)
 
 __all__ = ["describe_job"]
 
 
-def describe_job(plan: ExecutionPlan) -> ResolvedPlan:
+def describe_job(plan: ExecutionPlan) -> JobPlacement:
     """The plan without anything that only members need. Costs some microseconds for each vertex and member."""
     placed: dict[str, list[PlacedVertex]] = {vertex.name: [] for vertex in plan.dag.vertices}
     for member, member_plan in plan.members.items():
         for vertex in member_plan.vertices:
             placed[vertex.name].append(_placed(plan, vertex.name, member, vertex.local_parallelism))
     running = {edge.name: edge for edge in plan.job.edges}
-    return ResolvedPlan(
+    return JobPlacement(
         coordinator=plan.job.coordinator,
         topology_version=plan.job.topology_version,
         members=plan.cluster,

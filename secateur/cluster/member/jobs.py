@@ -7,14 +7,12 @@ from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 from secateur.cluster.member.describe_job import describe_job
-from secateur.dag.codec import decode_dag
-from secateur.dag.job_config import JobConfig
+from secateur.dag.dag import FrozenDAG
 from secateur.engine.runtime.runtime import JobRuntime, RunningJob
 from secateur.errors import JobCancelledError
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.jobs import FinishedJob, ResolvedJob, ResolveJob, StopJob, SubmitJob
 from secateur.protocol.message import Acknowledged
-from secateur.protocol.values import unpack
 from secateur.wire import Reply, Request, encode_table
 
 __all__ = ["MemberJobs"]
@@ -44,8 +42,8 @@ class MemberJobs:
         Raises:
             Error: Why it could not start or did not succeed.
         """
-        client_job, config = request.message.job, JobConfig.from_wire(request.message.config)
-        dag = decode_dag(unpack(request.payload), allow_code=self._allow_code and request.peer.authenticated)
+        client_job, config = request.message.job, request.message.config
+        dag = FrozenDAG.decoded(request.payload, allow_code=self._allow_code and request.peer.authenticated)
         if client_job in self._stopped:
             raise JobCancelledError(f"job {client_job} was cancelled before it began", job=client_job)
         job = self._running[client_job] = await self._runtime.start_job(
@@ -67,11 +65,9 @@ class MemberJobs:
         Raises:
             Error: Why it could not start.
         """
-        dag = decode_dag(unpack(request.payload), allow_code=self._allow_code and request.peer.authenticated)
-        plan = await self._runtime.resolve(
-            dag, JobConfig.from_wire(request.message.config), request.message.params, self._topology()
-        )
-        return Reply(ResolvedJob(describe_job(plan).to_wire()))
+        dag = FrozenDAG.decoded(request.payload, allow_code=self._allow_code and request.peer.authenticated)
+        plan = await self._runtime.resolve(dag, request.message.config, request.message.params, self._topology())
+        return Reply(ResolvedJob(describe_job(plan)))
 
     def running(self, job_id: str) -> RunningJob | None:
         """A job that this member coordinates now, by the id that its client gave it."""

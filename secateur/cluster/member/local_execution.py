@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from secateur.engine.kernels.fragment import Fragment
-from secateur.engine.sql.select_plan import ScanPlan, SelectPlan
+from secateur.engine.sql.select_plan import PinnedScan, ScanPlan, SelectPlan
 from secateur.errors import ParameterError, TopologyChangedError
 from secateur.storage.member_store import MemberStore
 
@@ -101,9 +101,9 @@ def local_execution(
     """
     relations = {
         scan.relation: (
-            store.relation(scan.table_id, ids, scan.columns, scan.keys.bind(params) if pruning else None)
-            if scan.rows is None
-            else scan.rows.select(scan.columns)
+            scan.rows.select(scan.columns)
+            if isinstance(scan, PinnedScan)
+            else store.relation(scan.table_id, ids, scan.columns, scan.keys.bind(params) if pruning else None)
         )
         for scan, ids in zip(plan.scans, partitions, strict=True)
     }

@@ -386,7 +386,7 @@ class Member:
 
     def _send_plan(self, request: Request[GetPlan]) -> Reply[PlanAnswer]:
         """A plan that this member has run, for another one that has not and cannot reach the controller."""
-        return Reply(PlanAnswer(self._statements.kept_plan(request.message.plan_id).to_wire()))
+        return Reply(PlanAnswer(self._statements.kept_plan(request.message.plan_id).encoded()))
 
     def _leases_of(self, kind: TwoPhaseKind) -> LoadLeases:
         return self._leases if kind is TwoPhaseKind.LOAD else self._range_leases

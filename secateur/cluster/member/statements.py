@@ -11,10 +11,11 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import pyarrow as pa
+from msgspec import structs
 
 from secateur.cluster.member.local_execution import LocalExecution, bound_partitions, check_versions, local_execution
 from secateur.cluster.member.open_results import GRANT_BYTES_MAX, OpenResults, within_bounds
@@ -454,7 +455,7 @@ async def _in_some_form(plan: SelectPlan, run: Callable[[SelectPlan], Awaitable[
     except DataError:
         if not plan.gathered:
             raise
-        return await _while_loads_end(lambda: run(replace(plan, stages=plan.gathered, gathered=())))
+        return await _while_loads_end(lambda: run(structs.replace(plan, stages=plan.gathered, gathered=())))
 
 
 async def _while_loads_end(run: Callable[[], Awaitable[T]]) -> T:

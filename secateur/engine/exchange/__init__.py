@@ -16,17 +16,6 @@ _FILES = {
         "routing_partitions",
         "scheme_partitions",
     ],
-    "messages": [
-        "Credit",
-        "ExchangeData",
-        "ExchangeSlice",
-        "JobCancel",
-        "JobDone",
-        "JobStart",
-        "Message",
-        "read_message",
-        "write_message",
-    ],
     "outbox": ["DirectOutbox", "WaitingOutbox"],
     "row_buffer": ["RowBuffer"],
 }

@@ -19,15 +19,16 @@ import pyarrow as pa
 from secateur.dag.edge import EdgeConfig
 from secateur.engine.exchange.batches import bytes_of
 from secateur.engine.exchange.inbox import Inbox, Wakeable
-from secateur.engine.exchange.messages import Credit, ExchangeData, ExchangeSlice, Message
+from secateur.engine.exchange.transport import Payload, RunNotice
 from secateur.engine.scheduler import Scheduler
 from secateur.errors import Error, ProtocolError
 from secateur.partitioning.types.empty_rows import empty_batch
 from secateur.protocol.arrow_ipc import decode_table, encode_table
+from secateur.protocol.jobs import CreditRows, ExchangeRows, RowsPiece
 
 __all__ = ["ExchangeReceiver", "ExchangeSender", "RemoteLane", "SharedEncoder", "encode_batches"]
 
-Post = Callable[[str, Message], None]
+Post = Callable[[str, RunNotice, Payload], None]
 """Hands a message to the transport's queue for a member."""
 
 _ACKNOWLEDGE_SHARE: Final = 4
@@ -193,10 +194,11 @@ class ExchangeSender:
             payload = self._encode([batch for _, batch, _ in pieces])
             self.sent_bytes += payload.nbytes
         self.is_ended = not self._queue and self._open_producers == 0
-        described = tuple(ExchangeSlice(consumers, batch.num_rows, size) for consumers, batch, size in pieces)
+        described = tuple(RowsPiece(consumers, batch.num_rows, size) for consumers, batch, size in pieces)
         self._post(
             self._destination,
-            ExchangeData(self._job, self._member, self._edge, self._sequence, described, self.is_ended, payload),
+            ExchangeRows(self._job, self._member, self._edge, self._sequence, described, self.is_ended),
+            payload,
         )
         self._sequence += 1
 
@@ -238,7 +240,7 @@ class ExchangeReceiver:
         self._sequence = 0
         self._is_ended = False
 
-    def receive(self, message: ExchangeData) -> None:
+    def receive(self, message: ExchangeRows, payload: Payload) -> None:
         """Decode a message and deliver its rows; costs no copy.
 
         Raises:
@@ -252,8 +254,8 @@ class ExchangeReceiver:
             )
         self._sequence += 1
         if message.pieces:
-            self._deliver(message)
-        if message.last:
+            self._deliver(message, payload)
+        if message.is_last:
             self._is_ended = True
             for inbox in self._inboxes:
                 inbox.producer_done()
@@ -265,27 +267,27 @@ class ExchangeReceiver:
         """
         self._unacknowledged += size
         if self._unacknowledged >= self._acknowledge_at and not self._is_ended:
-            self._post(self._origin, Credit(self._job, self._member, self._edge, self._unacknowledged))
+            self._post(self._origin, CreditRows(self._job, self._member, self._edge, self._unacknowledged), b"")
             self._unacknowledged = 0
 
-    def _deliver(self, message: ExchangeData) -> None:
-        table = decode_table(message.payload, ranges=False)
+    def _deliver(self, message: ExchangeRows, payload: Payload) -> None:
+        table = decode_table(payload, ranges=False)
         if sum(piece.rows for piece in message.pieces) != table.num_rows:
             raise ProtocolError(
                 f"edge {self._edge} from member {self._origin}: the header names {sum(p.rows for p in message.pieces)}"
                 f" rows, the payload has {table.num_rows}"
             )
         start = 0
-        for consumers, rows, size in message.pieces:
-            if any(not 0 <= consumer < len(self._inboxes) for consumer in consumers):
+        for piece in message.pieces:
+            if any(not 0 <= consumer < len(self._inboxes) for consumer in piece.consumers):
                 raise ProtocolError(
-                    f"edge {self._edge} from member {self._origin}: rows for the consumers {consumers}, but"
+                    f"edge {self._edge} from member {self._origin}: rows for the consumers {piece.consumers}, but"
                     f" {len(self._inboxes)} are here"
                 )
-            batch = _one_batch(table, start, rows)
-            start += rows
-            for consumer in consumers:
-                self._inboxes[consumer].deliver(batch, size, self)
+            batch = _one_batch(table, start, piece.rows)
+            start += piece.rows
+            for consumer in piece.consumers:
+                self._inboxes[consumer].deliver(batch, piece.size, self)
 
 
 def _acknowledge_at(config: EdgeConfig) -> int:

@@ -6,8 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-from secateur.engine.exchange.messages import Message, write_message
-from secateur.engine.exchange.transport import Transport
+from secateur.engine.exchange.transport import Payload, RunNotice, Transport
 
 __all__ = ["Outgoing"]
 
@@ -19,19 +18,19 @@ class Outgoing:
 
     Args:
         transport: The network.
-        on_failed: Called with the member, the message and the exception when a message could not be sent. Messages
+        on_failed: Called with the member, the notice and the exception when a message could not be sent. Messages
             queued behind it stay queued.
     """
 
-    def __init__(self, transport: Transport, on_failed: Callable[[str, Message, Exception], None]) -> None:
+    def __init__(self, transport: Transport, on_failed: Callable[[str, RunNotice, Exception], None]) -> None:
         self._transport = transport
         self._on_failed = on_failed
-        self._queues: dict[str, deque[Message]] = {}
+        self._queues: dict[str, deque[tuple[RunNotice, Payload]]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    def post(self, member: str, message: Message) -> None:
+    def post(self, member: str, notice: RunNotice, payload: Payload = b"") -> None:
         """Queue a message. Does not wait."""
-        self._queues.setdefault(member, deque()).append(message)
+        self._queues.setdefault(member, deque()).append((notice, payload))
         if member not in self._tasks:
             self._tasks[member] = asyncio.get_running_loop().create_task(
                 self._drain(member), name=f"secateur-outgoing-{member}"
@@ -52,11 +51,10 @@ class Outgoing:
     async def _drain(self, member: str) -> None:
         try:
             while queue := self._queues.get(member):
-                message = queue.popleft()
+                notice, payload = queue.popleft()
                 try:
-                    notice, payload = write_message(message)
                     await self._transport.send(member, notice, payload)
                 except Exception as error:
-                    self._on_failed(member, message, error)
+                    self._on_failed(member, notice, error)
         finally:
             self._tasks.pop(member, None)

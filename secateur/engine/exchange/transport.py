@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from secateur.protocol.jobs import CancelRun, CreditRows, EndRun, ExchangeRows, StartRun
 from secateur.protocol.message import Notice
 
-__all__ = ["Payload", "Transport"]
+__all__ = ["Payload", "RunNotice", "Transport"]
 
 Payload = bytes | memoryview
+RunNotice = StartRun | ExchangeRows | CreditRows | EndRun | CancelRun
+"""What members of a running job send each other.
+
+A start goes from the coordinator to each participant, rows and credit between participants, the end back to the
+coordinator, and a cancellation from the coordinator to those who still run.
+"""
 
 
 class Transport(Protocol):

@@ -5,19 +5,17 @@ Source: Hazelcast Jet, ``ExecutionPlan``, ``VertexDef`` and ``EdgeDef``: descrip
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from secateur.dag.codec import decode_part, decode_routing, encode_part, encode_routing
+from secateur.dag.codec import EncodedSupplier, decode_supplier, encode_supplier
 from secateur.dag.edge import AllToOne, EdgeConfig, Routing
 from secateur.dag.processor import Params
 from secateur.dag.supplier import ProcessorSupplier
-from secateur.errors import Error, ProtocolError
-from secateur.protocol.values import pack, unpack
+from secateur.protocol.codec import decode, encode
 
 __all__ = [
     "DestinationMember",
@@ -25,14 +23,12 @@ __all__ = [
     "MemberPlan",
     "SharedJobPlan",
     "VertexPlan",
-    "pack_job",
-    "pack_plan",
-    "unpack_plan",
+    "decode_plan",
+    "encode_plan",
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class DestinationMember:
+class DestinationMember(msgspec.Struct, frozen=True, array_like=True):
     """A member that an edge delivers to.
 
     Attributes:
@@ -44,8 +40,7 @@ class DestinationMember:
     consumers: int
 
 
-@dataclass(frozen=True, slots=True)
-class EdgePlan:
+class EdgePlan(msgspec.Struct, frozen=True, array_like=True):
     """An edge as it runs; the same value on every member of the job.
 
     Attributes:
@@ -61,8 +56,9 @@ class EdgePlan:
         config: Bounds of the queues.
         origins: Members that run the source, in topology order.
         targets: Members that run the destination and may receive, in topology order.
-        owners: For a partitioned distributed edge, the index in ``targets`` of the owner of each routing partition,
-            uint16; their number says that its rows are dropped. Else empty.
+        owner_bytes: For a partitioned distributed edge, the index in ``targets`` of the owner of each routing
+            partition, as the bytes of uint16; their number says that its rows are dropped. Else empty. See
+            :attr:`owners`.
     """
 
     index: int
@@ -77,7 +73,12 @@ class EdgePlan:
     config: EdgeConfig
     origins: tuple[str, ...]
     targets: tuple[DestinationMember, ...]
-    owners: npt.NDArray[np.uint16]
+    owner_bytes: bytes
+
+    @property
+    def owners(self) -> npt.NDArray[np.uint16]:
+        """The owner of each routing partition, uint16, read-only."""
+        return np.frombuffer(self.owner_bytes, dtype=np.uint16)
 
     @property
     def is_apart(self) -> bool:
@@ -118,8 +119,7 @@ class VertexPlan:
     total_parallelism: int
 
 
-@dataclass(frozen=True, slots=True)
-class SharedJobPlan:
+class SharedJobPlan(msgspec.Struct, frozen=True, array_like=True):
     """The part of the plan that all members of a job share.
 
     Attributes:
@@ -161,133 +161,65 @@ class MemberPlan:
     vertices: tuple[VertexPlan, ...]
 
 
-def pack_job(job: SharedJobPlan) -> bytes:
-    """The shared part as msgpack: packed once for all participants."""
-    params = dict(job.params) if isinstance(job.params, Mapping) else list(job.params)
-    edges = [_edge_to_wire(edge) for edge in job.edges]
-    limits = [job.timeout_s, job.result_bytes_max, job.kernel_bytes_max]
-    shared = [job.job_id, job.coordinator, list(job.participants), limits, job.topology_version, params, edges]
-    return pack(shared)
+class EncodedVertexPlan(msgspec.Struct, frozen=True, array_like=True):
+    """A :class:`VertexPlan` as it travels."""
+
+    name: str
+    supplier: EncodedSupplier
+    local_parallelism: int
+    first_global_index: int
+    total_parallelism: int
 
 
-def pack_plan(plan: MemberPlan, job: bytes, *, allow_code: bool) -> bytes:
-    """A plan as msgpack; :func:`unpack_plan` reads it back.
+class EncodedMemberPlan(msgspec.Struct, frozen=True, array_like=True):
+    """A :class:`MemberPlan` as it travels; ``job`` is the encoded :class:`SharedJobPlan`."""
+
+    member: str
+    vertices: tuple[EncodedVertexPlan, ...]
+    job: bytes
+
+
+def encode_plan(plan: MemberPlan, job: bytes, *, allow_code: bool) -> bytes:
+    """A plan as bytes; :func:`decode_plan` reads it back.
 
     Args:
         plan: The plan.
-        job: Its shared part, packed.
+        job: Its shared part, encoded once for all participants.
         allow_code: Whether suppliers may travel as code.
 
     Raises:
         SerializationError: A supplier cannot travel.
     """
-    vertices = [
-        [
-            v.name,
-            v.local_parallelism,
-            v.first_global_index,
-            v.total_parallelism,
-            encode_part(v.supplier, allow_code=allow_code, vertex=v.name),
-        ]
-        for v in plan.vertices
-    ]
-    return pack([plan.member, vertices, job])
+    vertices = tuple(
+        EncodedVertexPlan(
+            vertex.name,
+            encode_supplier(vertex.supplier, allow_code=allow_code, vertex=vertex.name),
+            vertex.local_parallelism,
+            vertex.first_global_index,
+            vertex.total_parallelism,
+        )
+        for vertex in plan.vertices
+    )
+    return encode(EncodedMemberPlan(plan.member, vertices, job))
 
 
-def unpack_plan(data: bytes | memoryview, *, allow_code: bool) -> MemberPlan:
-    """The plan that :func:`pack_plan` wrote.
+def decode_plan(data: bytes | memoryview, *, allow_code: bool) -> MemberPlan:
+    """The plan that :func:`encode_plan` wrote.
 
     Raises:
-        ProtocolError: The bytes are none of ours.
+        ProtocolError: The bytes are not a plan.
         SerializationError: A supplier is code and code is not allowed, or it does not load.
+        DagError: What a vertex carries makes no processors.
     """
-    try:
-        member, vertices, shared = unpack(data)
-        (
-            job_id,
-            coordinator,
-            participants,
-            (timeout_s, result_bytes_max, kernel_bytes_max),
-            topology_version,
-            params,
-            edges,
-        ) = unpack(shared)
-        job = SharedJobPlan(
-            job_id,
-            coordinator,
-            tuple(participants),
-            timeout_s,
-            result_bytes_max,
-            kernel_bytes_max,
-            topology_version,
-            params,
-            tuple(_edge_from_wire(edge) for edge in edges),
+    found = decode(data, EncodedMemberPlan)
+    vertices = tuple(
+        VertexPlan(
+            vertex.name,
+            decode_supplier(vertex.supplier, ProcessorSupplier, allow_code=allow_code, vertex=vertex.name),
+            vertex.local_parallelism,
+            vertex.first_global_index,
+            vertex.total_parallelism,
         )
-        return MemberPlan(member, job, tuple(_vertex_from_wire(vertex, allow_code) for vertex in vertices))
-    except Error:
-        raise
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise ProtocolError(
-            f"a job's plan arrived that cannot be read ({type(error).__name__}: {error}); do all members run the same"
-            " version?"
-        ) from error
-
-
-def _vertex_from_wire(data: Sequence[Any], allow_code: bool) -> VertexPlan:
-    name, local_parallelism, first_global_index, total_parallelism, part = data
-    supplier = decode_part(part, allow_code=allow_code, vertex=name)
-    if not isinstance(supplier, ProcessorSupplier):
-        raise ProtocolError(f"vertex {name!r} carries a {type(supplier).__name__}, not a ProcessorSupplier")
-    return VertexPlan(name, supplier, local_parallelism, first_global_index, total_parallelism)
-
-
-def _edge_to_wire(edge: EdgePlan) -> list[Any]:
-    config = edge.config
-    return [
-        edge.index,
-        edge.name,
-        edge.source,
-        edge.source_ordinal,
-        edge.destination,
-        edge.destination_ordinal,
-        encode_routing(edge.routing),
-        edge.is_distributed,
-        edge.priority,
-        [config.queue_batches_max, config.queue_bytes_max, config.window_bytes_max],
-        list(edge.origins),
-        [[target.member, target.consumers] for target in edge.targets],
-        edge.owners.tobytes(),
-    ]
-
-
-def _edge_from_wire(data: Sequence[Any]) -> EdgePlan:
-    (
-        index,
-        name,
-        source,
-        source_ordinal,
-        destination,
-        destination_ordinal,
-        routing,
-        is_distributed,
-        priority,
-        config,
-        origins,
-        targets,
-        owners,
-    ) = data
-    return EdgePlan(
-        index=index,
-        name=name,
-        source=source,
-        source_ordinal=source_ordinal,
-        destination=destination,
-        destination_ordinal=destination_ordinal,
-        routing=decode_routing(routing),
-        is_distributed=is_distributed,
-        priority=priority,
-        config=EdgeConfig(*config),
-        origins=tuple(origins),
-        targets=tuple(DestinationMember(member, consumers) for member, consumers in targets),
-        owners=np.frombuffer(owners, dtype=np.uint16),
+        for vertex in found.vertices
     )
+    return MemberPlan(found.member, decode(found.job, SharedJobPlan), vertices)

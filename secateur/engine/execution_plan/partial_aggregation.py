@@ -12,6 +12,8 @@ from dataclasses import replace
 from itertools import count
 from typing import assert_never
 
+from msgspec import structs
+
 from secateur.dag.dag import DAG, FrozenDAG
 from secateur.dag.edge import AllToOne, Broadcast, Distributed, Edge, FanOut, Isolated, Local, Partitioned, Unicast
 from secateur.dag.vertex import Vertex
@@ -46,11 +48,11 @@ def with_partial_aggregation(dag: FrozenDAG) -> FrozenDAG:
         if edge.destination in taken_apart:
             first = taken_apart[edge.destination][0][edge.destination_ordinal]
             made.edge(
-                replace(
+                structs.replace(
                     edge, destination=first.name, destination_ordinal=0, routing=Unicast(), reach=Local(), priority=0
                 )
             )
-            made.edge(replace(edge, source=first.name, source_ordinal=0))
+            made.edge(structs.replace(edge, source=first.name, source_ordinal=0))
         else:
             made.edge(edge)
     return made.freeze()

@@ -15,11 +15,11 @@ from typing import assert_never
 
 from secateur.dag.dag import FrozenDAG
 from secateur.dag.edge import DistributedTo
-from secateur.dag.job_config import JobConfig
 from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Spread, Unrestricted
 from secateur.errors import DagError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.job_config import JobConfig
 
 __all__ = ["choose_participants"]
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, assert_never
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from secateur.dag.dag import FrozenDAG
 from secateur.dag.edge import (
@@ -25,7 +26,6 @@ from secateur.dag.edge import (
     Unicast,
     UnmatchedRows,
 )
-from secateur.dag.job_config import JobConfig
 from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Spread, Unrestricted
 from secateur.dag.processor import Params
 from secateur.dag.render import to_dict
@@ -46,6 +46,7 @@ from secateur.errors import DagError
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.job_config import JobConfig
 
 __all__ = ["ExecutionPlan", "ExecutionPlanBuilder"]
 
@@ -80,7 +81,7 @@ class ExecutionPlan:
             for vertex in plan.vertices:
                 members, parallelism = placed.get(vertex.name, ([], 0))
                 placed[vertex.name] = ([*members, member], max(parallelism, vertex.local_parallelism))
-        return to_dict(self.dag, placed)
+        return to_dict(self.dag.vertices, self.dag.edges, placed)
 
 
 class ExecutionPlanBuilder:
@@ -300,6 +301,7 @@ class ExecutionPlanBuilder:
                 for member in runs_on
                 if member in reached
             )
+            owners = self._owners(routing, edge.is_distributed, targets, placements[edge.destination])
             plans.append(
                 EdgePlan(
                     index=len(plans),
@@ -314,7 +316,7 @@ class ExecutionPlanBuilder:
                     config=edge.config,
                     origins=origins,
                     targets=targets,
-                    owners=self._owners(routing, edge.is_distributed, targets, placements[edge.destination]),
+                    owner_bytes=owners.tobytes(),
                 )
             )
         return plans

@@ -6,10 +6,10 @@ Pure data, and the entry to both kernels.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pyarrow as pa
 
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
@@ -32,8 +32,7 @@ class KernelName(Enum):
     DUCKDB = "duckdb"
 
 
-@dataclass(frozen=True, slots=True)
-class Fragment:
+class Fragment(msgspec.Struct, frozen=True, array_like=True):
     """A part of a statement over named relations.
 
     Attributes:
@@ -96,29 +95,6 @@ class Fragment:
     def schema(self) -> pa.Schema:
         """The Arrow schema of the result, for an empty answer without a run. Cost: a few microseconds."""
         return pa.schema([pa.field(name, arrow_type(text)) for name, text in self.columns])
-
-    def to_wire(self) -> list[Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        return [
-            self.sql,
-            list(self.relations),
-            [list(column) for column in self.columns],
-            None if self.arrow is None else self.arrow.to_wire(),
-            [[relation, [list(cast) for cast in casts]] for relation, casts in self.casts],
-            self.is_pipelineable,
-        ]
-
-    @classmethod
-    def from_wire(cls, data: Sequence[Any]) -> Fragment:
-        sql, relations, columns, arrow, casts, is_pipelineable = data
-        return cls(
-            sql,
-            tuple(relations),
-            tuple((name, text) for name, text in columns),
-            None if arrow is None else ArrowFragment.from_wire(arrow),
-            tuple((relation, tuple((name, text) for name, text in columns)) for relation, columns in casts),
-            is_pipelineable,
-        )
 
 
 def run(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, assert_never
+from typing import Final, assert_never
 
 import pyarrow as pa
 
@@ -19,7 +20,6 @@ from secateur.engine.processors.gathering import BYTES_MAX, GatheringProcessor
 from secateur.engine.processors.grouping import Grouping, KernelGrouping, checked_names
 from secateur.engine.processors.kernel import Kernel, KernelSupplier
 from secateur.errors import DagError
-from secateur.protocol.arrow_ipc import decode_schema
 
 __all__ = ["AggregateSupplier", "AggregationPhase", "GroupingSupplier", "accumulate", "aggregate", "combine"]
 
@@ -130,46 +130,34 @@ def _vertex(
     return ReplicatedMetaSupplier(supplier, works_without_input=is_one, one_in_job=is_one)
 
 
+@dataclass(eq=False)
 class GroupingSupplier(KernelSupplier):
     """The supplier of all three, for any grouping."""
 
-    def __init__(self, stage: AggregationPhase, grouping: Grouping, schema: pa.Schema | None, bytes_max: int) -> None:
-        self._stage = stage
-        self._grouping = grouping
-        self._schema = schema
-        self._bytes_max = bytes_max
+    stage: AggregationPhase
+    grouping: Grouping
+    schema: pa.Schema | None
+    bytes_max: int
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [
-            _Aggregate(self.kernel, self._stage, self._grouping, self._schema, self._bytes_max) for _ in range(count)
-        ]
+        return [_Aggregate(self.kernel, self.stage, self.grouping, self.schema, self.bytes_max) for _ in range(count)]
 
 
 @portable("aggregate")
+@dataclass(eq=False)
 class AggregateSupplier(GroupingSupplier):
     """The supplier for the aggregates of the kernel: plain data."""
 
-    _grouping: KernelGrouping
-
-    def to_spec(self) -> Any:
-        aggregates = [[name, value.to_wire()] for name, value in self._grouping.aggregates.items()]
-        schema = None if self._schema is None else self._schema.serialize().to_pybytes()
-        return [self._stage.value, list(self._grouping.by), aggregates, schema, self._bytes_max]
+    grouping: KernelGrouping
 
     def in_two_stages(self, columns: Set[str]) -> tuple[AggregateSupplier, AggregateSupplier] | None:
-        if self._stage is not AggregationPhase.WHOLE or not columns <= set(self._grouping.by):
+        if self.stage is not AggregationPhase.WHOLE or not columns <= set(self.grouping.by):
             return None
         first, second = (
-            AggregateSupplier(stage, self._grouping, self._schema, self._bytes_max)
+            AggregateSupplier(stage, self.grouping, self.schema, self.bytes_max)
             for stage in (AggregationPhase.ACCUMULATE, AggregationPhase.COMBINE)
         )
         return first, second
-
-    @classmethod
-    def from_spec(cls, spec: Any) -> AggregateSupplier:
-        stage, by, aggregates, schema, bytes_max = spec
-        grouping = KernelGrouping(tuple(by), {name: AggregateExpression.from_wire(value) for name, value in aggregates})
-        return cls(AggregationPhase(stage), grouping, None if schema is None else decode_schema(schema), bytes_max)
 
 
 class _Aggregate(GatheringProcessor):

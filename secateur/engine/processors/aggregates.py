@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+
+import msgspec
 
 __all__ = [
     "AggregateExpression",
@@ -33,8 +33,7 @@ class AggregateKind(Enum):
     LIST = "list"
 
 
-@dataclass(frozen=True, slots=True)
-class AggregateExpression:
+class AggregateExpression(msgspec.Struct, frozen=True, array_like=True):
     """One aggregate. Made by the functions of this module.
 
     Attributes:
@@ -44,15 +43,6 @@ class AggregateExpression:
 
     function: AggregateKind
     column: str | None = None
-
-    def to_wire(self) -> list[Any]:
-        """Plain data; :meth:`from_wire` reads it back."""
-        return [self.function.value, self.column]
-
-    @classmethod
-    def from_wire(cls, data: list[Any]) -> AggregateExpression:
-        function, column = data
-        return cls(AggregateKind(function), column)
 
 
 def count_rows() -> AggregateExpression:

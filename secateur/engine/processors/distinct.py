@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -35,23 +35,15 @@ def distinct(*columns: str, bytes_max: int = BYTES_MAX) -> DistinctSupplier:
 
 
 @portable("distinct")
+@dataclass(eq=False)
 class DistinctSupplier(KernelSupplier):
     """The supplier of :func:`distinct`."""
 
-    def __init__(self, columns: tuple[str, ...], bytes_max: int) -> None:
-        self._columns = columns
-        self._bytes_max = bytes_max
+    columns: tuple[str, ...]
+    bytes_max: int
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [_Distinct(self.kernel, self._columns, self._bytes_max) for _ in range(count)]
-
-    def to_spec(self) -> Any:
-        return [list(self._columns), self._bytes_max]
-
-    @classmethod
-    def from_spec(cls, spec: Any) -> DistinctSupplier:
-        columns, bytes_max = spec
-        return cls(tuple(columns), bytes_max)
+        return [_Distinct(self.kernel, self.columns, self.bytes_max) for _ in range(count)]
 
 
 class _Distinct(GatheringProcessor):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, assert_never
+from typing import Final, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,6 @@ from secateur.engine.processors.gathering import BYTES_MAX
 from secateur.engine.processors.kernel import Kernel, KernelSupplier, column_of, numbered
 from secateur.errors import DagError, DataError, LimitExceededError
 from secateur.partitioning.types.empty_rows import empty_batch
-from secateur.protocol.arrow_ipc import decode_schema
 
 __all__ = ["HashJoinSupplier", "JoinKind", "hash_join"]
 
@@ -120,53 +119,23 @@ class Schemas:
     build: pa.Schema | None
     probe: pa.Schema | None
 
-    def to_wire(self) -> list[bytes | None]:
-        """Plain data; :meth:`from_wire` reads it back."""
-        return [None if schema is None else schema.serialize().to_pybytes() for schema in (self.build, self.probe)]
-
-    @classmethod
-    def from_wire(cls, data: Sequence[bytes | None]) -> Schemas:
-        return cls(*(None if schema is None else decode_schema(schema) for schema in data))
-
 
 @portable("hash-join")
+@dataclass(eq=False)
 class HashJoinSupplier(KernelSupplier):
     """The supplier of :func:`hash_join`."""
 
-    def __init__(
-        self, on: tuple[tuple[str, str], ...], kind: JoinKind, schemas: Schemas, build_suffix: str, bytes_max: int
-    ) -> None:
-        self._on = on
-        self._kind = kind
-        self._schemas = schemas
-        self._build_suffix = build_suffix
-        self._bytes_max = bytes_max
+    on: tuple[tuple[str, str], ...]
+    kind: JoinKind
+    schemas: Schemas
+    build_suffix: str
+    bytes_max: int
 
     def get(self, count: int) -> Sequence[Processor]:
         return [
-            _HashJoin(self.kernel, self._on, self._kind, self._schemas, self._build_suffix, self._bytes_max)
+            _HashJoin(self.kernel, self.on, self.kind, self.schemas, self.build_suffix, self.bytes_max)
             for _ in range(count)
         ]
-
-    def to_spec(self) -> Any:
-        return [
-            [list(pair) for pair in self._on],
-            self._kind.value,
-            self._schemas.to_wire(),
-            self._build_suffix,
-            self._bytes_max,
-        ]
-
-    @classmethod
-    def from_spec(cls, spec: Any) -> HashJoinSupplier:
-        on, kind, schemas, build_suffix, bytes_max = spec
-        return cls(
-            tuple((probe, build) for probe, build in on),
-            JoinKind(kind),
-            Schemas.from_wire(schemas),
-            build_suffix,
-            bytes_max,
-        )
 
 
 class _HashJoin(Processor):

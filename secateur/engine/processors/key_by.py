@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -40,30 +40,25 @@ def key_by(keys: Mapping[str, str | KeyFunction], *, keep: bool = True, cooperat
     return _ComputedKeysSupplier(dict(keys), keep, cooperative)
 
 
+@dataclass(eq=False)
 class _ComputedKeysSupplier(ProcessorSupplier):
     init_is_cooperative = True
     close_is_cooperative = True
 
-    def __init__(self, keys: Mapping[str, str | KeyFunction], keep: bool, cooperative: bool = True) -> None:
-        self._keys = keys
-        self._keep = keep
-        self._cooperative = cooperative
+    keys: Mapping[str, str | KeyFunction]
+    keep: bool
+    cooperative: bool = True
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [_KeyBy(self._keys, self._keep, self._cooperative) for _ in range(count)]
+        return [_KeyBy(self.keys, self.keep, self.cooperative) for _ in range(count)]
 
 
 @portable("key-by")
+@dataclass(eq=False)
 class RenamedKeysSupplier(_ComputedKeysSupplier):
     """The supplier of :func:`key_by` when no key is computed: plain data."""
 
-    def to_spec(self) -> Any:
-        return [[[name, source] for name, source in self._keys.items()], self._keep]
-
-    @classmethod
-    def from_spec(cls, spec: Any) -> RenamedKeysSupplier:
-        keys, keep = spec
-        return cls(dict(keys), keep)
+    keys: Mapping[str, str]
 
 
 class _KeyBy(Processor):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -44,24 +44,16 @@ def merge(*by: str | SortKey, inputs: int, bytes_max: int = BYTES_MAX) -> MergeS
 
 
 @portable("merge")
+@dataclass(eq=False)
 class MergeSupplier(KernelSupplier):
     """The supplier of :func:`merge`."""
 
-    def __init__(self, keys: tuple[SortKey, ...], inputs: int, bytes_max: int) -> None:
-        self._keys = keys
-        self._inputs = inputs
-        self._bytes_max = bytes_max
+    keys: tuple[SortKey, ...]
+    inputs: int
+    bytes_max: int
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [InputMerge(self.kernel, self._keys, self._bytes_max, self._inputs) for _ in range(count)]
-
-    def to_spec(self) -> Any:
-        return [[key.to_wire() for key in self._keys], self._inputs, self._bytes_max]
-
-    @classmethod
-    def from_spec(cls, spec: Any) -> MergeSupplier:
-        keys, inputs, bytes_max = spec
-        return cls(tuple(SortKey(*key) for key in keys), inputs, bytes_max)
+        return [InputMerge(self.kernel, self.keys, self.bytes_max, self.inputs) for _ in range(count)]
 
 
 class MergeBuffer(Processor):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from secateur.dag.placement import OnCoordinator, Placement
 from secateur.dag.processor import Processor
@@ -53,6 +53,3 @@ class _MergeMembersSupplier(KernelSupplier):
 
     def get(self, count: int) -> Sequence[Processor]:
         return [InputMerge(self.kernel, self._keys, _BYTES_MAX, step_bytes=_STEP_BYTES) for _ in range(count)]
-
-    def to_spec(self) -> Any:
-        return [key.to_wire() for key in self._keys]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -18,6 +18,7 @@ __all__ = ["ResultSink"]
 
 
 @portable("result-sink")
+@dataclass(eq=False)
 class ResultSink(ProcessorMetaSupplier):
     """One processor at the coordinator that keeps its rows in the order of arrival.
 
@@ -34,21 +35,13 @@ class ResultSink(ProcessorMetaSupplier):
     init_is_cooperative = True
     close_is_cooperative = True
 
-    def __init__(self, limit: RowLimit | None = None) -> None:
-        self._limit = limit
+    limit: RowLimit | None = None
 
     def placement(self) -> Placement:
         return OnCoordinator()
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
-        return {member: _ResultSinkSupplier(self._limit) for member in members}
-
-    def to_spec(self) -> Any:
-        return None if self._limit is None else self._limit.to_wire()
-
-    @classmethod
-    def from_spec(cls, spec: Any) -> ResultSink:
-        return cls(None if spec is None else RowLimit.from_wire(spec))
+        return {member: _ResultSinkSupplier(self.limit) for member in members}
 
 
 class _ResultSinkSupplier(ProcessorSupplier):

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
+import msgspec
 import pyarrow as pa
 
 __all__ = ["LimitedRows", "RowLimit"]
 
 
-@dataclass(frozen=True, slots=True)
-class RowLimit:
+class RowLimit(msgspec.Struct, frozen=True, array_like=True):
     """The rows of the last stage that a statement wants.
 
     Attributes:
@@ -21,15 +18,6 @@ class RowLimit:
 
     skipped: int
     taken: int | None
-
-    def to_wire(self) -> list[int | None]:
-        """Plain data; :meth:`from_wire` reads it back."""
-        return [self.skipped, self.taken]
-
-    @classmethod
-    def from_wire(cls, data: Sequence[int | None]) -> RowLimit:
-        skipped, taken = data
-        return cls(skipped or 0, taken)
 
 
 class LimitedRows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -36,23 +36,15 @@ def sort(*by: str | SortKey, bytes_max: int = BYTES_MAX) -> SortSupplier:
 
 
 @portable("sort")
+@dataclass(eq=False)
 class SortSupplier(KernelSupplier):
     """The supplier of :func:`sort`."""
 
-    def __init__(self, keys: tuple[SortKey, ...], bytes_max: int) -> None:
-        self._keys = keys
-        self._bytes_max = bytes_max
+    keys: tuple[SortKey, ...]
+    bytes_max: int
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [SortProcessor(self.kernel, self._keys, self._bytes_max) for _ in range(count)]
-
-    def to_spec(self) -> Any:
-        return [[key.to_wire() for key in self._keys], self._bytes_max]
-
-    @classmethod
-    def from_spec(cls, spec: Any) -> SortSupplier:
-        keys, bytes_max = spec
-        return cls(tuple(SortKey(*key) for key in keys), bytes_max)
+        return [SortProcessor(self.kernel, self.keys, self.bytes_max) for _ in range(count)]
 
 
 class SortProcessor(GatheringProcessor):

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+
+import msgspec
 
 from secateur.errors import DagError
 
 __all__ = ["SortKey", "desc", "order_by", "sort_keys"]
 
 
-@dataclass(frozen=True, slots=True)
-class SortKey:
+class SortKey(msgspec.Struct, frozen=True, array_like=True):
     """One column of an order. NaN is greater than every number, text is compared by code points, as in SQL.
 
     Attributes:
@@ -24,10 +23,6 @@ class SortKey:
     column: str
     descending: bool = False
     nulls_first: bool = False
-
-    def to_wire(self) -> list[Any]:
-        """Plain data; ``SortKey(*data)`` reads it back."""
-        return [self.column, self.descending, self.nulls_first]
 
 
 def desc(column: str, *, nulls_first: bool = False) -> SortKey:

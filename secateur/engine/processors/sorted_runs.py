@@ -8,8 +8,9 @@ number of runs, and a last row marks the end of a run.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -66,43 +67,27 @@ def merge_runs(*by: str | SortKey, bytes_max: int = BYTES_MAX) -> MergeRunsSuppl
 
 
 @portable("sort-runs")
+@dataclass(eq=False)
 class SortRunsSupplier(KernelSupplier):
     """The supplier of :func:`sort_runs`."""
 
-    def __init__(self, keys: tuple[SortKey, ...], bytes_max: int) -> None:
-        self._keys = keys
-        self._bytes_max = bytes_max
+    keys: tuple[SortKey, ...]
+    bytes_max: int
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [_SortRun(self.kernel, self._keys, self._bytes_max) for _ in range(count)]
-
-    def to_spec(self) -> Any:
-        return [[key.to_wire() for key in self._keys], self._bytes_max]
-
-    @classmethod
-    def from_spec(cls, spec: Any) -> SortRunsSupplier:
-        keys, bytes_max = spec
-        return cls(tuple(SortKey(*key) for key in keys), bytes_max)
+        return [_SortRun(self.kernel, self.keys, self.bytes_max) for _ in range(count)]
 
 
 @portable("merge-runs")
+@dataclass(eq=False)
 class MergeRunsSupplier(KernelSupplier):
     """The supplier of :func:`merge_runs`."""
 
-    def __init__(self, keys: tuple[SortKey, ...], bytes_max: int) -> None:
-        self._keys = keys
-        self._bytes_max = bytes_max
+    keys: tuple[SortKey, ...]
+    bytes_max: int
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [_MergeRuns(self.kernel, self._keys, self._bytes_max) for _ in range(count)]
-
-    def to_spec(self) -> Any:
-        return [[key.to_wire() for key in self._keys], self._bytes_max]
-
-    @classmethod
-    def from_spec(cls, spec: Any) -> MergeRunsSupplier:
-        keys, bytes_max = spec
-        return cls(tuple(SortKey(*key) for key in keys), bytes_max)
+        return [_MergeRuns(self.kernel, self.keys, self.bytes_max) for _ in range(count)]
 
 
 class _SortRun(SortProcessor):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -39,24 +39,16 @@ def top_n(n: int, *by: str | SortKey, bytes_max: int = BYTES_MAX) -> TopNSupplie
 
 
 @portable("top-n")
+@dataclass(eq=False)
 class TopNSupplier(KernelSupplier):
     """The supplier of :func:`top_n`."""
 
-    def __init__(self, n: int, keys: tuple[SortKey, ...], bytes_max: int) -> None:
-        self._n = n
-        self._keys = keys
-        self._bytes_max = bytes_max
+    n: int
+    keys: tuple[SortKey, ...]
+    bytes_max: int
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [_TopN(self.kernel, self._n, self._keys, self._bytes_max) for _ in range(count)]
-
-    def to_spec(self) -> Any:
-        return [self._n, [key.to_wire() for key in self._keys], self._bytes_max]
-
-    @classmethod
-    def from_spec(cls, spec: Any) -> TopNSupplier:
-        n, keys, bytes_max = spec
-        return cls(n, tuple(SortKey(*key) for key in keys), bytes_max)
+        return [_TopN(self.kernel, self.n, self.keys, self.bytes_max) for _ in range(count)]
 
 
 class _TopN(GatheringProcessor):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -12,7 +12,6 @@ from secateur.dag.processor import Processor
 from secateur.dag.supplier import ProcessorSupplier
 from secateur.engine.processors.kernel import column_of
 from secateur.errors import DagError, DataError
-from secateur.protocol.arrow_ipc import decode_schema
 
 __all__ = ["UnionSupplier", "union"]
 
@@ -35,24 +34,17 @@ def union(schema: pa.Schema | None = None) -> UnionSupplier:
 
 
 @portable("union")
+@dataclass(eq=False)
 class UnionSupplier(ProcessorSupplier):
     """The supplier of :func:`union`."""
 
     init_is_cooperative = True
     close_is_cooperative = True
 
-    def __init__(self, schema: pa.Schema | None) -> None:
-        self._schema = schema
+    schema: pa.Schema | None
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [_Union(self._schema) for _ in range(count)]
-
-    def to_spec(self) -> Any:
-        return None if self._schema is None else self._schema.serialize().to_pybytes()
-
-    @classmethod
-    def from_spec(cls, spec: Any) -> UnionSupplier:
-        return cls(None if spec is None else decode_schema(spec))
+        return [_Union(self.schema) for _ in range(count)]
 
 
 class _Union(Processor):

@@ -9,12 +9,13 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final
 
-from secateur.engine.exchange.messages import Credit, ExchangeData
+from secateur.engine.exchange.transport import Payload
+from secateur.protocol.jobs import CreditRows, ExchangeRows
 
 __all__ = ["EarlyMessages"]
 
 _ENDED_MAX: Final = 16_384
-_CREDIT_BYTES: Final = 64
+_NOTICE_BYTES: Final = 64
 
 
 class EarlyMessages:
@@ -30,7 +31,7 @@ class EarlyMessages:
     def __init__(self, bytes_max: int, wait_s: float) -> None:
         self._bytes_max = bytes_max
         self._wait_s = wait_s
-        self._jobs: OrderedDict[str, tuple[float, list[ExchangeData | Credit]]] = OrderedDict()
+        self._jobs: OrderedDict[str, tuple[float, list[tuple[ExchangeRows | CreditRows, Payload]]]] = OrderedDict()
         self._bytes = 0
         self._ended: OrderedDict[str, None] = OrderedDict()
 
@@ -42,7 +43,7 @@ class EarlyMessages:
         """Bytes kept now."""
         return self._bytes
 
-    def keep(self, message: ExchangeData | Credit, now_s: float) -> bool:
+    def keep(self, message: ExchangeRows | CreditRows, payload: Payload, now_s: float) -> bool:
         """Keep a message of a job that is not running here.
 
         Returns:
@@ -52,18 +53,18 @@ class EarlyMessages:
         self.expire(now_s)
         if message.job in self._ended:
             return True
-        size = _size(message)
+        size = _size(payload)
         if self._bytes + size > self._bytes_max:
             self.end(message.job)
             return False
-        self._jobs.setdefault(message.job, (now_s, []))[1].append(message)
+        self._jobs.setdefault(message.job, (now_s, []))[1].append((message, payload))
         self._bytes += size
         return True
 
-    def take(self, job: str) -> Sequence[ExchangeData | Credit]:
+    def take(self, job: str) -> Sequence[tuple[ExchangeRows | CreditRows, Payload]]:
         """The job starts: return the messages that came for it, in order."""
         _, messages = self._jobs.pop(job, (0.0, []))
-        self._bytes -= sum(map(_size, messages))
+        self._bytes -= sum(_size(payload) for _, payload in messages)
         return messages
 
     def end(self, job: str) -> None:
@@ -86,5 +87,5 @@ class EarlyMessages:
             self.end(job)
 
 
-def _size(message: ExchangeData | Credit) -> int:
-    return len(message.payload) + _CREDIT_BYTES if isinstance(message, ExchangeData) else _CREDIT_BYTES
+def _size(payload: Payload) -> int:
+    return len(payload) + _NOTICE_BYTES

@@ -11,8 +11,8 @@ from typing import Any
 from secateur.dag.processor import Processor, ProcessorContext
 from secateur.dag.supplier import ProcessorSupplier, SupplierContext
 from secateur.engine.exchange.exchange import Post
-from secateur.engine.exchange.messages import Credit, ExchangeData
 from secateur.engine.exchange.outbox import DirectOutbox, WaitingOutbox
+from secateur.engine.exchange.transport import Payload
 from secateur.engine.execution_plan.member_plan import MemberPlan, VertexPlan
 from secateur.engine.failure import located
 from secateur.engine.runtime.metrics import measure
@@ -22,6 +22,7 @@ from secateur.engine.runtime.tasklet import Tasklet
 from secateur.engine.runtime.wiring import Wiring
 from secateur.engine.scheduler import Scheduler
 from secateur.errors import DagError, Error, InternalError, ProtocolError
+from secateur.protocol.jobs import CreditRows, ExchangeRows
 from secateur.protocol.metrics import VertexMetrics
 
 __all__ = ["Execution"]
@@ -76,7 +77,7 @@ class Execution:
         self._tasklets: list[Tasklet] = []
         self._running_tasklets = 0
         self._starting_in_thread = False
-        self._early: list[ExchangeData | Credit] = []
+        self._early: list[tuple[ExchangeRows | CreditRows, Payload]] = []
         self._deadline: asyncio.TimerHandle | None = None
         self._wiring = Wiring(
             plan,
@@ -109,23 +110,23 @@ class Execution:
         """Fail if the execution has not ended by then."""
         self._deadline = self._loop.call_later(timeout_s, lambda: self.fail(make_error()))
 
-    def receive(self, message: ExchangeData | Credit) -> None:
+    def receive(self, message: ExchangeRows | CreditRows, payload: Payload) -> None:
         """Take a message of another member; a wrong one fails the job."""
         if self._state is _State.ENDED:
             return
         if self._state is _State.STARTING:
-            self._early.append(message)
+            self._early.append((message, payload))
             return
         key = message.edge, message.sender
         try:
-            if isinstance(message, ExchangeData):
+            if isinstance(message, ExchangeRows):
                 receiver = self._wiring.receivers.get(key)
                 if receiver is None:
                     raise ProtocolError(
                         f"job {message.job}: member {message.sender} sent rows of edge {message.edge}, which does not"
                         f" lead from there to {self.plan.member}"
                     )
-                receiver.receive(message)
+                receiver.receive(message, payload)
             else:
                 sender = self._wiring.senders.get(key)
                 if sender is None:
@@ -205,8 +206,8 @@ class Execution:
         for tasklet in self._tasklets:
             tasklet.start()
         early, self._early = self._early, []
-        for message in early:
-            self.receive(message)
+        for message, payload in early:
+            self.receive(message, payload)
         self._end_if_all_done()
 
     def _tasklet_ended(self) -> None:

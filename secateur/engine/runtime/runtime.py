@@ -7,15 +7,13 @@ import itertools
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, assert_never
+from typing import Any, Final
 
 from secateur.dag.dag import DAG, FrozenDAG
-from secateur.dag.job_config import JobConfig
 from secateur.dag.processor import Params
-from secateur.engine.exchange.messages import Credit, ExchangeData, JobCancel, JobDone, JobStart, Message, read_message
 from secateur.engine.exchange.outgoing import Outgoing
-from secateur.engine.exchange.transport import Payload, Transport
-from secateur.engine.execution_plan.member_plan import MemberPlan, pack_job, pack_plan, unpack_plan
+from secateur.engine.exchange.transport import Payload, RunNotice, Transport
+from secateur.engine.execution_plan.member_plan import MemberPlan, decode_plan, encode_plan
 from secateur.engine.execution_plan.plan_builder import ExecutionPlan, ExecutionPlanBuilder
 from secateur.engine.failure import lost_member
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
@@ -37,9 +35,14 @@ from secateur.errors import (
     LimitExceededError,
     MemberLostError,
     ProgrammingError,
+    ProtocolError,
     TopologyChangedError,
 )
 from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.codec import encode
+from secateur.protocol.failure import Failure
+from secateur.protocol.job_config import JobConfig
+from secateur.protocol.jobs import CancelRun, CreditRows, EndRun, ExchangeRows, StartRun
 from secateur.protocol.message import Notice
 from secateur.protocol.metrics import VertexMetrics
 
@@ -145,7 +148,7 @@ class JobRuntime:
         )
         self._jobs[job.job_id] = job
         for member, data in packed.items():
-            self._outgoing.post(member, JobStart(job.job_id, self.member_id, data))
+            self._outgoing.post(member, StartRun(job.job_id, self.member_id), data)
         job.begin()
         if local is not None and not job.done:
             self._start_execution(local)
@@ -178,34 +181,32 @@ class JobRuntime:
         Raises:
             ProtocolError: It is not one of ours. No job is harmed.
         """
-        message = read_message(notice, payload)
-        match message:
-            case ExchangeData() | Credit():
-                execution = self._executions.get(message.job)
+        match notice:
+            case ExchangeRows() | CreditRows():
+                execution = self._executions.get(notice.job)
                 if execution is not None:
-                    execution.receive(message)
-                elif not self._early.keep(message, self.loop.time()):
+                    execution.receive(notice, payload)
+                elif not self._early.keep(notice, payload, self.loop.time()):
                     full = (
                         f"member {self.member_id} holds more than {self.limits.early_bytes_max:,} bytes of rows for"
                         " jobs that have not started there"
                     )
-                    self._outgoing.post(
-                        message.sender, JobCancel(message.job, self.member_id, LimitExceededError(full))
-                    )
-            case JobStart(job, sender, plan):
-                self._start_from_message(job, sender, plan)
-            case JobDone(job_id, sender, error, metrics):
+                    cancelled = CancelRun(notice.job, self.member_id, Failure.of(LimitExceededError(full)))
+                    self._outgoing.post(notice.sender, cancelled)
+            case StartRun(job, sender):
+                self._start_from_message(job, sender, payload)
+            case EndRun(job_id, sender, failure, metrics):
                 job_here = self._jobs.get(job_id)
                 if job_here is not None:
-                    job_here.member_ended(sender, error, metrics)
-            case JobCancel(job_id, _, error):
+                    job_here.member_ended(sender, None if failure is None else failure.to_error(), metrics)
+            case CancelRun(job_id, _, failure):
                 execution = self._executions.get(job_id)
                 if execution is not None:
-                    execution.fail(error)
+                    execution.fail(failure.to_error())
                 else:
                     self._early.end(job_id)
             case _:
-                assert_never(message)
+                raise ProtocolError(f"a {type(notice).__name__} is no message of a job")
 
     def member_lost(self, member: str, cause: BaseException | None = None) -> None:
         """A member has left or cannot be reached: fail every job in which it still takes part.
@@ -242,7 +243,7 @@ class JobRuntime:
     def _cancel_member(self, member: str, job_id: str, error: Error) -> None:
         """Tell one participant of a job that is coordinated here to stop."""
         if member != self.member_id:
-            self._outgoing.post(member, JobCancel(job_id, self.member_id, error))
+            self._outgoing.post(member, CancelRun(job_id, self.member_id, Failure.of(error)))
             return
         execution = self._executions.get(job_id)
         if execution is not None:
@@ -272,9 +273,9 @@ class JobRuntime:
         others = {member: member_plan for member, member_plan in plan.members.items() if member != self.member_id}
         if not others:
             return {}
-        shared = pack_job(plan.job)
+        shared = encode(plan.job)
         return {
-            member: pack_plan(member_plan, shared, allow_code=self.services.allow_code)
+            member: encode_plan(member_plan, shared, allow_code=self.services.allow_code)
             for member, member_plan in others.items()
         }
 
@@ -283,7 +284,7 @@ class JobRuntime:
             return
         try:
             self._check_open()
-            plan = unpack_plan(data, allow_code=self.services.allow_code)
+            plan = decode_plan(data, allow_code=self.services.allow_code)
             if plan.member != self.member_id:
                 raise DagError(
                     f"member {self.member_id} was sent the plan of member {plan.member}; the coordinator's topology"
@@ -297,7 +298,7 @@ class JobRuntime:
                 else InternalError(f"member {self.member_id} cannot start a job: {type(error).__name__}: {error}")
             )
             self._early.end(job_id)
-            self._outgoing.post(sender, JobDone(job_id, self.member_id, failure, ()))
+            self._outgoing.post(sender, EndRun(job_id, self.member_id, Failure.of(failure), []))
             return
         self._start_execution(execution)
 
@@ -349,8 +350,8 @@ class JobRuntime:
             )
             execution.arm_deadline(job.timeout_s + _PARTICIPANT_GRACE_S, lambda: DeadlineError(silent))
         execution.start()
-        for message in self._early.take(job.job_id):
-            execution.receive(message)
+        for notice, payload in self._early.take(job.job_id):
+            execution.receive(notice, payload)
 
     def _execution_ended(self, job_id: str, error: Error | None, cancellation: Cancellation) -> None:
         execution = self._executions.pop(job_id)
@@ -361,8 +362,9 @@ class JobRuntime:
         if job is not None:
             job.member_ended(self.member_id, error, execution.metrics())
         elif execution.plan.job.coordinator != self.member_id:
+            failure = None if error is None else Failure.of(error)
             self._outgoing.post(
-                execution.plan.job.coordinator, JobDone(job_id, self.member_id, error, tuple(execution.metrics()))
+                execution.plan.job.coordinator, EndRun(job_id, self.member_id, failure, execution.metrics())
             )
 
     def _interrupt(self, job_id: str, cancellation: Cancellation, delay_s: float) -> None:
@@ -371,17 +373,17 @@ class JobRuntime:
         if job_id in self._unclosed:
             self.loop.call_later(delay_s, self._interrupt, job_id, cancellation, 2 * delay_s)
 
-    def _send_failed(self, member: str, message: Message, error: Exception) -> None:
+    def _send_failed(self, member: str, notice: RunNotice, error: Exception) -> None:
         """Fail the job of a message that cannot be encoded, or every job of a member that cannot be reached."""
         if isinstance(error, (LimitExceededError, ProgrammingError)):
-            self._fail_job(message.job, error)
+            self._fail_job(notice.job, error)
         elif isinstance(error, Error) and not isinstance(error, InternalError):
             self.member_lost(member, error)
         else:
             self._fail_job(
-                message.job,
+                notice.job,
                 InternalError(
-                    f"a {type(message).__name__} to member {member} could not be sent: {type(error).__name__}: {error}"
+                    f"a {type(notice).__name__} to member {member} could not be sent: {type(error).__name__}: {error}"
                 ),
             )
 

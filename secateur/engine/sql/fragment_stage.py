@@ -8,8 +8,8 @@ An answer is passed on in parts, each made when the one before has found room: a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 
@@ -25,19 +25,19 @@ from secateur.engine.sql.input_alias import InputAlias
 from secateur.engine.sql.member_scan import MemberScan
 from secateur.engine.sql.pipelined_fragment import PipelinedFragment
 from secateur.partitioning.types.empty_rows import empty_table
-from secateur.protocol.arrow_ipc import decode_schema
 
 __all__ = ["FragmentStageSupplier"]
 
 
 @portable("fragment-stage")
+@dataclass(eq=False)
 class FragmentStageSupplier(ProcessorSupplier):
     """Makes processors that run a fragment over the rows of their scans and all their input.
 
     All suppliers of a job on a member are initialised in one turn of its event loop, so two stages that scan one table
     see the same rows.
 
-    Args:
+    Attributes:
         fragment: The fragment to run; its parameters are those of the job.
         inputs: For each input ordinal, the relation that it fills and its schema, which is used when no batch
             arrives.
@@ -48,33 +48,24 @@ class FragmentStageSupplier(ProcessorSupplier):
     init_is_cooperative = True
     close_is_cooperative = True
 
-    def __init__(
-        self,
-        fragment: Fragment,
-        inputs: Sequence[tuple[str, pa.Schema]],
-        scans: Sequence[MemberScan] = (),
-        aliases: Sequence[InputAlias] = (),
-    ) -> None:
-        self._fragment = fragment
-        self._inputs = tuple(inputs)
-        self._scans = tuple(scans)
-        self._aliases = tuple(aliases)
-        self._call: FragmentCall | None = None
-        self._budget: GatherBudget | None = None
+    fragment: Fragment
+    inputs: tuple[tuple[str, pa.Schema], ...]
+    scans: tuple[MemberScan, ...] = ()
+    aliases: tuple[InputAlias, ...] = ()
+
+    def init(self, context: SupplierContext) -> None:
+        self._call = FragmentCall.of(self.fragment, context)
+        self._budget = context.service(GatherBudget)
         self._relations: dict[str, pa.Table] = {}
         self._opened: dict[str, Callable[[], pa.Table]] = {}
         self._schemas: dict[str, pa.Schema] = {}
         self._scanned_rows = 0
-
-    def init(self, context: SupplierContext) -> None:
-        self._call = FragmentCall.of(self._fragment, context)
-        self._budget = context.service(GatherBudget)
-        if self._scans:
+        if self.scans:
             store = context.service(MemberServices).store
-            opened = {scan.relation: scan.opened(store) for scan in self._scans}
+            opened = {scan.relation: scan.opened(store) for scan in self.scans}
             # The arrow kernel takes columns as they are stored, and few rows without a thread. A DuckDB call has one
             # anyway.
-            converts = self._fragment.arrow is None and not self._fragment.is_row_by_row
+            converts = self.fragment.arrow is None and not self.fragment.is_row_by_row
             for relation, rows in opened.items():
                 if isinstance(rows, pa.Table):
                     self._relations[relation] = rows
@@ -86,38 +77,16 @@ class FragmentStageSupplier(ProcessorSupplier):
                     self._scanned_rows += rows.rows
 
     def get(self, count: int) -> Sequence[Processor]:
-        assert self._call is not None
-        assert self._budget is not None
         relations, self._relations = self._relations, {}
         opened, self._opened = self._opened, {}
-        if self._fragment.is_row_by_row:
-            empty = {name: empty_table(schema) for name, schema in (*self._inputs, *self._schemas.items())}
+        if self.fragment.is_row_by_row:
+            empty = {name: empty_table(schema) for name, schema in (*self.inputs, *self._schemas.items())}
             ((relation, rows),) = {**empty, **relations}.items()
             return [PipelinedFragment(self._call, relation, rows, opened.get(relation)) for _ in range(count)]
         return [
-            _FragmentStage(self._call, self._inputs, self._aliases, relations, opened, self._scanned_rows, self._budget)
+            _FragmentStage(self._call, self.inputs, self.aliases, relations, opened, self._scanned_rows, self._budget)
             for _ in range(count)
         ]
-
-    def to_spec(self) -> Any:
-        inputs = [[relation, schema.serialize().to_pybytes()] for relation, schema in self._inputs]
-        return [
-            self._fragment.to_wire(),
-            inputs,
-            [scan.to_wire() for scan in self._scans],
-            [list(alias) for alias in self._aliases],
-        ]
-
-    @classmethod
-    def from_spec(cls, spec: Any) -> FragmentStageSupplier:
-        fragment, inputs, scans, aliases = spec
-        schemas = [(relation, decode_schema(schema)) for relation, schema in inputs]
-        return cls(
-            Fragment.from_wire(fragment),
-            schemas,
-            [MemberScan.from_wire(scan) for scan in scans],
-            [InputAlias(*alias) for alias in aliases],
-        )
 
 
 class _FragmentStage(Processor):

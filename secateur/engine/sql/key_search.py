@@ -11,17 +11,16 @@ tightest bounds there are, and a binary search that meets neither ends at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
 from uuid import UUID
+
+import msgspec
 
 from secateur.partitioning.pruning.key_bounds import KeyBounds
 from secateur.partitioning.pruning.key_range import IndexSlice, KeyBoundary, KeyPrefix, KeyRange, KeyRanges, KeySlice
 from secateur.partitioning.pruning.operand import Operand, resolve_operand
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.protocol.codec import typed_parts
-from secateur.protocol.values import plain_parts
 
 __all__ = ["DirectSearch", "IndexSearch", "KeyEnd", "KeyOperand", "KeySearch"]
 
@@ -35,8 +34,7 @@ _OWN_TYPES: Final[dict[TypeKind, type]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class KeyOperand:
+class KeyOperand(msgspec.Struct, frozen=True, array_like=True):
     """The operand that a primary-key column is compared with.
 
     Attributes:
@@ -54,18 +52,8 @@ class KeyOperand:
             return low <= value <= high
         return type(value) is _OWN_TYPES.get(self.type.kind) and (type(value) is not datetime or value.tzinfo is None)
 
-    def to_wire(self) -> list[Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        return [self.operand, self.type]
 
-    @classmethod
-    def from_wire(cls, data: Sequence[Any]) -> KeyOperand:
-        operand, text = data
-        return cls(typed_parts(operand, Operand), typed_parts(text, SqlType))
-
-
-@dataclass(frozen=True, slots=True)
-class KeyEnd:
+class KeyEnd(msgspec.Struct, frozen=True, array_like=True):
     """One end of a span of values.
 
     Attributes:
@@ -77,8 +65,7 @@ class KeyEnd:
     closed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class DirectSearch:
+class DirectSearch(msgspec.Struct, frozen=True, array_like=True):
     """Equalities on leading primary-key columns, and perhaps a span of the next column.
 
     Attributes:
@@ -122,20 +109,8 @@ class DirectSearch:
         span = KeyRange(lower, upper)
         return KeyRanges(() if span.is_empty else (span,))
 
-    def to_wire(self) -> list[Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        ends = [None if end is None else [end.key.to_wire(), end.closed] for end in (self.lower, self.upper)]
-        return [[key.to_wire() for key in self.prefix], *ends, self.decides]
 
-    @classmethod
-    def from_wire(cls, data: Sequence[Any]) -> DirectSearch:
-        prefix, *ends, decides = data
-        lower, upper = (None if end is None else KeyEnd(KeyOperand.from_wire(end[0]), end[1]) for end in ends)
-        return cls(tuple(map(KeyOperand.from_wire, prefix)), lower, upper, decides)
-
-
-@dataclass(frozen=True, slots=True)
-class KeySearch:
+class KeySearch(msgspec.Struct, frozen=True, array_like=True):
     """The bounds that a statement sets on the primary key of one scan.
 
     Attributes:
@@ -186,24 +161,8 @@ class KeySearch:
             case _:
                 return found
 
-    def to_wire(self) -> list[Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        parts = (self.direct, self.index)
-        bounds = None if self.bounds is None else plain_parts(self.bounds, has_sets=True)
-        return [bounds, *(None if part is None else part.to_wire() for part in parts)]
 
-    @classmethod
-    def from_wire(cls, data: Sequence[Any]) -> KeySearch:
-        bounds, direct, index = data
-        return cls(
-            typed_parts(bounds, KeyBounds | None),
-            None if direct is None else DirectSearch.from_wire(direct),
-            None if index is None else IndexSearch.from_wire(index),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class IndexSearch:
+class IndexSearch(msgspec.Struct, frozen=True, array_like=True):
     """The bounds that a statement sets on the columns of a secondary index.
 
     Attributes:
@@ -224,12 +183,3 @@ class IndexSearch:
         """
         part = self.search.bind(params)
         return IndexSlice(self.name, self.columns, part) if isinstance(part, KeyPrefix | KeyRanges) else None
-
-    def to_wire(self) -> list[Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        return [self.name, list(self.columns), self.search.to_wire()]
-
-    @classmethod
-    def from_wire(cls, data: Sequence[Any]) -> IndexSearch:
-        name, columns, search = data
-        return cls(name, tuple(columns), KeySearch.from_wire(search))

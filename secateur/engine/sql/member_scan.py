@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from struct import pack, unpack
-from typing import Any
-
+import msgspec
 import pyarrow as pa
 
 from secateur.errors import DataChangedError, KeysChangedError
 from secateur.partitioning.pruning.key_range import KeySlice
-from secateur.protocol.codec import typed_parts
 from secateur.storage.member_store import MemberStore, TableScan
-from secateur.wire import decode_table, encode_table
 
 __all__ = ["MemberScan"]
 
 
-@dataclass(frozen=True, slots=True)
-class MemberScan:
+class MemberScan(msgspec.Struct, frozen=True, array_like=True):
     """One member's part of a scan of a statement.
 
     Attributes:
@@ -85,34 +78,3 @@ class MemberScan:
             raise KeysChangedError(
                 "the table has changed since the keys of its rows were found", table_id=self.table_id
             )
-
-    def to_wire(self) -> list[Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        return [
-            self.relation,
-            self.table_id,
-            pack(f"<{len(self.partitions)}I", *self.partitions),
-            list(self.columns),
-            self.key_slice,
-            self.published,
-            None if self.rows is None else bytes(encode_table(self.rows)),
-            self.mark,
-            self.since,
-        ]
-
-    @classmethod
-    def from_wire(cls, data: Sequence[Any]) -> MemberScan:
-        relation, table_id, packed, columns, key_slice, published, rows, mark, since = data
-        partitions = unpack(f"<{len(packed) // 4}I", packed)
-        held = None if rows is None else decode_table(rows, ranges=False)
-        return cls(
-            relation,
-            table_id,
-            partitions,
-            tuple(columns),
-            typed_parts(key_slice, KeySlice | None),
-            published,
-            held,
-            mark,
-            since,
-        )

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
-import numpy as np
+import msgspec
 import pyarrow as pa
+from msgspec.structs import replace
 
 from secateur.dag.codec import portable
 from secateur.dag.placement import Anywhere, OnPartitions, Placement
@@ -24,13 +26,11 @@ from secateur.engine.runtime.services import MemberServices
 from secateur.engine.sql.key_filter import rows_with_keys
 from secateur.errors import InternalError
 from secateur.partitioning.pruning.key_range import KeyPrefix
-from secateur.storage.member_store import MemberStore
 
 __all__ = ["KeyLookup", "PartitionsReader", "PartitionsReaderSupplier", "ReadRequest"]
 
 
-@dataclass(frozen=True, slots=True)
-class KeyLookup:
+class KeyLookup(msgspec.Struct, frozen=True):
     """Restricts a scan to the rows of some keys.
 
     Attributes:
@@ -44,9 +44,13 @@ class KeyLookup:
     is_prefix: bool
     by_partition: Mapping[int, tuple[tuple[Any, ...], ...]]
 
+    def restricted(self, partitions: Sequence[int]) -> KeyLookup:
+        """The keys in some of the partitions."""
+        found = {partition: self.by_partition[partition] for partition in partitions if partition in self.by_partition}
+        return replace(self, by_partition=found)
 
-@dataclass(frozen=True, slots=True)
-class ReadRequest:
+
+class ReadRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """The rows to read, resolved for one run.
 
     Attributes:
@@ -65,6 +69,12 @@ class ReadRequest:
     columns: tuple[str, ...] | None = None
     keys: KeyLookup | None = None
 
+    def restricted(self, partitions: Sequence[int]) -> ReadRequest:
+        """The part of the request for some of its partitions."""
+        return replace(
+            self, partitions=partitions, keys=None if self.keys is None else self.keys.restricted(partitions)
+        )
+
 
 class PartitionsReader(ProcessorMetaSupplier):
     """A meta-supplier of table scans; subclasses define what to read.
@@ -75,9 +85,8 @@ class PartitionsReader(ProcessorMetaSupplier):
     init_is_cooperative = True
     close_is_cooperative = True
 
-    def __init__(self) -> None:
-        self._request: ReadRequest | None = None
-        self._by_member: Mapping[str, tuple[int, ...]] = {}
+    _request: ReadRequest | None = None
+    _by_member: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 
     def resolve(self, context: MetaContext) -> ReadRequest:
         """Determine what to read. Called once, in ``init``, when topology and parameters are known."""
@@ -94,11 +103,10 @@ class PartitionsReader(ProcessorMetaSupplier):
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
         request = self._resolved()
+        if request.replicated:
+            return {member: PartitionsReaderSupplier(request) for member in members}
         return {
-            member: PartitionsReaderSupplier(
-                request, tuple(request.partitions) if request.replicated else self._by_member.get(member, ())
-            )
-            for member in members
+            member: PartitionsReaderSupplier(request.restricted(self._by_member.get(member, ()))) for member in members
         }
 
     def _resolved(self) -> ReadRequest:
@@ -108,27 +116,24 @@ class PartitionsReader(ProcessorMetaSupplier):
 
 
 @portable("partitions-reader")
+@dataclass(eq=False)
 class PartitionsReaderSupplier(ProcessorSupplier):
     """Reads partitions of its member.
 
-    Args:
-        request: The rows to read.
-        partitions: The member's subset of the request's partitions.
+    Attributes:
+        request: The rows to read here.
     """
 
     init_is_cooperative = True
     close_is_cooperative = True
 
-    def __init__(self, request: ReadRequest, partitions: Sequence[int]) -> None:
-        self._request = request
-        self._partitions = tuple(partitions)
-        self._store: MemberStore | None = None
+    request: ReadRequest
 
     def init(self, context: SupplierContext) -> None:
         self._store = context.service(MemberServices).store
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [_Read(self, self._partitions[index::count]) for index in range(count)]
+        return [_Read(self, self.request.partitions[index::count]) for index in range(count)]
 
     def read(self, partitions: Sequence[int]) -> pa.Table:
         """Return the rows of some of the partitions at one moment; without a copy, unless keys have to be compared.
@@ -136,8 +141,7 @@ class PartitionsReaderSupplier(ProcessorSupplier):
         Raises:
             TopologyChangedError: A partition is not on this member any more.
         """
-        assert self._store is not None
-        request, keys = self._request, self._request.keys
+        request, keys = self.request, self.request.keys
         if keys is None:
             return self._store.relation(request.table_id, partitions, request.columns)
         if keys.is_prefix:
@@ -153,43 +157,6 @@ class PartitionsReaderSupplier(ProcessorSupplier):
             request.table_id, partitions, (*columns, *(name for name in keys.columns if name not in columns))
         )
         return rows_with_keys(rows, keys.columns, wanted).select(list(columns))
-
-    def to_spec(self) -> Any:
-        request, keys = self._request, self._request.keys
-        return [
-            request.table_id,
-            request.group,
-            np.array(self._partitions, dtype="<u4").tobytes(),
-            request.replicated,
-            None if request.columns is None else list(request.columns),
-            (
-                None
-                if keys is None
-                else [
-                    list(keys.columns),
-                    keys.is_prefix,
-                    [[p, [list(key) for key in keys.by_partition.get(p, ())]] for p in self._partitions],
-                ]
-            ),
-        ]
-
-    @classmethod
-    def from_spec(cls, spec: Any) -> PartitionsReaderSupplier:
-        table_id, group, packed, replicated, columns, keys = spec
-        partitions = tuple(np.frombuffer(packed, dtype="<u4").tolist())
-        request = ReadRequest(
-            table_id=table_id,
-            group=group,
-            partitions=partitions,
-            replicated=replicated,
-            columns=None if columns is None else tuple(columns),
-            keys=(
-                None
-                if keys is None
-                else KeyLookup(tuple(keys[0]), keys[1], {p: tuple(tuple(key) for key in found) for p, found in keys[2]})
-            ),
-        )
-        return cls(request, partitions)
 
 
 class _Read(Processor):

@@ -7,7 +7,6 @@ from typing import Any, Final, assert_never
 
 from secateur.dag.dag import DAG, FrozenDAG
 from secateur.dag.edge import Edge, EdgeConfig, UnmatchedRows, between, from_
-from secateur.dag.job_config import JobConfig
 from secateur.engine.execution_plan.plan_builder import ExecutionPlanBuilder
 from secateur.engine.processors.merge_members import MergeMembers
 from secateur.engine.processors.result_sink import ResultSink
@@ -17,6 +16,7 @@ from secateur.engine.sql.stage_vertex import StageScan, StageVertex
 from secateur.errors import InternalError, UnknownTableError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.job_config import JobConfig
 
 __all__ = ["RESULT_VERTEX", "describe_select", "merge_names", "select_dag", "vertex_names"]
 

@@ -8,13 +8,15 @@ are. The SQL in it is only the text inside the fragments.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import Enum
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Final, assert_never
 
+import msgspec
 import pyarrow as pa
+from msgspec.structs import asdict, replace
 
 from secateur.engine.exchange.key_routing import can_route
 from secateur.engine.kernels.fragment import Fragment
@@ -22,8 +24,7 @@ from secateur.engine.sql.key_search import KeySearch
 from secateur.engine.sql.stage import ExchangeKind, QueryStage
 from secateur.errors import InternalError, ProtocolError
 from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.protocol.codec import typed_parts
-from secateur.protocol.values import pack, plain_parts
+from secateur.protocol.codec import decode, encode
 
 __all__ = ["ScanPlan", "SelectPlan", "Strategy", "check_stages"]
 
@@ -43,8 +44,7 @@ class Strategy(Enum):
     """Each owner sends the rows and columns that the statement needs; the coordinator runs the whole statement."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScanPlan:
+class ScanPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     """One reference to a table in a statement.
 
     Attributes:
@@ -63,7 +63,6 @@ class ScanPlan:
             then.
         system: The name of a system table, whose rows are fetched from the controller when the statement runs; None for
             a table of the user.
-        rows: The rows of a system table, in a plan that is about to run; None in any other, and on the wire.
     """
 
     relation: str
@@ -74,53 +73,27 @@ class ScanPlan:
     tree: PartitionTree
     group: str
     replicated: bool
-    keys: KeySearch = field(default_factory=KeySearch)
+    keys: KeySearch = KeySearch()
     reason: str | None = None
     table_version: int = 1
     system: str | None = None
-    rows: pa.Table | None = field(default=None, compare=False, repr=False)
-
-    def to_wire(self) -> dict[str, Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        return {
-            "relation": self.relation,
-            "table_id": self.table_id,
-            "table": self.table,
-            "alias": self.alias,
-            "columns": list(self.columns),
-            "tree": plain_parts(self.tree, has_sets=True),
-            "group": self.group,
-            "replicated": self.replicated,
-            "table_version": self.table_version,
-            "keys": self.keys.to_wire(),
-            "reason": self.reason,
-            "system": self.system,
-        }
-
-    @classmethod
-    def from_wire(cls, data: dict[str, Any]) -> ScanPlan:
-        return cls(
-            relation=data["relation"],
-            table_id=data["table_id"],
-            table=data["table"],
-            alias=data["alias"],
-            columns=tuple(data["columns"]),
-            tree=typed_parts(data["tree"], PartitionTree),
-            group=data["group"],
-            replicated=data["replicated"],
-            table_version=data["table_version"],
-            keys=KeySearch.from_wire(data["keys"]),
-            reason=data["reason"],
-            system=data["system"],
-        )
 
 
-@dataclass(frozen=True, slots=True)
-class SelectPlan:
+class PinnedScan(ScanPlan, frozen=True, kw_only=True):
+    """A scan of a system table in a plan that is about to run.
+
+    Attributes:
+        rows: The rows of the table. They never travel with a plan: a plan is read with scans that have none.
+    """
+
+    rows: pa.Table
+
+
+class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     """A SELECT, planned.
 
     Attributes:
-        plan_id: A digest of everything else that travels, made by :meth:`named`. Equal ids therefore mean equal plans:
+        plan_id: A digest of the bytes of everything else, made by :meth:`named`. Equal ids therefore mean equal plans:
             members keep plans by id, and a process that receives a plan from another one can check that it is the
             requested one.
         scans: Every reference to a table, in the order of the relations ``s0``, ``s1``, ...
@@ -142,15 +115,12 @@ class SelectPlan:
         catalog_version: The catalog version for which the plan was made.
         is_sized: Whether it would have other stages if its tables were larger or smaller, though it reads one.
         views: The ids of the views of which it was made; none of them may have been replaced or dropped when it runs.
-        system_tables: The names of the system tables that it reads.
         reads_clock: Whether the stages have the time at which the statement starts as one more parameter, behind the
             others: one time for all members.
         undivided: The stages that run the user's own text over all rows of its tables, for ``SET pruning = verify``;
             nothing where that is not asked for.
         origin: A digest of the text and the settings that the plan was made of: two statements with the same plan have
             ids of their own, by which their texts are found.
-        searched: ``local`` without its WHERE in the arrow kernel, for when a search has applied it; None when there is
-            no such case.
     """
 
     plan_id: str
@@ -168,21 +138,22 @@ class SelectPlan:
     gathered: tuple[QueryStage, ...] = ()
     views: tuple[int, ...] = ()
     reads_clock: bool = False
-    is_sized: bool = field(default=False, compare=False)
+    is_sized: bool = False
     undivided: tuple[QueryStage, ...] = ()
     origin: str = ""
-    system_tables: tuple[str, ...] = field(default=(), init=False, compare=False, repr=False)
-    searched: Fragment | None = field(default=None, init=False, compare=False, repr=False)
 
     def named(self) -> SelectPlan:
         """The plan under its own id. Cost: that of encoding it, some 50 microseconds for a statement over one table."""
-        return replace(self, plan_id=_digest(self.to_wire()))
+        return replace(self, plan_id=_digest(self.encoded()))
 
     def pinned(self, rows: Mapping[str, pa.Table]) -> SelectPlan:
         """The plan over these rows of the system tables that it reads, for one execution."""
         return replace(
             self,
-            scans=tuple(scan if scan.system is None else replace(scan, rows=rows[scan.system]) for scan in self.scans),
+            scans=tuple(
+                scan if scan.system is None else PinnedScan(**asdict(scan), rows=rows[scan.system])
+                for scan in self.scans
+            ),
         )
 
     def as_written(self) -> SelectPlan:
@@ -204,92 +175,45 @@ class SelectPlan:
 
     def __post_init__(self) -> None:
         check_stages(self.scans, self.stages)
-        object.__setattr__(
-            self, "system_tables", tuple(dict.fromkeys(scan.system for scan in self.scans if scan.system is not None))
-        )
+
+    @cached_property
+    def system_tables(self) -> tuple[str, ...]:
+        """The names of the system tables that it reads."""
+        return tuple(dict.fromkeys(scan.system for scan in self.scans if scan.system is not None))
+
+    @cached_property
+    def searched(self) -> Fragment | None:
+        """``local`` without its WHERE in the arrow kernel, for when a search has applied it.
+
+        None if there is no such case.
+        """
         arrow = self.local.arrow
-        if arrow is not None and len(self.scans) == 1 and self.scans[0].keys.decides:
-            object.__setattr__(self, "searched", replace(self.local, arrow=replace(arrow, where=None)))
+        if arrow is None or len(self.scans) != 1 or not self.scans[0].keys.decides:
+            return None
+        return replace(self.local, arrow=replace(arrow, where=None))
 
-    def to_wire(self) -> dict[str, Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        return {
-            **self.to_client(),
-            "scans": [scan.to_wire() for scan in self.scans],
-            "local": self.local.to_wire(),
-            "stages": [stage.to_wire() for stage in self.stages],
-            "gathered": [stage.to_wire() for stage in self.gathered],
-            "views": list(self.views),
-            "reads_clock": self.reads_clock,
-            "origin": self.origin,
-            **({"undivided": [stage.to_wire() for stage in self.undivided]} if self.undivided else {}),
-        }
-
-    def to_client(self) -> dict[str, Any]:
-        """The part that a thin client needs to route: trees, columns, parameters, the empty answer; no fragment."""
-        return {
-            "plan_id": self.plan_id,
-            "scans": [
-                {
-                    "table": scan.table,
-                    "table_id": scan.table_id,
-                    "table_version": scan.table_version,
-                    "alias": scan.alias,
-                    "tree": scan.tree,
-                    "group": scan.group,
-                    "replicated": scan.replicated,
-                    "reason": scan.reason,
-                }
-                for scan in self.scans
-            ],
-            "strategy": self.strategy.value,
-            "gather_reason": self.gather_reason,
-            "columns": [list(column) for column in self.columns],
-            "parameter_count": self.parameter_count,
-            "parameter_names": list(self.parameter_names),
-            "empty": self.empty,
-            "deterministic": self.deterministic,
-            "schema_version": self.catalog_version,
-        }
+    def encoded(self) -> bytes:
+        """The plan as it travels: everything but its id, which is the digest of these bytes."""
+        return encode(replace(self, plan_id="") if self.plan_id else self)
 
     @classmethod
-    def from_wire(cls, data: dict[str, Any]) -> SelectPlan:
-        """Read a plan of :meth:`to_wire`, from a sender that need not be trusted.
+    def decoded(cls, plan_id: str, data: bytes) -> SelectPlan:
+        """Read the bytes of :meth:`encoded`, from a sender that need not be trusted.
 
         Raises:
-            ProtocolError: It is not the plan that its id names.
+            ProtocolError: They are not the plan of that id.
         """
-        if data["plan_id"] != _digest(data):
+        if plan_id != _digest(data):
             raise ProtocolError(
-                f"what was received as plan {data['plan_id']} is not that plan: the process that sent it is of another"
-                " version, or damaged"
+                f"what was received as plan {plan_id} is not that plan: the process that sent it is of another version,"
+                " or damaged"
             )
-        return cls(
-            plan_id=data["plan_id"],
-            scans=tuple(ScanPlan.from_wire(scan) for scan in data["scans"]),
-            local=Fragment.from_wire(data["local"]),
-            stages=tuple(QueryStage.from_wire(stage) for stage in data["stages"]),
-            strategy=Strategy(data["strategy"]),
-            gather_reason=data["gather_reason"],
-            columns=tuple((name, text) for name, text in data["columns"]),
-            parameter_count=data["parameter_count"],
-            parameter_names=tuple(data["parameter_names"]),
-            empty=data["empty"],
-            deterministic=data["deterministic"],
-            catalog_version=data["schema_version"],
-            gathered=tuple(QueryStage.from_wire(stage) for stage in data["gathered"]),
-            views=tuple(data["views"]),
-            reads_clock=data["reads_clock"],
-            undivided=tuple(QueryStage.from_wire(stage) for stage in data.get("undivided", ())),
-            origin=data["origin"],
-        )
+        return replace(decode(data, cls), plan_id=plan_id)
 
 
-def _digest(data: Mapping[str, Any]) -> str:
-    """The id of the plan that ``data`` says, whatever id it gives."""
-    return blake2b(
-        pack({name: value for name, value in data.items() if name != "plan_id"}), digest_size=_ID_BYTES
-    ).hexdigest()
+def _digest(data: bytes) -> str:
+    """The id of the plan with these bytes."""
+    return blake2b(data, digest_size=_ID_BYTES).hexdigest()
 
 
 def check_stages(scans: Sequence[ScanPlan], stages: Sequence[QueryStage]) -> None:

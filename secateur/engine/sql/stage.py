@@ -9,10 +9,9 @@ Source: the exchange operator of Volcano (Graefe, 1994); fragments between excha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+
+import msgspec
 
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.processors.row_limit import RowLimit
@@ -48,8 +47,7 @@ def stage_relation(index: int) -> str:
     return f"x{index}"
 
 
-@dataclass(frozen=True, slots=True)
-class QueryStage:
+class QueryStage(msgspec.Struct, frozen=True, omit_defaults=True):
     """One stage of a SELECT.
 
     Attributes:
@@ -102,51 +100,3 @@ class QueryStage:
     def spreads(self) -> bool:
         """Whether each row reaches exactly one of the members that run a consumer, whatever the consumer scans."""
         return self.exchange is ExchangeKind.SHUFFLE or (self.exchange is ExchangeKind.ROUTE and self.keeps_unmatched)
-
-    def to_wire(self) -> list[Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        return [
-            self.name,
-            self.fragment.to_wire(),
-            list(self.scans),
-            list(self.inputs),
-            self.at_coordinator,
-            self.exchange.value,
-            list(self.columns),
-            self.route,
-            self.keeps_unmatched,
-            [key.to_wire() for key in self.order],
-            None if self.limit is None else self.limit.to_wire(),
-            [list(alias) for alias in self.aliases],
-        ]
-
-    @classmethod
-    def from_wire(cls, data: Sequence[Any]) -> QueryStage:
-        (
-            name,
-            fragment,
-            scans,
-            inputs,
-            at_coordinator,
-            exchange,
-            columns,
-            route,
-            keeps_unmatched,
-            order,
-            limit,
-            aliases,
-        ) = data
-        return cls(
-            name,
-            Fragment.from_wire(fragment),
-            tuple(scans),
-            tuple(inputs),
-            at_coordinator,
-            ExchangeKind(exchange),
-            tuple(columns),
-            route,
-            keeps_unmatched,
-            tuple(SortKey(*key) for key in order),
-            None if limit is None else RowLimit.from_wire(limit),
-            tuple(InputAlias(*alias) for alias in aliases),
-        )

@@ -12,7 +12,7 @@ from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorS
 from secateur.engine.sql.fragment_call import positional
 from secateur.engine.sql.fragment_stage import FragmentStageSupplier
 from secateur.engine.sql.member_scan import MemberScan
-from secateur.engine.sql.select_plan import ScanPlan
+from secateur.engine.sql.select_plan import PinnedScan, ScanPlan
 from secateur.engine.sql.stage import QueryStage
 from secateur.partitioning.pruning.key_range import KeySlice
 
@@ -101,8 +101,8 @@ class StageVertex(ProcessorMetaSupplier):
             for member in members
         }
 
-    def _reads_of(self, member: str) -> list[MemberScan]:
-        return [
+    def _reads_of(self, member: str) -> tuple[MemberScan, ...]:
+        return tuple(
             MemberScan(
                 relation=item.scan.relation,
                 table_id=item.scan.table_id,
@@ -110,12 +110,12 @@ class StageVertex(ProcessorMetaSupplier):
                 columns=item.scan.columns,
                 key_slice=key_slice,
                 published=item.published,
-                rows=item.scan.rows,
+                rows=item.scan.rows if isinstance(item.scan, PinnedScan) else None,
                 mark=item.mark,
                 since=item.since,
             )
             for item, owned, key_slice in zip(self._scans, self._owned, self._key_slices, strict=True)
-        ]
+        )
 
 
 def _united(several: Sequence[Mapping[str, tuple[int, ...]]]) -> dict[str, tuple[int, ...]]:

@@ -8,9 +8,9 @@ DuckDB's binder, so a wrong rule here costs speed, not correctness.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final, Protocol
 
+from msgspec.structs import replace
 from sqlglot import exp
 
 from secateur.engine.kernels.arrow.doubles import SCALE_MAX

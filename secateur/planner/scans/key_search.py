@@ -8,8 +8,9 @@ because of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from msgspec.structs import replace
 from sqlglot import exp
 
 from secateur.engine.sql.key_search import DirectSearch, KeyEnd, KeyOperand, KeySearch

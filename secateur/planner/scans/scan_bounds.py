@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
+
+from msgspec.structs import replace
 
 from secateur.engine.sql.key_search import KeySearch
 from secateur.partitioning.pruning.comparison import EXCLUDING

@@ -28,6 +28,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from msgspec import structs
+
 from secateur.errors import DatabaseError
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.statistics import StatisticsSnapshot
@@ -159,10 +161,10 @@ class JoinKeys:
             return statement
         plan = statement.plan
         scans = tuple(
-            replace(scan, tree=bounds.tree, keys=bounds.keys, reason=bounds.reason)
+            structs.replace(scan, tree=bounds.tree, keys=bounds.keys, reason=bounds.reason)
             for scan, bounds in zip(plan.scans, self.bounds, strict=True)
         )
-        outer = replace(
+        outer = structs.replace(
             plan, scans=scans, parameter_count=plan.parameter_count + sum(step.parameter_count for step in steps)
         ).named()
         inner = PlannedSelect(outer, self.bounds, None, rewrites=statement.rewrites, colocated=statement.colocated)

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from secateur.client.jobs import EdgeTarget, PlacedVertex, ResolvedEdge, ResolvedPlan, ResolvedVertex
+from secateur.client.jobs import ResolvedPlan
 from secateur.drawing import DiagramEdge, DiagramNode
-from secateur.errors import ProtocolError
-from secateur.protocol import pack, unpack
+from secateur.protocol import EdgeTarget, PlacedVertex, ResolvedEdge, ResolvedJob, ResolvedVertex, decode, encode
 
 
 def edge(source: str, destination: str, **options: Any) -> ResolvedEdge:
@@ -227,15 +226,7 @@ def test_json_with_measurements() -> None:
 
 @pytest.mark.parametrize("plan", [pytest.param(PLAN, id="resolved"), pytest.param(MEASURED, id="measured")])
 def test_over_the_wire(plan: ResolvedPlan) -> None:
-    assert ResolvedPlan.from_wire(unpack(pack(plan.to_wire()))) == plan
-
-
-@pytest.mark.parametrize(
-    "data", [[], ["m1", 5, [], [], [["scan"]], []], ["m1", 5, [], [], [], [[1]]], ["m1", 5, None, [], [], []]]
-)
-def test_what_is_no_plan_is_refused(data: list[Any]) -> None:
-    with pytest.raises(ProtocolError, match="a plan arrived that cannot be read"):
-        ResolvedPlan.from_wire(data)
+    assert ResolvedPlan.of(decode(encode(ResolvedJob(plan)), ResolvedJob).plan) == plan
 
 
 def test_a_vertex_by_name() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from secateur.client.jobs import EdgeTarget, PlacedVertex, ResolvedPlan
+from secateur.client.jobs import ResolvedPlan
 from secateur.cluster.member.describe_job import describe_job
 from secateur.dag import (
     DAG,
@@ -23,6 +23,7 @@ from secateur.engine.execution_plan import ExecutionPlanBuilder
 from secateur.errors import UnknownTableError
 from secateur.partitioning.tables import TableDef
 from secateur.partitioning.topology import MemberAddress, Topology
+from secateur.protocol import EdgeTarget, PlacedVertex
 
 
 class Reading(ProcessorMetaSupplier):
@@ -42,11 +43,10 @@ def no_table(name: str) -> TableDef:
 
 def described(dag: DAG) -> ResolvedPlan:
     topology = Topology(5, tuple(MemberAddress(member, "h", 1) for member in ("m1", "m2", "m3")), {})
-    return describe_job(
-        ExecutionPlanBuilder(
-            dag.freeze(), JobConfig(), job_id="j", coordinator="m1", topology=topology, params=(), table=no_table
-        ).build()
-    )
+    plan = ExecutionPlanBuilder(
+        dag.freeze(), JobConfig(), job_id="j", coordinator="m1", topology=topology, params=(), table=no_table
+    ).build()
+    return ResolvedPlan.of(describe_job(plan))
 
 
 def test_partitions_and_processors() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from secateur.cluster import ClusterSettings
 from secateur.cluster.peers import Peers
@@ -24,14 +24,14 @@ FRAGMENT = Fragment("SELECT 1 AS k", (), (("k", "INTEGER"),))
 STAGE = QueryStage("final", FRAGMENT, at_coordinator=True)
 PLAN = SelectPlan("", (), FRAGMENT, (STAGE,), Strategy.GATHER, None, (("k", "INTEGER"),), 0, (), None, True, 1).named()
 OTHER = replace(PLAN, deterministic=False)
-"""Says that it is ``PLAN``, and is not."""
+"""A plan that is sent as ``PLAN``, and is not."""
 SILENCE_S = 3.0
 
 Answer = Callable[[str], Reply[PlanAnswer] | Awaitable[Reply[PlanAnswer]]]
 
 
 def has(plan: SelectPlan) -> Answer:
-    return lambda _: Reply(PlanAnswer(plan.to_wire()))
+    return lambda _: Reply(PlanAnswer(plan.encoded()))
 
 
 def has_none(plan_id: str) -> Reply[PlanAnswer]:
@@ -128,4 +128,4 @@ def test_the_id_of_a_plan_is_that_of_its_content() -> None:
     assert PLAN.named() == PLAN
     assert replace(PLAN, origin="another text").named().plan_id != PLAN.plan_id
     with pytest.raises(ProtocolError, match=f"what was received as plan {PLAN.plan_id} is not that plan"):
-        SelectPlan.from_wire(OTHER.to_wire())
+        SelectPlan.decoded(PLAN.plan_id, OTHER.encoded())

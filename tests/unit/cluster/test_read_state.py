@@ -11,7 +11,7 @@ import pytest
 from secateur.cluster.member import check_state, marks_of, read_here
 from secateur.engine.sql import MemberScan
 from secateur.errors import KeysChangedError
-from secateur.protocol import Execute, Since
+from secateur.protocol import Execute, Since, decode, encode
 from secateur.storage import DataVersion, ReadVersions
 
 PLACED, COPIED = 1, 2
@@ -122,6 +122,6 @@ def test_what_reads_no_partition_takes_any_state() -> None:
 def test_a_scan_on_another_member_marks_and_checks_as_well() -> None:
     store = Store()
     scan = MemberScan("s0", PLACED, (0,), ("k",), None, 3, mark="m")
-    assert MemberScan.from_wire(scan.to_wire()) == scan
+    assert decode(encode(scan), MemberScan) == scan
     assert scan.read(cast("Any", store)) == "rows"
     assert MemberScan("s0", PLACED, (0,), ("k",), None, 3, since="m").read(cast("Any", store)) == "rows"

@@ -13,13 +13,11 @@ import pytest
 
 from secateur.connectors import collect, table_source
 from secateur.connectors.table import TableSource
-from secateur.dag import DAG, JobConfig, Param, between
-from secateur.dag.codec import decode_dag, encode_dag
+from secateur.dag import DAG, FrozenDAG, JobConfig, Param, between
 from secateur.errors import DagError, DataError, Error, ParameterError, UnknownColumnError, UnknownTableError
 from secateur.partitioning.schemes import HashComponent, RangeSpec, build_scheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
-from secateur.protocol import pack, unpack
 from secateur.testing import LocalCluster
 
 TYPES = {
@@ -76,7 +74,7 @@ def read(
     dag.new_vertex("source", source, 2)
     dag.new_vertex("out", collect())
     dag.edge(between("source", "out").distributed())
-    travelled = decode_dag(unpack(pack(encode_dag(dag.freeze(), allow_code=False))), allow_code=False)
+    travelled = FrozenDAG.decoded(dag.freeze().encoded(allow_code=False), allow_code=False)
 
     async def main() -> tuple[pa.Table, tuple[str, ...]]:
         async with LocalCluster(members, allow_code=False) as cluster:

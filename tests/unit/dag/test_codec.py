@@ -6,17 +6,40 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from secateur.dag import DAG, EdgeConfig, Processor, ProcessorMetaSupplier, ProcessorSupplier, between, from_
-from secateur.dag.codec import decode_dag, decode_part, encode_dag, encode_part, portable, registered_kind
+from secateur.dag import (
+    DAG,
+    EdgeConfig,
+    FactorySupplier,
+    FrozenDAG,
+    Processor,
+    ProcessorMetaSupplier,
+    ProcessorSupplier,
+    ReplicatedMetaSupplier,
+    between,
+    from_,
+)
+from secateur.dag.codec import (
+    EncodedCode,
+    EncodedDag,
+    EncodedData,
+    EncodedReplication,
+    carries_code,
+    decode_supplier,
+    encode_supplier,
+    portable,
+    registered_kind,
+)
 from secateur.dag.edge import UnmatchedRows
 from secateur.errors import DagError, ProtocolError, SerializationError
 from secateur.partitioning.schemes import HashComponent, build_scheme
 from secateur.partitioning.types import parse_type
-from secateur.protocol import pack, unpack
+from secateur.protocol import decode, encode, pack, unpack
 
 SCHEME = build_scheme(
     hashes=[HashComponent(("a",), 4)], types={"a": parse_type("BIGINT")}, primary_key=("a",), table="t"
@@ -24,20 +47,12 @@ SCHEME = build_scheme(
 
 
 @portable("test-codec-source")
+@dataclass(eq=False)
 class PortableSource(ProcessorMetaSupplier):
-    def __init__(self, value: int) -> None:
-        self.value = value
+    value: int
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
         return {}
-
-    def to_spec(self) -> Any:
-        return [self.value]
-
-    @classmethod
-    def from_spec(cls, spec: Any) -> PortableSource:
-        (value,) = spec
-        return cls(value)
 
 
 class Emptied(Processor):
@@ -45,7 +60,12 @@ class Emptied(Processor):
 
 
 def round_trip(dag: DAG, *, allow_code: bool) -> Any:
-    return decode_dag(unpack(pack(encode_dag(dag.freeze(), allow_code=allow_code))), allow_code=allow_code)
+    return FrozenDAG.decoded(dag.freeze().encoded(allow_code=allow_code), allow_code=allow_code)
+
+
+def data(value: object) -> EncodedData:
+    """A source of this file with a value that need not be one."""
+    return EncodedData("test-codec-source", __name__, pack({"value": value}))
 
 
 def test_a_dag_of_data_travels_without_code() -> None:
@@ -70,11 +90,25 @@ def test_code_travels_only_where_it_is_allowed() -> None:
     dag = DAG()
     dag.new_vertex("mine", lambda: Processor())
     with pytest.raises(SerializationError, match=r"vertex 'mine'.*allow_code=True"):
-        encode_dag(dag.freeze(), allow_code=False)
-    encoded = encode_dag(dag.freeze(), allow_code=True)
+        dag.freeze().encoded(allow_code=False)
+    encoded = dag.freeze().encoded(allow_code=True)
     with pytest.raises(SerializationError, match=r"vertex 'mine' carries code"):
-        decode_dag(encoded, allow_code=False)
-    assert [v.name for v in decode_dag(encoded, allow_code=True).vertices] == ["mine"]
+        FrozenDAG.decoded(encoded, allow_code=False)
+    assert [v.name for v in FrozenDAG.decoded(encoded, allow_code=True).vertices] == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("source", "is_code"),
+    [
+        pytest.param(lambda: Processor(), True, id="a function"),
+        pytest.param(ReplicatedMetaSupplier(FactorySupplier(Processor)), True, id="a supplier without a kind"),
+        pytest.param(PortableSource(1), False, id="data"),
+    ],
+)
+def test_whether_a_dag_carries_code_is_known_without_loading_it(source: Any, is_code: bool) -> None:
+    dag = DAG()
+    dag.new_vertex("a", source)
+    assert carries_code(dag.freeze().encoded()) is is_code
 
 
 def test_a_function_that_cannot_be_pickled_is_named_by_its_vertex() -> None:
@@ -82,35 +116,47 @@ def test_a_function_that_cannot_be_pickled_is_named_by_its_vertex() -> None:
     dag = DAG()
     dag.new_vertex("locked", lambda: Processor() if lock.locked() else Emptied())
     with pytest.raises(SerializationError, match=r"vertex 'locked': its functions cannot be pickled \(TypeError"):
-        encode_dag(dag.freeze(), allow_code=True)
+        dag.freeze().encoded(allow_code=True)
 
 
 def test_code_that_does_not_load_is_named_by_its_vertex() -> None:
     with pytest.raises(SerializationError, match=r"vertex 'v': its code does not load"):
-        decode_part({"code": b"\x80garbage"}, allow_code=True, vertex="v")
+        decode_supplier(EncodedCode(b"\x80garbage"), ProcessorMetaSupplier, allow_code=True, vertex="v")
 
 
 @pytest.mark.parametrize(
-    ("part", "message"),
+    ("encoded", "message"),
     [
-        pytest.param({"kind": "nobody", "spec": None}, "unknown kind 'nobody'", id="unknown kind"),
-        pytest.param({}, "unknown kind", id="no kind"),
+        pytest.param(EncodedData("nobody", "", b""), "unknown kind 'nobody'", id="unknown kind"),
         pytest.param(
-            {"kind": "test-codec-source"}, "specification of its 'test-codec-source' cannot be read", id="no spec"
+            EncodedData("test-codec-source", "", pack({})),
+            "vertex 'v': its 'test-codec-source' cannot be read: .*missing required field `value`",
+            id="no value",
         ),
-        pytest.param({"kind": "test-codec-source", "spec": [1, 2]}, "cannot be read", id="wrong spec"),
+        pytest.param(data("x"), r"Expected `int`, got `str` - at `\$\.value`", id="a value of another type"),
+        pytest.param(EncodedData("test-codec-source", "", b"\xc1"), "cannot be read", id="no bytes of ours"),
     ],
 )
-def test_data_that_are_not_ours_are_a_protocol_error(part: dict[str, Any], message: str) -> None:
+def test_data_that_are_not_ours_are_a_protocol_error(encoded: EncodedData, message: str) -> None:
     with pytest.raises(ProtocolError, match=message):
-        decode_part(part, allow_code=True, vertex="v")
+        decode_supplier(encoded, ProcessorMetaSupplier, allow_code=True, vertex="v")
+
+
+def test_a_supplier_of_another_class_than_is_wanted_is_refused() -> None:
+    with pytest.raises(DagError, match="carries a PortableSource, not a ProcessorSupplier"):
+        decode_supplier(data(1), ProcessorSupplier, allow_code=False, vertex="v")
+    replicated = EncodedReplication(data(1), None, works_without_input=False, one_in_job=False)
+    with pytest.raises(DagError, match="carries a PortableSource, not a ProcessorSupplier"):
+        decode_supplier(replicated, ProcessorMetaSupplier, allow_code=False, vertex="v")
 
 
 def test_a_kind_of_ours_is_found_by_a_process_that_has_not_imported_it() -> None:
     code = (
-        "from secateur.dag.codec import decode_part; import sys; assert 'secateur.connectors.table' not in sys.modules;"
-        "part = {'kind': 'table-source', 'module': 'secateur.connectors.table', 'spec': ['t', None, None, None]};"
-        "print(type(decode_part(part, allow_code=False, vertex='v')).__name__)"
+        "from secateur.dag.codec import EncodedData, decode_supplier; from secateur.dag import ProcessorMetaSupplier;"
+        "from secateur.protocol import pack; import sys; assert 'secateur.connectors.table' not in sys.modules;"
+        "fields = {'name': 't', 'keys': None, 'wanted_partitions': None, 'columns': None};"
+        "sent = EncodedData('table-source', 'secateur.connectors.table', pack(fields));"
+        "print(type(decode_supplier(sent, ProcessorMetaSupplier, allow_code=False, vertex='v')).__name__)"
     )
     assert (
         subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
@@ -121,43 +167,44 @@ def test_a_kind_of_ours_is_found_by_a_process_that_has_not_imported_it() -> None
 @pytest.mark.parametrize("module", ["this", "secateur.nowhere", "secateur.dag.__init__", "secateur/dag", ""])
 def test_a_name_on_the_wire_loads_nothing_but_our_modules(module: str) -> None:
     with pytest.raises(ProtocolError, match="unknown kind 'nobody'"):
-        decode_part({"kind": "nobody", "module": module, "spec": None}, allow_code=False, vertex="v")
+        decode_supplier(EncodedData("nobody", module, b""), ProcessorMetaSupplier, allow_code=False, vertex="v")
     assert "this" not in sys.modules
 
 
 @pytest.mark.parametrize(
-    "data",
+    "fields",
     [
         pytest.param({}, id="nothing"),
         pytest.param({"vertices": [1], "edges": []}, id="a vertex that is none"),
         pytest.param({"vertices": [], "edges": [["a"]]}, id="an edge that is none"),
+        pytest.param({"vertices": [["a", None, {"type": "magic"}]], "edges": []}, id="an unknown form of supplier"),
     ],
 )
-def test_a_dag_that_is_not_ours_is_a_protocol_error(data: dict[str, Any]) -> None:
-    with pytest.raises(ProtocolError):
-        decode_dag(data, allow_code=True)
+def test_a_dag_that_is_not_ours_is_a_protocol_error(fields: dict[str, Any]) -> None:
+    for read in (lambda sent: FrozenDAG.decoded(sent, allow_code=True), carries_code):
+        with pytest.raises(ProtocolError, match="EncodedDag cannot be read"):
+            read(pack(fields))
+
+
+def two_vertices() -> EncodedDag:
+    dag = DAG()
+    dag.new_vertex("a", PortableSource(1))
+    dag.new_vertex("b", PortableSource(1))
+    dag.edge(between("a", "b"))
+    return decode(dag.freeze().encoded(allow_code=False), EncodedDag)
 
 
 def test_a_decoded_dag_is_validated_again() -> None:
-    dag = DAG()
-    dag.new_vertex("a", PortableSource(1))
-    dag.new_vertex("b", PortableSource(1))
-    dag.edge(between("a", "b"))
-    encoded = encode_dag(dag.freeze(), allow_code=False)
-    encoded["edges"][0][0] = "nobody"
+    sent = two_vertices()
     with pytest.raises(DagError, match="'nobody', which is not in the DAG"):
-        decode_dag(encoded, allow_code=False)
+        FrozenDAG.decoded(encode(structs.replace(sent, edges=(between("nobody", "b"),))), allow_code=False)
 
 
 def test_an_unknown_routing_is_a_protocol_error() -> None:
-    dag = DAG()
-    dag.new_vertex("a", PortableSource(1))
-    dag.new_vertex("b", PortableSource(1))
-    dag.edge(between("a", "b"))
-    encoded = encode_dag(dag.freeze(), allow_code=False)
-    encoded["edges"][0][4] = ["teleport"]
-    with pytest.raises(ProtocolError, match=r"unknown routing \['teleport'\]"):
-        decode_dag(encoded, allow_code=False)
+    fields = unpack(encode(two_vertices()))
+    fields["edges"][0][4] = ["teleport"]
+    with pytest.raises(ProtocolError, match=r"Invalid value 'teleport' - at `\$\.edges\[0\]\[4\]\[0\]`"):
+        FrozenDAG.decoded(pack(fields), allow_code=False)
 
 
 def test_a_kind_has_one_class() -> None:
@@ -165,6 +212,8 @@ def test_a_kind_has_one_class() -> None:
     assert registered_kind(Processor) is None
     with pytest.raises(ValueError, match="taken by PortableSource"):
         portable("test-codec-source")(type("Other", (PortableSource,), {}))
+    with pytest.raises(TypeError, match="Processor is not a dataclass"):
+        portable("test-codec-processor")(Processor)
 
 
 def test_a_subclass_of_a_portable_class_does_not_travel_as_its_parent() -> None:
@@ -172,4 +221,4 @@ def test_a_subclass_of_a_portable_class_does_not_travel_as_its_parent() -> None:
         pass
 
     with pytest.raises(SerializationError, match="Child is code"):
-        encode_part(Child(1), allow_code=False, vertex="v")
+        encode_supplier(Child(1), allow_code=False, vertex="v")

@@ -19,6 +19,7 @@ from secateur.dag import (
     meta_supplier_of,
 )
 from secateur.errors import DagError, InternalError, ParameterError
+from secateur.protocol import decode, encode
 
 
 class RefusingOutbox:
@@ -121,7 +122,7 @@ def test_wrong_arguments_are_refused(arguments: dict[str, object], message: str)
     ],
 )
 def test_job_config_round_trip(config: JobConfig) -> None:
-    assert JobConfig.from_wire(config.to_wire()) == config
+    assert decode(encode(config), JobConfig) == config
 
 
 def test_each_member_gets_its_own_copy_of_a_supplier() -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from secateur.dag import DAG, Edge, FrozenDAG, Processor, between, from_
-from secateur.dag.render import edge_words, to_dict, to_text
+from secateur.dag.render import edge_words, to_dict
 from secateur.drawing import Diagram, DiagramEdge, DiagramNode
 from secateur.drawing.dot import dot
 from secateur.drawing.mermaid import mermaid
@@ -24,7 +24,7 @@ def sample() -> FrozenDAG:
 
 
 def test_text() -> None:
-    assert to_text(sample()).splitlines() == [
+    assert sample().to_text().splitlines() == [
         "scan x2",
         '  -> the "join" partitioned(k) distributed to m2',
         "small",
@@ -116,7 +116,7 @@ def test_the_frozen_dag_looks_the_same() -> None:
 
 
 def test_dict_has_the_form_of_explain() -> None:
-    assert to_dict(sample(), {"scan": (["m1", "m2"], 2), "small": (["m1"], 1)}) == {
+    assert to_dict(sample().vertices, sample().edges, {"scan": (["m1", "m2"], 2), "small": (["m1"], 1)}) == {
         "vertices": [
             {"name": "scan", "members": ["m1", "m2"], "local_parallelism": 2},
             {"name": "small", "members": ["m1"], "local_parallelism": 1},
@@ -130,4 +130,4 @@ def test_dict_has_the_form_of_explain() -> None:
 
 
 def test_dict_of_a_dag_that_is_not_placed_has_no_members() -> None:
-    assert to_dict(sample())["vertices"][0] == {"name": "scan", "members": None, "local_parallelism": 2}
+    assert sample().to_dict()["vertices"][0] == {"name": "scan", "members": None, "local_parallelism": 2}

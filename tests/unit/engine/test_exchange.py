@@ -8,23 +8,21 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 from secateur.dag import EdgeConfig
 from secateur.engine import Scheduler
 from secateur.engine.exchange import (
-    Credit,
-    ExchangeData,
     ExchangeReceiver,
     ExchangeSender,
-    ExchangeSlice,
     Inbox,
-    Message,
     RemoteLane,
     SharedEncoder,
     encode_batches,
 )
 from secateur.errors import Error, ProtocolError
-from secateur.wire import decode_table, encode_table
+from secateur.protocol import CreditRows, ExchangeRows, Notice, RowsPiece
+from secateur.wire import Payload, decode_table, encode_table
 
 ROW_BYTES = 8
 
@@ -43,10 +41,10 @@ class Ends:
         producers: int = 1,
         consumers: int = 1,
         frame_bytes_max: int = 1 << 20,
-        post: Callable[[str, Message], None] | None = None,
+        post: Callable[[str, Notice, Payload], None] | None = None,
     ) -> None:
-        self.to_receiver: list[ExchangeData] = []
-        self.to_sender: list[Credit] = []
+        self.to_receiver: list[tuple[ExchangeRows, Payload]] = []
+        self.to_sender: list[CreditRows] = []
         self.failures: list[Error] = []
         self.ended = 0
         self.inboxes = [Inbox(config, 1) for _ in range(consumers)]
@@ -67,21 +65,21 @@ class Ends:
             job="j", member="m2", edge=3, origin="m1", config=config, inboxes=self.inboxes, post=self._posted
         )
 
-    def _posted(self, member: str, message: Message) -> None:
-        if isinstance(message, ExchangeData):
+    def _posted(self, member: str, notice: Notice, payload: Payload) -> None:
+        if isinstance(notice, ExchangeRows):
             assert member == "m2"
-            self.to_receiver.append(message)
+            self.to_receiver.append((notice, payload))
         else:
-            assert isinstance(message, Credit)
-            assert member == "m1"
-            self.to_sender.append(message)
+            assert isinstance(notice, CreditRows)
+            assert (member, payload) == ("m1", b"")
+            self.to_sender.append(notice)
 
     def _sender_ended(self) -> None:
         self.ended += 1
 
     def carry(self) -> None:
-        for message in self.to_receiver:
-            self.receiver.receive(message)
+        for notice, payload in self.to_receiver:
+            self.receiver.receive(notice, payload)
         self.to_receiver.clear()
 
     def credit(self) -> None:
@@ -114,9 +112,9 @@ def test_batches_of_one_turn_share_a_frame_and_the_end_rides_along() -> None:
         ends.put(4, consumers=(0, 1))
         ends.sender.producer_done()
         ends.sender.run()
-        (message,) = ends.to_receiver
-        assert message.pieces == (ExchangeSlice((0,), 2, 16), ExchangeSlice((1,), 1, 8), ExchangeSlice((0, 1), 1, 8))
-        assert message.last
+        ((message, _),) = ends.to_receiver
+        assert message.pieces == (RowsPiece((0,), 2, 16), RowsPiece((1,), 1, 8), RowsPiece((0, 1), 1, 8))
+        assert message.is_last
         ends.carry()
         assert (ends.taken(0), ends.taken(1)) == ([[1, 2], [4]], [[3], [4]])
         assert all(inbox.is_drained for inbox in ends.inboxes)
@@ -134,7 +132,7 @@ def test_an_edge_without_rows_ends_with_one_empty_message() -> None:
         ends.sender.producer_done()
         ends.sender.run()
         ends.sender.run()
-        assert [(m.pieces, m.last, bytes(m.payload)) for m in ends.to_receiver] == [((), True, b"")]
+        assert [(m.pieces, m.is_last, bytes(payload)) for m, payload in ends.to_receiver] == [((), True, b"")]
 
     on_loop(test)
 
@@ -172,7 +170,7 @@ def test_frames_are_cut_at_their_bound() -> None:
         for x in range(7):
             ends.put(x)
         ends.sender.run()
-        assert [sum(piece.rows for piece in m.pieces) for m in ends.to_receiver] == [3, 3, 1]
+        assert [sum(piece.rows for piece in m.pieces) for m, _ in ends.to_receiver] == [3, 3, 1]
 
     on_loop(test)
 
@@ -190,7 +188,7 @@ def test_the_window_stops_the_sender_until_rows_are_taken() -> None:
         assert ends.inboxes[0].take() is not None  # a quarter of the window: worth a word
         ends.credit()
         ends.sender.run()
-        assert [m.pieces for m in ends.to_receiver] == [(ExchangeSlice((0,), 1, 8),)]
+        assert [m.pieces for m, _ in ends.to_receiver] == [(RowsPiece((0,), 1, 8),)]
 
     on_loop(test)
 
@@ -251,9 +249,9 @@ def test_the_sender_is_bounded_and_wakes_its_producer() -> None:
     on_loop(test)
 
 
-def exchange(**changes: Any) -> ExchangeData:
-    payload = encode_table(pa.Table.from_batches([batch(1, 2)]))
-    return ExchangeData("j", "m1", 3, 0, (ExchangeSlice((0,), 2, 16),), False, payload)._replace(**changes)
+def exchange(payload: Payload | None = None, **changes: Any) -> tuple[ExchangeRows, Payload]:
+    rows = encode_table(pa.Table.from_batches([batch(1, 2)])) if payload is None else payload
+    return replace(ExchangeRows("j", "m1", 3, 0, (RowsPiece((0,), 2, 16),), False), **changes), rows
 
 
 @pytest.mark.parametrize(
@@ -262,28 +260,28 @@ def exchange(**changes: Any) -> ExchangeData:
         pytest.param([exchange(sequence=1)], "message 1 arrived where message 0 was expected", id="lost"),
         pytest.param([exchange(), exchange()], "message 0 arrived where message 1 was expected", id="repeated"),
         pytest.param(
-            [exchange(last=True), exchange(sequence=1)], "where nothing more was expected", id="after the end"
+            [exchange(is_last=True), exchange(sequence=1)], "where nothing more was expected", id="after the end"
         ),
         pytest.param(
-            [exchange(pieces=(ExchangeSlice((0,), 3, 24),))],
+            [exchange(pieces=(RowsPiece((0,), 3, 24),))],
             "the header names 3 rows, the payload has 2",
             id="wrong rows",
         ),
         pytest.param(
-            [exchange(pieces=(ExchangeSlice((1,), 2, 16),))],
+            [exchange(pieces=(RowsPiece((1,), 2, 16),))],
             r"for the consumers \(1,\), but 1 are here",
             id="wrong consumer",
         ),
         pytest.param([exchange(payload=b"garbage")], "Arrow IPC", id="garbage"),
     ],
 )
-def test_wrong_messages_are_a_protocol_error(messages: list[ExchangeData], reason: str) -> None:
+def test_wrong_messages_are_a_protocol_error(messages: list[tuple[ExchangeRows, Payload]], reason: str) -> None:
     def test() -> None:
         ends = Ends(EdgeConfig())
         for message in messages[:-1]:
-            ends.receiver.receive(message)
+            ends.receiver.receive(*message)
         with pytest.raises(ProtocolError, match=reason):
-            ends.receiver.receive(messages[-1])
+            ends.receiver.receive(*messages[-1])
 
     on_loop(test)
 
@@ -304,7 +302,7 @@ def test_rows_that_cannot_be_written_fail_the_job() -> None:
         ends.sender.run()
         assert [str(error) for error in ends.failures] == ["no"]
 
-    def _refuse(member: str, message: Message) -> None:
+    def _refuse(member: str, notice: Notice, payload: Payload) -> None:
         raise ProtocolError("no")
 
     on_loop(test)

@@ -28,7 +28,7 @@ from secateur.partitioning.pruning import (
     points,
 )
 from secateur.partitioning.types import SqlType, parse_type
-from secateur.protocol import pack, unpack
+from secateur.protocol import decode, encode
 
 BIGINT = parse_type("BIGINT")
 VARCHAR = parse_type("VARCHAR")
@@ -95,7 +95,7 @@ def span(lower: tuple[Any, ...], after_lower: bool, upper: tuple[Any, ...], afte
 )
 def test_binding(search: KeySearch, params: list[Any], expected: KeySlice | None) -> None:
     assert search.bind(params) == expected
-    again = KeySearch.from_wire(unpack(pack(search.to_wire())))
+    again = decode(encode(search), KeySearch)
     assert again == search
     assert again.bind(params) == expected
 

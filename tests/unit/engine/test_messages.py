@@ -7,25 +7,18 @@ from typing import Any
 
 import pytest
 
-from secateur.engine.exchange import (
-    Credit,
-    ExchangeData,
-    ExchangeSlice,
-    JobCancel,
-    JobDone,
-    JobStart,
-    Message,
-    read_message,
-    write_message,
-)
 from secateur.errors import DataError, ProtocolError
 from secateur.protocol import (
     MEMBER_OPERATIONS,
+    CancelRun,
+    CreditRows,
     EndRun,
     ExchangeRows,
+    Failure,
     InputMetrics,
     Notice,
     OutputMetrics,
+    RowsPiece,
     StartRun,
     TaskletMetrics,
     VertexMetrics,
@@ -54,33 +47,27 @@ METRICS = VertexMetrics(
 
 
 @pytest.mark.parametrize(
-    "message",
+    "notice",
     [
-        pytest.param(JobStart("j", "m1", b"plan"), id="start"),
+        pytest.param(StartRun("j", "m1"), id="start"),
         pytest.param(
-            ExchangeData("j", "m1", 2, 7, (ExchangeSlice((0, 3), 10, 80), ExchangeSlice((1,), 0, 1)), True, b"rows"),
-            id="exchange",
+            ExchangeRows("j", "m1", 2, 7, (RowsPiece((0, 3), 10, 80), RowsPiece((1,), 0, 1)), True), id="exchange"
         ),
-        pytest.param(Credit("j", "m1", 2, 4096), id="credit"),
-        pytest.param(JobDone("j", "m1", None, (METRICS,)), id="done"),
+        pytest.param(CreditRows("j", "m1", 2, 4096), id="credit"),
+        pytest.param(EndRun("j", "m1", None, [METRICS]), id="end"),
+        pytest.param(CancelRun("j", "m1", Failure.of(DataError("too large", column="c"))), id="cancellation"),
     ],
 )
-def test_round_trip(message: Message) -> None:
-    notice, payload = write_message(message)
+def test_round_trip(notice: Notice) -> None:
     assert operation_of(notice) in MEMBER_OPERATIONS.values()
-    assert read_message(decode(encode(notice), type(notice)), payload) == message
+    assert decode(encode(notice), type(notice)) == notice
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        pytest.param(lambda e: JobDone("j", "m1", e, ()), id="done"),
-        pytest.param(lambda e: JobCancel("j", "m1", e), id="cancel"),
-    ],
-)
-def test_errors_keep_class_message_and_details(make: Any) -> None:
-    notice, payload = write_message(make(DataError("too large", column="c")))
-    error = read_message(decode(encode(notice), type(notice)), payload).error  # type: ignore[union-attr]
+def test_errors_keep_class_message_and_details() -> None:
+    notice = EndRun("j", "m1", Failure.of(DataError("too large", column="c")), [])
+    failure = decode(encode(notice), EndRun).failure
+    assert failure is not None
+    error = failure.to_error()
     assert (type(error), str(error), error.details) == (DataError, "too large", {"column": "c"})
 
 
@@ -111,8 +98,3 @@ def test_errors_keep_class_message_and_details(make: Any) -> None:
 def test_what_is_not_ours_is_a_protocol_error(kind: type[Notice], data: Any, message: str) -> None:
     with pytest.raises(ProtocolError, match=re.escape(message)):
         decode(pack(data), kind)
-
-
-def test_a_notice_of_another_kind_is_no_message_of_a_job() -> None:
-    with pytest.raises(ProtocolError, match="is no message of a job"):
-        read_message(Notice(), b"")

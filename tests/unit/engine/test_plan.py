@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from secateur.engine.kernels import Fragment
 from secateur.engine.processors import RowLimit, SortKey, desc
@@ -14,7 +14,6 @@ from secateur.errors import InternalError
 from secateur.partitioning.pruning import All, PartitionTree
 from secateur.partitioning.schemes import HashComponent, build_scheme
 from secateur.partitioning.types import parse_type
-from secateur.protocol import pack, unpack
 
 SCHEME = build_scheme(
     hashes=[HashComponent(("k",), 4)], types={"k": parse_type("BIGINT")}, primary_key=("k",), table="t"
@@ -92,7 +91,7 @@ LAST = QueryStage("final", over("x1"), inputs=(1,), at_coordinator=True)
 )
 def test_a_plan_travels(stages: Sequence[QueryStage]) -> None:
     made = plan(*stages)
-    assert SelectPlan.from_wire(unpack(pack(made.to_wire()))) == made
+    assert SelectPlan.decoded(made.plan_id, made.encoded()) == made
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from msgspec import structs
+from msgspec.structs import replace
 
 from secateur.dag import (
     DAG,
@@ -225,7 +225,7 @@ def test_parts_that_are_spread_add_no_member(build: Any, reads: Any, mine: Any, 
 
 
 def test_a_source_of_a_lost_partition_is_refused(reads: Any, mine: Any, topology: Topology) -> None:
-    left = structs.replace(topology, members=topology.members[:3])
+    left = replace(topology, members=topology.members[:3])
     dag = chain(("scan", reads(mine("m4")[0]))).freeze()
     builder = ExecutionPlanBuilder(
         dag, JobConfig(), job_id="j", coordinator="m1", topology=left, params=(), table=lambda name: None

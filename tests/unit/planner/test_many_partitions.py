@@ -14,7 +14,6 @@ from msgspec import structs
 from secateur.partitioning.schemes import HashComponent, PartitionScheme, RangeComponent, RangePartition
 from secateur.partitioning.topology import assign
 from secateur.partitioning.types import parse_type
-from secateur.protocol import pack
 
 BIGINT = parse_type("BIGINT")
 FEW, MANY = 100, 100_000
@@ -76,7 +75,7 @@ def test_a_key_is_bound_and_explained_as_fast_among_many_partitions_as_among_few
         assert context.explain(sql, params).json["pruning"]["scans"][0]["partitions"] == list(tree.bind(params).ids)
         bind_s.append(fastest_s(lambda tree=tree, params=params: [tree.bind(params) for _ in range(20)]))
         explain_s.append(fastest_s(lambda sql=sql, params=params: context.explain(sql, params)))
-        wire_bytes.append(len(pack(statement.plan.to_client())))
+        wire_bytes.append(len(statement.plan.encoded()))
     assert bind_s[1] < RATIO_MAX * bind_s[0]
     assert explain_s[1] < RATIO_MAX * explain_s[0]
     assert wire_bytes[1] < 1.5 * wire_bytes[0]

@@ -119,7 +119,6 @@ class TestCache:
 
 def test_plans_survive_msgpack(context: Any) -> None:
     from secateur.engine.sql import SelectPlan
-    from secateur.protocol import pack, unpack
 
     for sql, params in [
         (
@@ -133,7 +132,7 @@ def test_plans_survive_msgpack(context: Any) -> None:
         ("SELECT 1", ()),
     ]:
         plan = context.select(sql, params).plan
-        assert SelectPlan.from_wire(unpack(pack(plan.to_wire()))) == plan
+        assert SelectPlan.decoded(plan.plan_id, plan.encoded()) == plan
 
 
 def test_a_plan_depends_on_the_rules_that_are_off(context: Any) -> None:

@@ -15,8 +15,6 @@ _FILES = {
         "ParameterExpression",
         "ParameterListExpression",
         "ScalarFunction",
-        "from_wire",
-        "to_wire",
         "walk",
     ],
     "fragment": ["AggregateFunction", "ArrowAggregate", "ArrowFragment", "OrderTerm", "slot_name"],

@@ -1,4 +1,4 @@
-"""Expressions of the arrow kernel: four kinds of typed nodes, pure data that is sent as nested lists.
+"""Expressions of the arrow kernel: five kinds of typed nodes, pure data.
 
 Only expressions that can be evaluated exactly as in DuckDB have a node; ``planner/fragments/arrow_compiler.py`` decides
 which.
@@ -6,12 +6,13 @@ which.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from enum import Enum
-from typing import Any, assert_never
+from typing import Any
 
-from secateur.partitioning.types.column_type import SqlType, parse_type
+import msgspec
+
+from secateur.partitioning.types.column_type import SqlType
 
 __all__ = [
     "CallExpression",
@@ -21,8 +22,6 @@ __all__ = [
     "ParameterExpression",
     "ParameterListExpression",
     "ScalarFunction",
-    "from_wire",
-    "to_wire",
     "walk",
 ]
 
@@ -63,32 +62,28 @@ class ScalarFunction(Enum):
     CONTAINS = "contains"
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnExpression:
+class ColumnExpression(msgspec.Struct, frozen=True, array_like=True, tag="column", tag_field="kind"):
     """A column of the scope, by its exact name."""
 
     name: str
     type: SqlType
 
 
-@dataclass(frozen=True, slots=True)
-class ConstantExpression:
+class ConstantExpression(msgspec.Struct, frozen=True, array_like=True, tag="constant", tag_field="kind"):
     """A value of the statement's text, canonical for its type (``partitioning.coerce``); never NULL and never NaN."""
 
     value: Any
     type: SqlType
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterExpression:
+class ParameterExpression(msgspec.Struct, frozen=True, array_like=True, tag="parameter", tag_field="kind"):
     """The value of ``$number``, which has to be one of ``type`` exactly; any other sends the call to DuckDB."""
 
     number: int
     type: SqlType
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterListExpression:
+class ParameterListExpression(msgspec.Struct, frozen=True, array_like=True, tag="elements", tag_field="kind"):
     """The elements of ``$number``, a list of one or more values, each exactly of ``type``.
 
     Any other value sends the call to DuckDB.
@@ -98,8 +93,7 @@ class ParameterListExpression:
     type: SqlType
 
 
-@dataclass(frozen=True, slots=True)
-class CallExpression:
+class CallExpression(msgspec.Struct, frozen=True, array_like=True, tag="call", tag_field="kind"):
     """A function of expressions; ``type`` is the type of the result."""
 
     function: ScalarFunction
@@ -116,38 +110,3 @@ def walk(expression: Expression) -> Iterator[Expression]:
     if isinstance(expression, CallExpression):
         for argument in expression.arguments:
             yield from walk(argument)
-
-
-def to_wire(expression: Expression) -> list[Any]:
-    """Plain data: lists, strings and canonical values; :func:`from_wire` reads it back."""
-    kind = str(expression.type)
-    match expression:
-        case ColumnExpression(name):
-            return ["column", kind, name]
-        case ConstantExpression(value):
-            return ["constant", kind, value]
-        case ParameterExpression(number):
-            return ["parameter", kind, number]
-        case ParameterListExpression(number):
-            return ["elements", kind, number]
-        case CallExpression(function, arguments):
-            return [function.value, kind, *map(to_wire, arguments)]
-        case _:
-            assert_never(expression)
-
-
-def from_wire(data: Sequence[Any]) -> Expression:
-    """Build the expression that :func:`to_wire` described."""
-    tag, kind, *rest = data
-    type_ = parse_type(kind)
-    match tag:
-        case "column":
-            return ColumnExpression(rest[0], type_)
-        case "constant":
-            return ConstantExpression(rest[0], type_)
-        case "parameter":
-            return ParameterExpression(rest[0], type_)
-        case "elements":
-            return ParameterListExpression(rest[0], type_)
-        case _:
-            return CallExpression(ScalarFunction(tag), tuple(map(from_wire, rest)), type_)

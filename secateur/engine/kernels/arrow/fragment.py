@@ -7,13 +7,13 @@ named by their position: ``#0``, ``#1`` and so on (:func:`slot_name`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
-from secateur.engine.kernels.arrow.expression import Expression, from_wire, to_wire
-from secateur.partitioning.types.column_type import SqlType, parse_type
+import msgspec
+
+from secateur.engine.kernels.arrow.expression import Expression
+from secateur.partitioning.types.column_type import SqlType
 
 __all__ = ["AggregateFunction", "ArrowAggregate", "ArrowFragment", "OrderTerm", "slot_name"]
 
@@ -29,8 +29,7 @@ class AggregateFunction(Enum):
     AVG = "avg"
 
 
-@dataclass(frozen=True, slots=True)
-class ArrowAggregate:
+class ArrowAggregate(msgspec.Struct, frozen=True, array_like=True):
     """One aggregate.
 
     Attributes:
@@ -44,8 +43,7 @@ class ArrowAggregate:
     type: SqlType
 
 
-@dataclass(frozen=True, slots=True)
-class OrderTerm:
+class OrderTerm(msgspec.Struct, frozen=True, array_like=True):
     """One ORDER BY term over the same columns as the outputs.
 
     Under DISTINCT it is over the outputs as ``#0``, ``#1``.
@@ -56,8 +54,7 @@ class OrderTerm:
     nulls_first: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ArrowFragment:
+class ArrowFragment(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     """A statement over one relation.
 
     Attributes:
@@ -82,9 +79,9 @@ class ArrowFragment:
     order: tuple[OrderTerm, ...] = ()
     limit: Expression | None = None
     offset: Expression | None = None
-    program: Any = field(default=None, init=False, compare=False, repr=False)
-    """The closure that the kernel compiled from this value. It is stored here because a lookup by value would hash the
-    whole tree in each call.
+    program: ClassVar[Any] = None
+    """The closure that the kernel compiled from a fragment. It is kept with it, not looked up by its value: that would
+    hash the whole tree in each call.
     """
 
     @property
@@ -92,49 +89,7 @@ class ArrowFragment:
         """Whether each row of the result comes from one row of the relation, in its order."""
         return self.keys is None and not self.distinct and not self.order and self.limit is None and self.offset is None
 
-    def to_wire(self) -> dict[str, Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        return {
-            "outputs": [[name, to_wire(expression)] for name, expression in self.outputs],
-            "where": _optional(self.where),
-            "keys": None if self.keys is None else [to_wire(key) for key in self.keys],
-            "aggregates": [[a.function.value, _optional(a.argument), str(a.type)] for a in self.aggregates],
-            "having": _optional(self.having),
-            "distinct": self.distinct,
-            "order": [[to_wire(key.expression), key.descending, key.nulls_first] for key in self.order],
-            "limit": _optional(self.limit),
-            "offset": _optional(self.offset),
-        }
-
-    @classmethod
-    def from_wire(cls, data: dict[str, Any]) -> ArrowFragment:
-        return cls(
-            outputs=tuple((name, from_wire(expression)) for name, expression in data["outputs"]),
-            where=_read(data["where"]),
-            keys=None if data["keys"] is None else tuple(map(from_wire, data["keys"])),
-            aggregates=tuple(
-                ArrowAggregate(AggregateFunction(function), _read(argument), parse_type(kind))
-                for function, argument, kind in data["aggregates"]
-            ),
-            having=_read(data["having"]),
-            distinct=data["distinct"],
-            order=tuple(
-                OrderTerm(from_wire(expression), descending, nulls_first)
-                for expression, descending, nulls_first in data["order"]
-            ),
-            limit=_read(data["limit"]),
-            offset=_read(data["offset"]),
-        )
-
 
 def slot_name(position: int) -> str:
     """The name of the column at a position among group keys and aggregates, or among outputs."""
     return f"#{position}"
-
-
-def _optional(expression: Expression | None) -> list[Any] | None:
-    return None if expression is None else to_wire(expression)
-
-
-def _read(data: Sequence[Any] | None) -> Expression | None:
-    return None if data is None else from_wire(data)

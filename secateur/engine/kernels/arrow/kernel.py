@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec.structs import force_setattr
 
 from secateur.engine.kernels.arrow.aggregate import compile_aggregation
 from secateur.engine.kernels.arrow.evaluate import EvaluationContext, compile_expression
@@ -76,7 +77,7 @@ def answer(fragment: ArrowFragment, table: pa.Table, params: Sequence[Any] = ())
     program = fragment.program
     if program is None:
         program = _compile(fragment)
-        object.__setattr__(fragment, "program", program)
+        force_setattr(fragment, "program", program)
     try:
         return program(table, params)
     except (

@@ -25,14 +25,12 @@ from secateur.engine.kernels.arrow import (
     ParameterExpression,
     ParameterListExpression,
     ScalarFunction,
-    from_wire,
     slot_name,
-    to_wire,
     walk,
 )
 from secateur.engine.kernels.arrow import kernel as arrow_kernel
 from secateur.partitioning.types import parse_type
-from secateur.protocol import pack, unpack
+from secateur.protocol import decode, encode
 
 TYPES = {
     "k": "VARCHAR",
@@ -225,7 +223,7 @@ def test_a_parameter_is_taken_as_it_is() -> None:
 )
 def test_a_list_is_looked_up(name: str, values: list[Any], rows: list[tuple[Any, ...]]) -> None:
     condition = holds(ScalarFunction.IN, column(name), ParameterListExpression(2, column(name).type))
-    assert from_wire(unpack(pack(to_wire(condition)))) == condition
+    assert decode(encode(condition), type(condition)) == condition
     assert answer(select("v", where=condition), [None, values]) == rows
     others = [
         row
@@ -567,13 +565,13 @@ def test_chunks_of_many_rows_make_no_difference(fragment: ArrowFragment) -> None
 
 @pytest.mark.parametrize("condition", [case[1] for case in CONDITIONS], ids=[case[0] for case in CONDITIONS])
 def test_an_expression_survives_the_wire(condition: Expression) -> None:
-    assert from_wire(unpack(pack(to_wire(condition)))) == condition
+    assert decode(encode(condition), type(condition)) == condition
 
 
 @pytest.mark.parametrize("fragment", CHUNKED, ids=["filter", "not in", "distinct", "top", "global", "grouped"])
 def test_a_fragment_survives_the_wire_with_its_memo_left_behind(fragment: ArrowFragment) -> None:
     arrow_kernel.run(fragment, TABLE)
-    copy = ArrowFragment.from_wire(unpack(pack(fragment.to_wire())))
+    copy = decode(encode(fragment), ArrowFragment)
     assert copy == fragment
     assert copy.program is None
 

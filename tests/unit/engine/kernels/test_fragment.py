@@ -15,7 +15,7 @@ from secateur.engine.kernels.arrow import (
 )
 from secateur.errors import ParameterError
 from secateur.partitioning.types import SqlType, TypeKind, parse_type
-from secateur.protocol import pack, unpack
+from secateur.protocol import decode, encode
 
 INTEGER = SqlType(TypeKind.INTEGER)
 TABLE = pa.table({"v": pa.array([1, 2, 3, None], pa.int32())})
@@ -49,7 +49,7 @@ def test_over_finds_the_columns_that_need_a_cast() -> None:
     ids=["both", "duckdb", "casts"],
 )
 def test_a_fragment_survives_the_wire(fragment: Fragment) -> None:
-    assert Fragment.from_wire(unpack(pack(fragment.to_wire()))) == fragment
+    assert decode(encode(fragment), Fragment) == fragment
 
 
 def test_the_schema_is_that_of_an_answer() -> None:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.dag import ProcessorMetaSupplier, ProcessorSupplier, ReplicatedMetaSupplier, meta_supplier_of
-from secateur.dag.codec import decode_part, encode_part
+from secateur.dag.codec import decode_supplier, encode_supplier
 from secateur.processors import (
     accumulate,
     aggregate,
@@ -26,7 +26,6 @@ from secateur.processors import (
     top_n,
     union,
 )
-from secateur.protocol import pack, unpack
 from secateur.testing import verify_processor
 
 ROWS = pa.table({"k": ["b", "a", "b", None], "v": [1, 2, 1, 3]})
@@ -51,15 +50,16 @@ STAGES = [
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_supplier_of_data_comes_back_the_same(stage: ProcessorSupplier | ProcessorMetaSupplier) -> None:
     meta = meta_supplier_of(stage)
-    encoded = unpack(pack(encode_part(meta, allow_code=False, vertex="v")))
-    decoded = decode_part(encoded, allow_code=False, vertex="v")
-    assert encode_part(decoded, allow_code=False, vertex="v") == encoded
+    encoded = encode_supplier(meta, allow_code=False, vertex="v")
+    decoded = decode_supplier(encoded, ProcessorMetaSupplier, allow_code=False, vertex="v")
+    assert encode_supplier(decoded, allow_code=False, vertex="v") == encoded
     verify_processor(decoded, [ROWS.sort_by("v"), ROWS.sort_by("v")], priorities=[1, 0])
 
 
 def test_what_a_replicated_meta_supplier_says_travels_too() -> None:
     meta = ReplicatedMetaSupplier(sort("k"), preferred_local_parallelism=3, works_without_input=True, one_in_job=True)
-    decoded = decode_part(encode_part(meta, allow_code=False, vertex="v"), allow_code=False, vertex="v")
+    encoded = encode_supplier(meta, allow_code=False, vertex="v")
+    decoded = decode_supplier(encoded, ProcessorMetaSupplier, allow_code=False, vertex="v")
     assert isinstance(decoded, ReplicatedMetaSupplier)
     assert (decoded.preferred_local_parallelism, decoded.works_without_input, decoded.one_in_job) == (3, True, True)
     assert decoded.placement() == meta.placement()

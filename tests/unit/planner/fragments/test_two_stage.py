@@ -111,7 +111,7 @@ def test_two_stages_answer_as_one(context: Any, sql: str, stages: int) -> None:
     context.create(TABLE)
     table = facts(context) if stages else facts(context).slice(0, 0)
     statement = context.select(sql)
-    plan = SelectPlan.from_wire(statement.plan.to_wire())
+    plan = SelectPlan.decoded(statement.plan.plan_id, statement.plan.encoded())
     assert plan.strategy is Strategy.TWO_STAGE, plan.gather_reason
     _compare(plan, table, (), stages, ordered="ORDER BY" in sql)
 

@@ -31,7 +31,7 @@ def test_a_clock_is_a_parameter(context: Any, sql: str, part: str) -> None:
     plan = context.select(sql).plan
     assert plan.reads_clock
     assert any(part in stage.fragment.sql for stage in plan.stages), [stage.fragment.sql for stage in plan.stages]
-    assert SelectPlan.from_wire(plan.to_wire()) == plan
+    assert SelectPlan.decoded(plan.plan_id, plan.encoded()) == plan
     given = plan.stage_params(["a"])
     assert given[0] == "a"
     assert abs((datetime.now(UTC) - given[1]).total_seconds()) < 3600

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from secateur.errors import DagError
 
@@ -50,7 +50,7 @@ class JobConfig:
     member_pruning: bool = True
     timeout_s: float | None = None
     result_bytes_max: int = RESULT_BYTES_MAX
-    on_member_lost: OnMemberLost | str = OnMemberLost.RESTART
+    on_member_lost: str = OnMemberLost.RESTART
     kernel_bytes_max: int | None = None
 
     def __post_init__(self) -> None:
@@ -76,30 +76,6 @@ class JobConfig:
                     f"JobConfig.required_partitions[{key!r}] must hold partition ids (integers from 0), not"
                     f" {sorted(map(repr, partitions))[:5]}"
                 )
-
-    def to_wire(self) -> dict[str, Any]:
-        """Plain data for msgpack; :meth:`from_wire` reads it back."""
-        required = self.required_partitions
-        return {
-            "name": self.name,
-            "required_partitions": None if required is None else {key: sorted(ids) for key, ids in required.items()},
-            "member_pruning": self.member_pruning,
-            "timeout_s": self.timeout_s,
-            "result_bytes_max": self.result_bytes_max,
-            "kernel_bytes_max": self.kernel_bytes_max,
-            "on_member_lost": str(self.on_member_lost),
-        }
-
-    @classmethod
-    def from_wire(cls, data: Mapping[str, Any]) -> JobConfig:
-        """The configuration that :meth:`to_wire` described; what is missing there has its default."""
-        required = data.get("required_partitions")
-        given = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
-        return cls(
-            **{
-                **given,
-                "required_partitions": (
-                    None if required is None else {key: frozenset(ids) for key, ids in required.items()}
-                ),
-            }
-        )
+        if self.required_partitions is not None:
+            frozen = {key: frozenset(partitions) for key, partitions in self.required_partitions.items()}
+            object.__setattr__(self, "required_partitions", frozen)
