@@ -16,7 +16,7 @@ from secateur.partitioning.pruning.domain import NOTHING, Domain, Span, points, 
 from secateur.partitioning.pruning.patterns import starting_with, texts_like
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
-__all__ = ["EXCLUDING", "NEGATED", "Comparison", "compare"]
+__all__ = ["EXCLUDING", "MIRRORED", "NEGATED", "Comparison", "compare"]
 
 
 class Comparison(Enum):
@@ -56,6 +56,13 @@ NEGATED: Final = {
 DISTINCT is never NULL: where it is FALSE a column that is not NULL passes IN.
 """
 
+MIRRORED: Final = {
+    Comparison.LESS: Comparison.GREATER,
+    Comparison.LESS_EQUAL: Comparison.GREATER_EQUAL,
+    Comparison.GREATER: Comparison.LESS,
+    Comparison.GREATER_EQUAL: Comparison.LESS_EQUAL,
+}
+"""The comparison that means the same when its sides are exchanged; one that is not listed means the same itself."""
 EXCLUDING: Final = frozenset(
     {Comparison.NOT_IN, Comparison.DISTINCT, Comparison.NOT_BETWEEN, Comparison.NOT_LIKE, Comparison.NOT_STARTS_WITH}
 )

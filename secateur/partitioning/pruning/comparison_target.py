@@ -17,7 +17,7 @@ from uuid import UUID
 
 import msgspec
 
-from secateur.partitioning.pruning.comparison import Comparison, compare
+from secateur.partitioning.pruning.comparison import MIRRORED, Comparison, compare
 from secateur.partitioning.pruning.comparison_bound import representable
 from secateur.partitioning.pruning.domain import Domain, Span, within
 from secateur.partitioning.types.calendar import UNITS, following, start_of
@@ -85,12 +85,6 @@ ComparisonTarget = BareColumn | WidenedColumn | ShiftedColumn | TruncatedColumn 
 
 BARE: Final = BareColumn()
 
-_MIRRORED: Final = {
-    Comparison.LESS: Comparison.GREATER,
-    Comparison.LESS_EQUAL: Comparison.GREATER_EQUAL,
-    Comparison.GREATER: Comparison.LESS,
-    Comparison.GREATER_EQUAL: Comparison.LESS_EQUAL,
-}
 _SHIFTABLE: Final = frozenset(Comparison) - {
     Comparison.LIKE,
     Comparison.NOT_LIKE,
@@ -157,7 +151,7 @@ def _shifted(
     moved = [None if value is None else comparison_target.offset - value for value in values]
     if comparison in (Comparison.BETWEEN, Comparison.NOT_BETWEEN):
         moved.reverse()
-    return compare(_MIRRORED.get(comparison, comparison), moved, column_type)
+    return compare(MIRRORED.get(comparison, comparison), moved, column_type)
 
 
 def _truncated(

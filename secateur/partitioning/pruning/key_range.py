@@ -92,11 +92,6 @@ class KeyRanges(msgspec.Struct, frozen=True, array_like=True, tag="ranges"):
 
     ranges: tuple[KeyRange, ...]
 
-    @property
-    def hull(self) -> KeyRange | None:
-        """The smallest range that holds all; None when there is none."""
-        return KeyRange(self.ranges[0].lower, self.ranges[-1].upper) if self.ranges else None
-
 
 _LOWER: Final = itemgetter(0)
 

@@ -92,11 +92,6 @@ class TableDef(msgspec.Struct, frozen=True, array_like=True, dict=True):
         """The schema of a batch of this table: columns in declared order, ``nullable`` as declared. Computed once."""
         return pa.schema([pa.field(c.name, c.type.arrow, c.nullable) for c in self.columns])
 
-    @property
-    def partitioning_columns(self) -> tuple[Column, ...]:
-        """The columns of the partitioning key in the order in which the scheme names them."""
-        return tuple(self.column(name) for name in self.scheme.columns)
-
     def column(self, name: str) -> Column:
         """Find a column without regard to case.
 

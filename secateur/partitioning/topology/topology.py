@@ -94,10 +94,6 @@ class Ownership(msgspec.Struct, frozen=True, array_like=True, dict=True):
         """The partitions whose primary is the member, ascending; none when it is no owner."""
         return self._rows_with(member, self.owners[:1])
 
-    def backups_of(self, member: str) -> list[int]:
-        """The partitions that the member holds a backup of, ascending."""
-        return self._rows_with(member, self.owners[1:])
-
     def held_by(self, member: str) -> list[int]:
         """The partitions that the member holds any copy of, ascending."""
         return self._rows_with(member, self.owners)

@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.partitioning.pruning.comparison import EXCLUDING, NEGATED, Comparison
+from secateur.partitioning.pruning.comparison import EXCLUDING, MIRRORED, NEGATED, Comparison
 from secateur.partitioning.pruning.comparison_target import RowField, allowed
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.discrete import close_spans
@@ -41,12 +41,6 @@ _COMPARISONS: Final[dict[type[exp.Expr], Comparison]] = {
     exp.GTE: Comparison.GREATER_EQUAL,
     exp.NullSafeEQ: Comparison.DISTINCT,
     exp.NullSafeNEQ: Comparison.DISTINCT,
-}
-_MIRRORED: Final = {
-    Comparison.LESS: Comparison.GREATER,
-    Comparison.LESS_EQUAL: Comparison.GREATER_EQUAL,
-    Comparison.GREATER: Comparison.LESS,
-    Comparison.GREATER_EQUAL: Comparison.LESS_EQUAL,
 }
 _HOLDS_OF_ITSELF: Final = frozenset({Comparison.IN, Comparison.LESS_EQUAL, Comparison.GREATER_EQUAL})
 _FALSE_OF_NULL: Final = frozenset({Comparison.IN, Comparison.LESS, Comparison.LESS_EQUAL})
@@ -94,7 +88,7 @@ class ComparisonReader:
             self.pairs[pair] = None
         found, operand = self._expression(left), right
         if found is None:
-            found, operand, comparison = self._expression(right), left, _MIRRORED.get(comparison, comparison)
+            found, operand, comparison = self._expression(right), left, MIRRORED.get(comparison, comparison)
         return self._unused(node) if found is None else self._tested(found, comparison, [operand], node, wanted)
 
     def in_list(self, node: exp.In, wanted: Truth) -> Boxes:
@@ -291,7 +285,7 @@ class ComparisonReader:
         if found is None:
             return UNBOUNDED
         operand = found.operands[position]
-        comparison = _MIRRORED.get(comparison, comparison) if found.mirrored else comparison
+        comparison = MIRRORED.get(comparison, comparison) if found.mirrored else comparison
         known = isinstance(operand, Constant) and operand.value is not None
         if found.column in self.nullable and not (known and comparison in _FALSE_OF_NULL):
             return self._unused(whole)

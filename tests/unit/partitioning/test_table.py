@@ -37,7 +37,6 @@ def test_schema_and_columns() -> None:
         [pa.field("Tail", pa.string(), False), pa.field("day", pa.date32(), False), pa.field("delay", pa.int16())]
     )
     assert FLIGHTS.column("TAIL") is FLIGHTS.columns[0]
-    assert [column.name for column in FLIGHTS.partitioning_columns] == ["Tail", "day"]
     assert FLIGHTS.partition_count == 8
     with pytest.raises(UnknownColumnError, match="table flights has no column 'tial'; it has Tail, day, delay"):
         FLIGHTS.column("tial")

@@ -23,7 +23,6 @@ def test_questions_to_an_ownership() -> None:
     assert OWNERS.backups(3) == ("m3",)
     assert OWNERS.holders(3) == ("m1", "m3")
     assert OWNERS.partitions_of("m1") == [0, 3]
-    assert OWNERS.backups_of("m1") == [2]
     assert OWNERS.held_by("m1") == [0, 2, 3]
     assert OWNERS.partitions_of("m9") == OWNERS.held_by("m9") == []
     assert OWNERS.primaries([3, 1, 0]) == {"m1": [3, 0], "m2": [1]}
