@@ -26,7 +26,7 @@ from secateur.errors import InternalError, ProtocolError
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.protocol.codec import decode, encode
 
-__all__ = ["ScanPlan", "SelectPlan", "Strategy", "check_stages"]
+__all__ = ["PinnedScan", "ScanPlan", "SelectPlan", "Strategy", "check_stages"]
 
 _ID_BYTES: Final = 12
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow as pa
 import pytest
 from msgspec.structs import replace
 
 from secateur.engine.kernels import Fragment
 from secateur.engine.processors import RowLimit, SortKey, desc
-from secateur.engine.sql import ExchangeKind, QueryStage, ScanPlan, SelectPlan, Strategy
-from secateur.errors import InternalError
+from secateur.engine.sql import ExchangeKind, PinnedScan, QueryStage, ScanPlan, SelectPlan, Strategy
+from secateur.errors import InternalError, ProtocolError
 from secateur.partitioning.pruning import All, PartitionTree
 from secateur.partitioning.schemes import HashComponent, build_scheme
 from secateur.partitioning.types import parse_type
+from secateur.protocol import decode, encode, pack, unpack
 
 SCHEME = build_scheme(
     hashes=[HashComponent(("k",), 4)], types={"k": parse_type("BIGINT")}, primary_key=("k",), table="t"
@@ -92,6 +94,23 @@ LAST = QueryStage("final", over("x1"), inputs=(1,), at_coordinator=True)
 def test_a_plan_travels(stages: Sequence[QueryStage]) -> None:
     made = plan(*stages)
     assert SelectPlan.decoded(made.plan_id, made.encoded()) == made
+
+
+def test_the_rows_of_system_tables_do_not_travel_with_a_plan() -> None:
+    made = plan(READ, FINAL)
+    made = replace(made, scans=(*made.scans[:2], replace(made.scans[2], system="members")))
+    pinned = made.pinned({"members": pa.table({"k": [1]})})
+    assert [isinstance(found, PinnedScan) for found in pinned.scans] == [False, False, True]
+    assert decode(encode(pinned), SelectPlan) == made
+
+
+def test_bytes_that_are_not_a_plan_are_a_protocol_error() -> None:
+    made = plan(READ, FINAL)
+    with pytest.raises(ProtocolError, match="is not that plan"):
+        SelectPlan.decoded(made.plan_id, made.encoded()[:-1])
+    fields = unpack(made.encoded())
+    with pytest.raises(ProtocolError, match=r"SelectPlan cannot be read: Invalid enum value 'magic'"):
+        decode(pack({**fields, "strategy": "magic"}), SelectPlan)
 
 
 @pytest.mark.parametrize(

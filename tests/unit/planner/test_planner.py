@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -133,6 +137,31 @@ def test_plans_survive_msgpack(context: Any) -> None:
     ]:
         plan = context.select(sql, params).plan
         assert SelectPlan.decoded(plan.plan_id, plan.encoded()) == plan
+
+
+PLAN_OF_SETS = (
+    "SELECT * FROM orders WHERE customer_id IN ('C1', 'C2', 'C3', 'C4', 'C5', 'C6') AND priority NOT IN ('a', 'b', 'c')"
+)
+
+
+def test_equal_plans_have_one_id_in_all_processes(context: Any) -> None:
+    """A plan has sets of values, whose order depends on the seed of the process's hashes."""
+    code = (
+        "from described_tables import DescribedTables; from plan_files import read_tables;"
+        f"print(DescribedTables.of(read_tables('shop')).select({PLAN_OF_SETS!r}).plan.plan_id)"
+    )
+    path = os.pathsep.join([str(Path(__file__).parents[2] / "plans"), os.environ.get("PYTHONPATH", "")])
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+        for seed in ("1", "2")
+    }
+    assert found == {context.select(PLAN_OF_SETS).plan.plan_id}
 
 
 def test_a_plan_depends_on_the_rules_that_are_off(context: Any) -> None:
