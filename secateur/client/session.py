@@ -16,7 +16,6 @@ from weakref import WeakSet
 
 from secateur.client.channel_pool import ChannelPool
 from secateur.client.dbapi.parameters import parameter_types
-from secateur.client.execution.filter_backoff import FilterBackoff
 from secateur.client.execution.result_stream import ResultStream
 from secateur.client.execution.retry_policy import RETRY_S
 from secateur.client.execution.statement_cache import Prepared, StatementCache, StatementKey, cacheable, catalog_version
@@ -90,7 +89,6 @@ class Session:
         self.pruning = Pruning.ON
         self._plan_options: tuple[tuple[str, str], ...] = ()
         self.statements = StatementCache(_STATEMENTS_MAX)
-        self.filter_backoff = FilterBackoff()
         self.closed = False
         self.retry_s = RETRY_S
         self._token = token

@@ -1,7 +1,4 @@
-"""The profile that a member returns for a query: the figures of EXPLAIN ANALYZE.
-
-Its form is that of :mod:`secateur.client.execution.run_profile`.
-"""
+"""The profile that a member returns for a query: the figures of EXPLAIN ANALYZE."""
 
 from __future__ import annotations
 
@@ -9,15 +6,16 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from secateur.engine.runtime.result import ResultCollector
 from secateur.engine.sql.select_job import merge_names, vertex_names
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.metrics import VertexMetrics
-from secateur.protocol.profile import StageWork
+from secateur.protocol.profile import RunProfile, StageWork
 
-__all__ = ["CountedResult", "job_work", "local_work", "work_of"]
+__all__ = ["CountedResult", "combined_profile", "job_work", "local_work", "work_of"]
 
 
 class CountedResult(ResultCollector):
@@ -42,6 +40,17 @@ class CountedResult(ResultCollector):
     def tables(self) -> dict[str, pa.Table]:
         """Nothing: only numbers were kept."""
         return {}
+
+
+def combined_profile(profiles: Sequence[RunProfile]) -> RunProfile:
+    """The profile of a query in steps, from those of its parts in their order; the last one gave the result."""
+    *steps, last = profiles
+    work = [
+        replace(entry, stage=f"step {number}: {entry.stage}")
+        for number, step in enumerate(steps, 1)
+        for entry in step.work
+    ]
+    return RunProfile(last.rows, last.bytes, (*work, *last.work))
 
 
 def local_work(

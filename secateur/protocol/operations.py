@@ -85,6 +85,7 @@ class Operation(OperationBase):
     STANDING_OF_LOAD = 87, _AT_MEMBER, changes.StandingOfLoad, MEMBERS, _HOUSEKEEPING
     DECIDE_LOAD = 88, _AT_MEMBER, changes.DecideLoad, MEMBERS, _HOUSEKEEPING
     SETTLE_LOAD = 89, _AT_MEMBER, changes.SettleLoad, MEMBERS, _HOUSEKEEPING
+    EXECUTE_PART = 90, _AT_MEMBER, query.ExecutePart, MEMBERS, _ABANDONABLE
 
     START_RUN = 100, _AT_MEMBER, jobs.StartRun, MEMBERS
     EXCHANGE_ROWS = 101, _AT_MEMBER, jobs.ExchangeRows, MEMBERS

@@ -11,10 +11,12 @@ from secateur.protocol.hello import Versions
 from secateur.protocol.message import Acknowledged, Message
 from secateur.protocol.profile import RunProfile
 from secateur.protocol.statements import PreparedStatement
+from secateur.protocol.steps import NarrowedScans, SteppedQuery, StepResult
 
 __all__ = [
     "CloseResult",
     "Execute",
+    "ExecutePart",
     "Executed",
     "ExplainRequest",
     "Explained",
@@ -117,6 +119,8 @@ class Executed(msgspec.Struct, frozen=True, array_like=True):
         has_more: Whether more rows can be asked for with :class:`NextRows`.
         published: The number of the last publication of each replicated table that was read, by table id, where
             ``mark`` was given.
+        steps: The result of each step of a query in steps, in their order. The figures above are then those of all
+            parts together.
     """
 
     execution: str
@@ -128,6 +132,7 @@ class Executed(msgspec.Struct, frozen=True, array_like=True):
     members: list[str] | None = None
     has_more: bool = False
     published: tuple[tuple[int, int], ...] = ()
+    steps: tuple[StepResult, ...] = ()
 
 
 class Execute(Message[Executed], frozen=True, array_like=True):
@@ -141,6 +146,7 @@ class Execute(Message[Executed], frozen=True, array_like=True):
         as_written: Whether to run the user's own text, undivided.
         mark: Names this read, whose keys are about to be used; None for other reads.
         since: The state in which keys were found that are among the parameters.
+        steps: The way to run it in steps, which the member does when they are likely to pay; None where it has none.
     """
 
     plan: str
@@ -150,13 +156,25 @@ class Execute(Message[Executed], frozen=True, array_like=True):
     as_written: bool = False
     mark: str | None = None
     since: Since | None = None
+    steps: SteppedQuery | None = None
+
+
+class ExecutePart(Execute, frozen=True, array_like=True):
+    """Run a part of a query in steps for the member that coordinates it; the part is run undivided."""
 
 
 class Profiled(msgspec.Struct, frozen=True):
-    """The result of a plan, with the profile of the run."""
+    """The result of a plan, with the profile of the run.
+
+    Attributes:
+        result: As for :class:`Execute`.
+        profile: The work.
+        narrowed: The effect of the found values on a query in steps; None where the rest did not run with them.
+    """
 
     result: Executed
     profile: RunProfile
+    narrowed: NarrowedScans | None = None
 
 
 class Profile(Message[Profiled], frozen=True):

@@ -18,6 +18,7 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.changes import DuplicateMatchPolicy
 from secateur.protocol.file_options import FileOptions
 from secateur.protocol.pruning import Pruning
+from secateur.protocol.steps import SteppedQuery
 
 __all__ = [
     "BatchInsert",
@@ -36,7 +37,6 @@ __all__ = [
     "Literal",
     "PlanText",
     "PreparedStatement",
-    "QueryStep",
     "ResultColumn",
     "RoutedScan",
     "SelectStatement",
@@ -45,8 +45,6 @@ __all__ = [
     "SetTimeout",
     "Setting",
     "ShowSettings",
-    "SteppedQuery",
-    "SubqueryUse",
 ]
 
 Q = TypeVar("Q")
@@ -73,19 +71,6 @@ class ChangeKind(StrEnum):
     """They replace those with the same keys."""
     DELETE = "delete"
     """They are keys: the rows with these keys go."""
-
-
-class SubqueryUse(StrEnum):
-    """The use that a statement makes of a subquery that runs first."""
-
-    LIST = "list"
-    """The distinct values of its one column, NULL among them: ``x IN (subquery)``."""
-    VALUE = "value"
-    """Its one value, NULL when it has no row: ``x = (subquery)``."""
-    KEYS = "keys"
-    """The distinct values of each of its columns, a list each: a query of the planner for the keys that one side of a
-    join has.
-    """
 
 
 class ResultColumn(NamedTuple):
@@ -136,7 +121,8 @@ class SelectStatement(_Prepared, frozen=True):
         is_estimated: Whether estimates of sizes had a say in the plan, so that it may be another one when tables have
             grown.
         lists: Long lists of literals of the text, which the plan takes as parameters.
-        materialized: The same query in steps, for when pruning is on; None where that gains nothing.
+        steps: The way to run the query in steps, for when pruning is on; None where that gains nothing.
+        first_scans: The scans of the first step.
     """
 
     plan_id: str
@@ -149,40 +135,12 @@ class SelectStatement(_Prepared, frozen=True):
     catalog_version: int
     is_estimated: bool = False
     lists: tuple[list[Any], ...] = ()
-    materialized: SteppedQuery | None = None
+    steps: SteppedQuery | None = None
+    first_scans: tuple[RoutedScan, ...] = ()
 
     @property
     def partitions_total(self) -> int:
         return sum(scan.tree.total for scan in self.scans)
-
-
-class QueryStep(msgspec.Struct, frozen=True):
-    """A subquery that runs before its statement.
-
-    Attributes:
-        query: The subquery; its parameters are those of the whole statement, then those of the steps before it.
-        use: The use that the rest of the query makes of it.
-        values_max: With more rows than this the statement runs undivided.
-    """
-
-    query: SelectStatement
-    use: SubqueryUse
-    values_max: int
-
-
-class SteppedQuery(msgspec.Struct, frozen=True):
-    """A query whose subqueries run first.
-
-    Attributes:
-        steps: In the order of their parameters.
-        outer: The rest; its parameters are those of the whole statement, then those of each step.
-        watched: The scans of ``outer`` in whose rows the steps have found what is true only as long as they are the
-            same; None where it does not matter.
-    """
-
-    steps: tuple[QueryStep, ...]
-    outer: SelectStatement
-    watched: tuple[int, ...] | None = None
 
 
 class Done(_Prepared, frozen=True):

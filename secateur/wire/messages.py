@@ -12,7 +12,7 @@ from secateur.wire.frames import Payload
 
 __all__ = ["Answer", "Handled", "Handler", "PeerInfo", "Reply", "Request"]
 
-M = TypeVar("M")
+M = TypeVar("M", covariant=True)
 R = TypeVar("R", covariant=True)
 
 _EMPTY = memoryview(b"")

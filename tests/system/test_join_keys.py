@@ -12,11 +12,12 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+from between_steps import once_after_a_step
 
 import secateur
-from secateur.client.execution import StepResult, materialize
 from secateur.cluster import Cluster
 from secateur.planner import CostModel
+from secateur.protocol import StepResult
 
 CUSTOMERS = 2_000
 TABLES = {
@@ -180,18 +181,7 @@ def test_too_many_keys_run_undivided(
 def between(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], None]:
     """Has something done once, between the step of the next statement and its rest."""
 
-    def arrange(act: Callable[[], Any]) -> None:
-        original, pending = materialize._values, [act]
-
-        def values(step: Any, result: Any) -> Any:
-            found = original(step, result)
-            if pending:
-                pending.pop()()
-            return found
-
-        monkeypatch.setattr(materialize, "_values", values)
-
-    return arrange
+    return lambda act: once_after_a_step(monkeypatch, act)
 
 
 PRESERVED = (
@@ -238,6 +228,32 @@ def test_keys_are_not_used_once_their_rows_have_changed(
     assert cur.stats is not None
     assert cur.stats.steps == (StepResult(1, used=False),)
     assert cur.stats.partitions_read > 64
+
+
+def test_keys_are_checked_wherever_the_rest_runs(
+    shop: Cluster, conn: secateur.Connection, table_name: str, between: Any
+) -> None:
+    """The members coordinate in turn, so the rest for one key is at the coordinator once, and twice at another one."""
+    conn.execute(
+        f"CREATE TABLE {table_name} (id BIGINT PRIMARY KEY, region VARCHAR) PARTITION BY HASH (id) PARTITIONS 64"
+    )
+    conn.table(table_name).load(pa.table({"id": [36], "region": ["r9"]}))
+    conn.table(table_name).statistics()
+    sql = (
+        f"SELECT c.id, count(*) FROM {table_name} c JOIN orders o ON o.customer_id = c.id WHERE c.region = 'r9'"
+        " GROUP BY 1"
+    )
+    first = conn.execute(sql)
+    assert first.stats is not None
+    assert first.stats.partitions_read == 64 + 2, "the rest reads one key of each table, at one member"
+    with shop.connect() as other:
+        for key in (37, 38, 39):
+            between(lambda key=key: other.execute(f"INSERT INTO {table_name} VALUES ({key}, 'r9')"))
+            cur = conn.execute(sql)
+            assert sorted(cur.fetchall()) == [(36, 7), (key, 7)]
+            assert cur.stats is not None
+            assert cur.stats.steps == (StepResult(1, used=False),)
+            other.execute(f"DELETE FROM {table_name} WHERE id = {key}")
 
 
 def test_a_change_elsewhere_does_no_harm(shop: Cluster, conn: secateur.Connection, between: Any) -> None:

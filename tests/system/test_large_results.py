@@ -106,6 +106,26 @@ def test_parts_are_the_whole(large: Cluster, oracle: duckdb.DuckDBPyConnection, 
         eventually(lambda: nothing_is_open(large))
 
 
+def test_a_large_rest_of_a_query_in_steps_comes_in_parts(large: Cluster) -> None:
+    """Whether the member that ran the step has the rows as well, or another one."""
+    sql = "SELECT id + r.range AS n, s FROM big, range(60000) r WHERE id = (SELECT v::BIGINT FROM big WHERE id = ?)"
+    with large.connect() as conn:
+        big = conn.table("big")
+        for same in (True, False):
+            keys = [1000 + key for key in range(1, 100)]
+            owners = {key: {big.owner_of(big.partition_of({"id": id})) for id in (key, key % 1000)} for key in keys}
+            key = next((key for key in keys if (len(owners[key]) == 1) is same), None)
+            if key is not None:
+                cursor = conn.execute(sql, [key])
+                assert cursor.rowcount == -1
+                assert cursor.stats is not None
+                assert cursor.stats.members_touched == len(owners[key])
+                assert set(cursor.fetch_arrow_table().column("n").to_pylist()) == set(
+                    range(key % 1000, key % 1000 + 60_000)
+                )
+                eventually(lambda: nothing_is_open(large))
+
+
 def test_every_way_to_read(large: Cluster) -> None:
     sql = "SELECT id, s FROM big"
     with large.connect() as conn:

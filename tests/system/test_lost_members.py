@@ -10,12 +10,14 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
+from between_steps import once_after_a_step
 
 import secateur
 from secateur.cluster import Cluster
 from secateur.connectors import collect
 from secateur.dag import Processor
 from secateur.errors import DagError, PartitionLostError
+from secateur.protocol import StepResult
 
 DDL = (
     "CREATE TABLE {name} (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS {partitions} BACKUPS"
@@ -47,6 +49,25 @@ def test_a_table_created_over_an_unnoticed_loss_has_owners_that_live(mortal: Clu
         for name in ("a", "b"):
             assert conn.table(name).load(ROWS) == 100
             assert conn.execute(f"SELECT count(*), sum(v) FROM {name}").fetchall() == [(100, 4950)]
+
+
+@pytest.mark.parametrize("lost", ["the coordinator", "the member of the rest"])
+def test_a_query_in_steps_goes_on_when_a_member_dies_between_its_steps(
+    mortal: Cluster, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    with mortal.connect() as conn:
+        create(conn, "t")
+        conn.table("t").load(ROWS)
+        owners = [conn.table("t").owner_of(conn.table("t").partition_of({"id": key})) for key in range(100)]
+        other = next(key for key in range(100) if owners[key] != owners[0])
+        sql = "SELECT v FROM t WHERE id = (SELECT v + ? FROM t WHERE id = 0)"
+        assert conn.execute(sql, [other]).fetchall() == [(other,)]
+        member = owners[0] if lost == "the coordinator" else owners[other]
+        once_after_a_step(monkeypatch, lambda: end_unnoticed(mortal, member))
+        cursor = conn.execute(sql, [other])
+        assert cursor.fetchall() == [(other,)]
+        assert cursor.stats is not None
+        assert cursor.stats.steps == (StepResult(1, used=True),)
 
 
 def test_a_write_whose_backup_dies_is_acknowledged_once_the_loss_is_noticed(mortal: Cluster) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 import pytest
@@ -16,8 +16,10 @@ from eventually import eventually
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import DeadlineError, InterfaceError, JobCancelledError, ProgrammingError
-from secateur.protocol import GetMemberStats, GetStatements, Role
+from secateur.protocol import GetMemberStats, GetStatements, MemberStats, Message, Role
 from secateur.wire import Channel
+
+R = TypeVar("R")
 
 ENDLESS = "SELECT count(*) FROM range(1000000000000)"
 HEAVY = "SELECT count(*) FROM numbers a, numbers b, numbers c WHERE a.v + b.v + c.v = 7"
@@ -52,20 +54,27 @@ def cluster() -> Iterator[Cluster]:
         yield running
 
 
-def work(cluster: Cluster) -> int:
-    """What members are busy with."""
-    found = 0
+def ask(cluster: Cluster, message: Message[R]) -> dict[str, R]:
+    """What each member answers, by its id."""
+    answers = {}
     for member in cluster.members():
         host, _, port = member.address.rpartition(":")
         with closing(
             Channel(host, int(port), token=cluster.token, identity=cluster._settings.identity(Role.CONTROLLER))
         ) as channel:
-            stats = channel.request(GetMemberStats()).message
-            found += stats.open_results + stats.running_jobs
-            found += sum(
-                statement.state == "running" for statement in channel.request(GetStatements()).message.statements
-            )
-    return found
+            answers[member.id] = channel.request(message).message
+    return answers
+
+
+def stats(cluster: Cluster) -> dict[str, MemberStats]:
+    return ask(cluster, GetMemberStats())
+
+
+def work(cluster: Cluster) -> int:
+    """What members are busy with."""
+    found = sum(member.open_results + member.running_jobs for member in stats(cluster).values())
+    logs = ask(cluster, GetStatements()).values()
+    return found + sum(statement.state == "running" for log in logs for statement in log.statements)
 
 
 @pytest.mark.parametrize("sql", STATEMENTS)
@@ -111,6 +120,43 @@ def test_a_statement_that_is_cancelled_ends_on_every_member(cluster: Cluster, sq
             "nothing was changed"
         )
         assert conn.execute("UPDATE numbers SET v = v WHERE id < 100").rowcount == 100, "the table takes writes"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        pytest.param(
+            "SELECT v FROM numbers WHERE id = (SELECT v FROM numbers WHERE id = {here})"
+            " OR id = (SELECT count(*) FROM numbers n, range(1000000000000) r WHERE n.id = {there})",
+            id="a step",
+        ),
+        pytest.param(
+            "SELECT count(*) FROM numbers n, range(1000000000000) r"
+            " WHERE n.id = (SELECT v + {there} - {here} FROM numbers WHERE id = {here})",
+            id="the rest",
+        ),
+    ],
+)
+def test_a_part_that_another_member_runs_ends_with_its_statement(cluster: Cluster, sql: str) -> None:
+    with cluster.connect() as conn:
+        numbers = conn.table("numbers")
+        owners = [numbers.owner_of(numbers.partition_of({"id": key})) for key in range(100)]
+        there = next(key for key in range(1, 100) if owners[key] != owners[0])
+        failed: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                conn.execute(sql.format(here=0, there=there)).fetchall()
+            except secateur.Error as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        eventually(lambda: stats(cluster)[owners[there]].open_results > 0, "the part never began")
+        conn.interrupt()
+        thread.join(20)
+        assert isinstance(failed[0], JobCancelledError), failed
+        eventually(lambda: work(cluster) == 0, "a member still works on a statement that was cancelled")
 
 
 def test_a_result_that_is_being_read_is_cancelled(cluster: Cluster) -> None:

@@ -106,6 +106,40 @@ def test_without_a_value_only_the_subquery_runs(orders: Cluster, conn: secateur.
     assert (found[0].stats.execution, found[0].stats.partitions_read) == ("local", 1)
 
 
+LOGGED = "SELECT count(*) FROM secateur.statements WHERE statement = ?"
+
+
+def frames(cluster: Cluster) -> int:
+    return sum(member.frames_received for member in cluster.members())
+
+
+def vip_at(conn: secateur.Connection, *, together: bool) -> int:
+    """A key of ``vip`` whose row is at the member that has the orders of its customer, or at another one."""
+    orders, vips = conn.table("orders"), conn.table("vip")
+    return next(
+        row["id"]
+        for row in TABLES["vip"].to_pylist()
+        if row["customer_id"] is not None
+        and (
+            vips.owner_of(vips.partition_of({"id": row["id"]}))
+            == orders.owner_of(orders.partition_of({"customer_id": row["customer_id"]}))
+        )
+        is together
+    )
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["one member", "two members"])
+def test_the_client_sends_one_request(orders: Cluster, conn: secateur.Connection, together: bool) -> None:
+    """The member that has the rows of the step asks the one that has the rest, and nobody else."""
+    sql = "SELECT count(*) FROM orders WHERE customer_id = (SELECT customer_id FROM vip WHERE id = ?)"
+    vip = vip_at(conn, together=together)
+    conn.execute(sql, [vip])
+    before, logged = frames(orders), conn.execute(LOGGED, [sql]).fetchall()[0][0]
+    assert conn.execute(sql, [vip]).fetchall() == [(20,)]
+    assert frames(orders) - before - 1 == (1 if together else 2), "the one frame is that of the look into the log"
+    assert conn.execute(LOGGED, [sql]).fetchall() == [(logged + 1,)]
+
+
 QUERIES = [
     pytest.param(
         "SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip)", [], id="NULLs and duplicates"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from secateur.client.execution.outcome import StepResult
 from secateur.client.execution.routing import ExecutionMode
 from secateur.protocol.pruning import Pruning
+from secateur.protocol.steps import StepResult
 
 __all__ = ["QueryStats"]
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any, NamedTuple
+
+from msgspec import to_builtins
 
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.change import ChangeResult, run_change
 from secateur.client.execution.insert import insert_select, insert_values
-from secateur.client.execution.outcome import NarrowedScans
 from secateur.client.execution.routing import ExecutionMode
 from secateur.client.execution.select import RunOptions, run_select
 from secateur.client.execution.statement_call import Params, StatementCall
@@ -33,6 +33,7 @@ from secateur.protocol.statements import (
     PlanText,
     SelectStatement,
 )
+from secateur.protocol.steps import NarrowedScans
 
 __all__ = ["analyze"]
 
@@ -122,11 +123,12 @@ def _with_actuals(plan: PlanText, run: _Run, members: Sequence[str]) -> list[str
     if plan.is_json:
         document = json.loads(lines[0])
         document["analyze"] = {
-            **asdict(stats),
+            **to_builtins(stats),
+            "steps": [step._asdict() for step in stats.steps],
             "rows": run.rows,
             "planning_ms": plan.planning_ms,
             **({} if profile is None else {**profile.to_json(), "skipped_members": skipped}),
-            **({} if run.narrowed is None else {"narrowed": asdict(run.narrowed)}),
+            **({} if run.narrowed is None else {"narrowed": to_builtins(run.narrowed)}),
         }
         return [json.dumps(document)]
     lines.append(

@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
-from secateur.partitioning.topology.topology import Ownership, Topology
+from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.statements import RoutedScan, SelectStatement
 
-__all__ = ["ExecutionMode", "StatementRoute", "choose_route"]
+__all__ = ["ExecutionMode", "StatementRoute", "choose_coordinator", "choose_route"]
 
 
 class ExecutionMode(StrEnum):
@@ -72,7 +70,7 @@ def choose_route(
         if len(ids):
             empty = False
             if not scan.replicated:
-                owners |= _primaries(topology.ownership(scan.group), ids)
+                owners |= topology.ownership(scan.group).owners_of(ids)
     if empty:
         # Without a stored answer, any member can compute the answer over no rows.
         return (
@@ -85,12 +83,31 @@ def choose_route(
     return StatementRoute(ExecutionMode.LOCAL if len(owners) == 1 else ExecutionMode.DISTRIBUTED, tuple(sorted(owners)))
 
 
-def _primaries(ownership: Ownership, ids: Sequence[int]) -> set[str]:
-    if len(ids) == 1:
-        return {ownership.primary(ids[0])}
-    row = ownership.owners[0]
-    owning = row[ids.start : ids.stop : ids.step] if isinstance(ids, range) else row[np.asarray(ids, dtype=np.int64)]
-    return {ownership.members[index] for index in np.unique(owning).tolist()}
+def choose_coordinator(
+    statement: SelectStatement, first: Sequence[RoutedScan], params: Sequence[Any], topology: Topology
+) -> StatementRoute:
+    """Choose the members that may coordinate a statement in steps: the owners of what its first step reads.
+
+    A statement reads that in any case. Where its first step reads nothing, or only replicated tables, any owner of what
+    the whole statement reads may coordinate it.
+
+    Args:
+        statement: The statement.
+        first: The scans of its first step.
+        params: As for :func:`choose_route`.
+        topology: The owners.
+
+    Raises:
+        TopologyChangedError: As :func:`choose_route`.
+    """
+    owners: set[str] = set()
+    for scan in first:
+        ids = scan.tree.bind(params).ids
+        if len(ids) and not scan.replicated:
+            owners |= topology.ownership(scan.group).owners_of(ids)
+    if owners:
+        return StatementRoute(ExecutionMode.DISTRIBUTED, tuple(sorted(owners)))
+    return choose_route(statement, params, topology, pruning=True)
 
 
 def _any_owners(scans: Sequence[RoutedScan], topology: Topology) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
 from typing import Any, Final, assert_never
@@ -14,12 +14,11 @@ from secateur.client.dbapi.parameters import values_of
 from secateur.client.dbapi.rows import as_table
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.execute import StatementExecution, execute
-from secateur.client.execution.materialize import ANY_STATE, RowState, run_in_steps
-from secateur.client.execution.outcome import NarrowedScans, ReadRequirements, RunOutcome
+from secateur.client.execution.outcome import RunOutcome
 from secateur.client.execution.ranges_known import check_ranges
 from secateur.client.execution.result_stream import GRANT_BYTES, ResultStream
 from secateur.client.execution.retry_policy import is_final
-from secateur.client.execution.routing import ExecutionMode, choose_route
+from secateur.client.execution.routing import ExecutionMode, choose_coordinator, choose_route
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.execution.verify import same_rows
@@ -46,6 +45,7 @@ from secateur.protocol.statements import (
     ResultColumn,
     SelectStatement,
 )
+from secateur.protocol.steps import NarrowedScans
 from secateur.wire import ShortTable, decode_table, decode_tables
 
 __all__ = ["RunOptions", "SelectResult", "run_select"]
@@ -90,7 +90,7 @@ class RunOptions(Enum):
     PROFILE = auto()
     """The profile of the run, without its rows."""
     ROWS_AND_PROFILE = auto()
-    """Both, as for the steps of a query that is profiled."""
+    """Both, as for the query of an ``INSERT ... SELECT`` that is profiled."""
 
 
 def run_select(call: StatementCall[SelectStatement], wanted: RunOptions = RunOptions.ROWS) -> SelectResult:
@@ -139,9 +139,7 @@ class _SelectExecution(StatementExecution[SelectStatement, RunOutcome]):
     def attempt(self) -> RunOutcome:
         statement = self.call.statement
         params = values_of(statement, self.call.params)
-        if statement.materialized is None or not self._pruning:
-            return _run_whole(self.session, statement, params, pruning=self._pruning, wanted=self._wanted)
-        return _run(self.session, statement, params, wanted=self._wanted)
+        return _run(self.session, statement, params, pruning=self._pruning, wanted=self._wanted)
 
     def may_repeat(self, error: Error) -> bool:
         return isinstance(error, (PartitionLostError, *_MOVED))
@@ -197,70 +195,27 @@ def _verified(call: StatementCall[SelectStatement]) -> tuple[_SelectExecution, R
     )
 
 
-def _run(
-    session: Session,
-    statement: SelectStatement,
-    params: Sequence[Any],
-    *,
-    wanted: RunOptions,
-    state: RowState = ANY_STATE,
-) -> RunOutcome:
-    """Run a query with pruning, in steps if it has some and they are due."""
-    is_profiled = wanted in (RunOptions.PROFILE, RunOptions.ROWS_AND_PROFILE)
-    if statement.materialized is None or not (is_profiled or _is_due(session, statement)):
-        return _run_whole(session, statement, params, pruning=True, wanted=wanted, state=state)
-    of_steps = RunOptions.ROWS_AND_PROFILE if is_profiled else RunOptions.ROWS
-
-    def run_outer(outer: SelectStatement, values: Sequence[Any], state: RowState) -> RunOutcome:
-        outcome = _run(session, outer, values, wanted=wanted, state=state)
-        if not is_profiled:
-            return outcome
-        after = _needs(session, outer, values) if outcome.narrowed is None else outcome.narrowed.after
-        return replace(outcome, narrowed=NarrowedScans(_needs(session, statement, params), after))
-
-    outcome = run_in_steps(
-        statement.materialized,
-        params,
-        run_step=lambda step, values, state: _run(session, step, values, wanted=of_steps, state=state),
-        run_outer=run_outer,
-        run_whole=lambda: _run_whole(session, statement, params, pruning=True, wanted=wanted),
-    )
-    if statement.materialized.watched is not None:
-        session.filter_backoff.note(statement.plan_id, used=all(step.used for step in outcome.steps))
-    return outcome
-
-
-def _is_due(session: Session, statement: SelectStatement) -> bool:
-    """Whether steps are to be run: those that did not pay are skipped for a while."""
-    return (
-        statement.materialized is None
-        or statement.materialized.watched is None
-        or session.filter_backoff.is_due(statement.plan_id)
-    )
-
-
-def _needs(session: Session, statement: SelectStatement, params: Sequence[Any]) -> ReadRequirements:
-    route = choose_route(statement, params, session.topology, pruning=True)
-    return ReadRequirements(sum(len(scan.tree.bind(params)) for scan in statement.scans), route.members)
-
-
 @lru_cache(maxsize=256)
 def _decoded(empty: bytes) -> pa.Table:
     """The answer of a statement whose partitions cannot match; it is the same object for every call."""
     return decode_table(empty, ranges=False)
 
 
-def _run_whole(
+def _run(
     session: Session,
     statement: SelectStatement,
     params: Sequence[Any],
     *,
     pruning: bool,
     wanted: RunOptions,
-    state: RowState = ANY_STATE,
 ) -> RunOutcome:
     topology = session.topology
-    route = choose_route(statement, params, topology, pruning=pruning)
+    steps = statement.steps if pruning else None
+    route = (
+        choose_route(statement, params, topology, pruning=pruning)
+        if steps is None
+        else choose_coordinator(statement, statement.first_scans, params, topology)
+    )
     if route.execution_mode is ExecutionMode.NONE:
         check_ranges(session, statement.scans)
         assert statement.empty is not None
@@ -281,8 +236,8 @@ def _run_whole(
     member = route.members[session.turn() % len(route.members)] if len(route.members) > 1 else route.members[0]
     as_written = session.pruning is Pruning.VERIFY and not pruning
     grant = GRANT_BYTES if wanted is RunOptions.ROWS_IN_PARTS else None
-    asked = Execute(statement.plan_id, list(params), pruning, grant, as_written, state.mark, state.since)
-    rest, profile = None, None
+    asked = Execute(statement.plan_id, list(params), pruning, grant, as_written, steps=steps)
+    rest, profile, narrowed = None, None, None
     match wanted:
         case RunOptions.ROWS:
             answer = session.ask_member(member, asked)
@@ -293,6 +248,7 @@ def _run_whole(
         case RunOptions.PROFILE | RunOptions.ROWS_AND_PROFILE:
             profiled = session.ask_member(member, Profile(asked, wanted is RunOptions.ROWS_AND_PROFILE))
             parts, result, profile = profiled.parts, profiled.message.result, profiled.message.profile
+            narrowed = profiled.message.narrowed
         case _:
             assert_never(wanted)
     session.note_topology(result.topology_version)
@@ -308,5 +264,6 @@ def _run_whole(
         topology_version=result.topology_version,
         rest=rest,
         profile=profile,
-        published=result.published,
+        steps=result.steps,
+        narrowed=narrowed,
     )

@@ -6,9 +6,9 @@ import time
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from secateur.client.dbapi.stats import QueryStats
-from secateur.client.execution.outcome import StepResult
 from secateur.client.execution.routing import ExecutionMode
 from secateur.client.session import Session
+from secateur.protocol.steps import StepResult
 
 __all__ = ["Params", "StatementCall"]
 

@@ -21,7 +21,7 @@ from secateur.planner.cost_model import CostModel
 from secateur.planner.explain.explain import explain
 from secateur.planner.planner import Planner
 from secateur.planner.segmented_stack import with_deep_stack
-from secateur.planner.statement import Command, ExplainFormat, ExplainStatement, PlannedSelect, PlannedSteps
+from secateur.planner.statement import Command, ExplainFormat, ExplainStatement, PlannedSelect
 from secateur.planner.views.view import ViewDef
 from secateur.protocol.query import Explained
 from secateur.protocol.statements import (
@@ -34,7 +34,6 @@ from secateur.protocol.statements import (
     InsertSelect,
     PlanText,
     PreparedStatement,
-    QueryStep,
     ResultColumn,
     RoutedScan,
     SelectStatement,
@@ -42,8 +41,8 @@ from secateur.protocol.statements import (
     SetPruning,
     SetTimeout,
     ShowSettings,
-    SteppedQuery,
 )
+from secateur.protocol.steps import QueryPart, QueryStep, SteppedQuery
 from secateur.wire import Payload, encode_table
 
 __all__ = ["Params", "PlanningView", "StatementReplies", "bounded_depth"]
@@ -183,23 +182,13 @@ class StatementReplies:
         return Explained(explained.text, explained.json)
 
     def _routed(self, statement: PlannedSelect, sql: str) -> SelectStatement:
-        """Keep a query's plan for the members that will request it, and return the form by which a client routes."""
-        plan = statement.plan
-        with self._lock:
-            self._plans[plan.plan_id] = plan
-            self._texts[plan.plan_id] = sql
-            self._plans.move_to_end(plan.plan_id)
-            while len(self._plans) > self._plans_max:
-                dropped, _ = self._plans.popitem(last=False)
-                del self._texts[dropped]
+        """Keep a query's plans for the members that will request them; return the form by which a client routes."""
+        plan, first = statement.plan, statement
+        while first.materialized is not None:
+            first = first.materialized.steps[0].query
         return SelectStatement(
             plan_id=plan.plan_id,
-            scans=tuple(
-                RoutedScan(
-                    scan.table, scan.alias, scan.table_id, scan.table_version, scan.group, scan.replicated, scan.tree
-                )
-                for scan in plan.scans
-            ),
+            scans=_routed_scans(plan),
             columns=tuple(itertools.starmap(ResultColumn, plan.columns)),
             parameter_count=plan.parameter_count,
             parameter_names=plan.parameter_names,
@@ -208,12 +197,31 @@ class StatementReplies:
             catalog_version=plan.catalog_version,
             is_estimated=plan.is_estimated,
             lists=statement.lists,
-            materialized=None if statement.materialized is None else self._stepped(statement.materialized, sql),
+            steps=self._kept(statement, sql).steps,
+            first_scans=() if first is statement else _routed_scans(first.plan),
         )
 
-    def _stepped(self, planned: PlannedSteps, sql: str) -> SteppedQuery:
-        steps = tuple(QueryStep(self._routed(step.query, sql), step.use, step.values_max) for step in planned.steps)
-        return SteppedQuery(steps, self._routed(planned.outer, sql), planned.watched)
+    def _kept(self, statement: PlannedSelect, sql: str) -> QueryPart:
+        """Keep the plans of a query and of its parts."""
+        plan, planned = statement.plan, statement.materialized
+        with self._lock:
+            self._plans[plan.plan_id] = plan
+            self._texts[plan.plan_id] = sql
+            self._plans.move_to_end(plan.plan_id)
+            while len(self._plans) > self._plans_max:
+                dropped, _ = self._plans.popitem(last=False)
+                del self._texts[dropped]
+        if planned is None:
+            return QueryPart(plan.plan_id)
+        steps = tuple(QueryStep(self._kept(step.query, sql), step.use, step.values_max) for step in planned.steps)
+        return QueryPart(plan.plan_id, SteppedQuery(steps, self._kept(planned.outer, sql), planned.watched))
+
+
+def _routed_scans(plan: SelectPlan) -> tuple[RoutedScan, ...]:
+    return tuple(
+        RoutedScan(scan.table, scan.alias, scan.table_id, scan.table_version, scan.group, scan.replicated, scan.tree)
+        for scan in plan.scans
+    )
 
 
 def bounded_depth(plan: Callable[[], T]) -> T:

@@ -7,10 +7,12 @@ from secateur.exports import exports
 _FILES = {
     "attempts": ["MemberAttempts"],
     "change_registry": ["ChangeKey", "ChangeRegistry", "RecordedChange"],
+    "filter_backoff": ["FilterBackoff"],
     "kept_results": ["KeptResults"],
     "loads": ["MemberLoads"],
     "member": ["Member"],
     "open_results": ["GRANT_BYTES_MAX", "OpenResults", "within_bounds"],
+    "query_steps": ["PartResult", "SteppedQueries", "combined_result", "run_in_steps"],
     "ranges": ["MemberRanges", "RangeChanges"],
     "read_state": ["check_state", "marks_of", "read_here"],
     "replica": ["CountOut", "Effect", "Replica", "ReplicaPhase", "ReplicatedChange", "SendChange"],

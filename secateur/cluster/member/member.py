@@ -24,6 +24,7 @@ from secateur.cluster.member.lease_keeper import LeaseKeeper
 from secateur.cluster.member.live_metrics import LiveMetrics
 from secateur.cluster.member.loads import MemberLoads
 from secateur.cluster.member.open_results import OpenResults
+from secateur.cluster.member.query_steps import SteppedQueries
 from secateur.cluster.member.ranges import MemberRanges, RangeChanges
 from secateur.cluster.member.replication import Replication
 from secateur.cluster.member.statement_log import StatementLog
@@ -70,7 +71,7 @@ from secateur.protocol.membership import (
 from secateur.protocol.message import Acknowledged, Role
 from secateur.protocol.operation import OperationBase
 from secateur.protocol.operations import MEMBER_OPERATIONS, Operation
-from secateur.protocol.query import CloseResult, Execute, GetPlan, PlanAnswer, Profile, ReadSystemTable
+from secateur.protocol.query import CloseResult, Execute, ExecutePart, GetPlan, PlanAnswer, Profile, ReadSystemTable
 from secateur.storage.member_store import MemberStore
 from secateur.storage.read_lease import lease_clock_s
 from secateur.wire import Handled, PeerInfo, Reply, Request, decode_table
@@ -169,6 +170,7 @@ class Member:
             self._results,
             settings.plan_cache_max,
         )
+        self._stepped = SteppedQueries(member_id, self._statements, self._peers)
         self._changes = MemberChanges(
             self._store, self._statements, self._places, self._writes, self._loads, self._results, self._changing
         )
@@ -181,6 +183,7 @@ class Member:
         return {
             Operation.HELLO: self._hello,
             Operation.EXECUTE: self._execute,
+            Operation.EXECUTE_PART: self._execute_part,
             Operation.PROFILE: self._profile,
             Operation.NEXT_ROWS: lambda request: self._statement_log.next(request, self._results.next),
             Operation.CLOSE_RESULT: self._close_result,
@@ -275,11 +278,17 @@ class Member:
 
     def _execute(self, request: Request[Execute]) -> Handled:
         self._executions += 1
-        return self._statement_log.execute(request, self._statements.execute)
+        is_stepped = request.message.steps is not None
+        return self._statement_log.execute(request, self._stepped.execute if is_stepped else self._statements.execute)
+
+    def _execute_part(self, request: Request[ExecutePart]) -> Handled:
+        self._executions += 1
+        return self._statements.execute(request)
 
     def _profile(self, request: Request[Profile]) -> Handled:
         self._executions += 1
-        return self._statements.profile(request)
+        is_stepped = request.message.run.steps is not None
+        return self._stepped.profile(request) if is_stepped else self._statements.profile(request)
 
     def _close_result(self, request: Request[CloseResult]) -> Reply[Acknowledged]:
         self._results.close(request.peer)

@@ -36,6 +36,7 @@ from secateur.partitioning.types.column_type import parse_type
 from secateur.protocol.operations import Operation
 from secateur.protocol.profile import RunProfile, StageWork
 from secateur.protocol.query import Execute, Executed, Profile, Profiled
+from secateur.protocol.steps import ReadRequirements
 from secateur.storage.member_store import MemberStore
 from secateur.wire import PeerInfo, Reply, Request, ShortTable, decode_table, decode_tables, encode_table
 
@@ -138,8 +139,8 @@ class StatementRunner:
         """Answer one execution of a plan.
 
         Args:
-            request: The plan to run. :mod:`secateur.cluster.member.open_results` is about results in parts,
-                :mod:`secateur.cluster.member.read_state` about queries in steps.
+            request: The plan to run, undivided. :mod:`secateur.cluster.member.open_results` is about results in parts,
+                :mod:`secateur.cluster.member.query_steps` about queries in steps.
 
         Raises:
             TopologyChangedError: A required partition has no owner here or elsewhere as far as this member knows, or a
@@ -152,6 +153,19 @@ class StatementRunner:
             return self._fetch_and_run(request)
         self._plans.move_to_end(plan.plan_id)
         return self._run(plan, request)
+
+    def requirements(self, plan: SelectPlan, asked: Execute) -> ReadRequirements:
+        """The partitions that an execution reads, and the owners that it needs.
+
+        Raises:
+            TopologyChangedError: As :meth:`execute`.
+        """
+        partitions, topology, _ = self._placed(plan, asked)
+        owners: set[str] = set()
+        for scan, ids in zip(plan.scans, partitions, strict=True):
+            if len(ids) and not scan.replicated:
+                owners |= topology.ownership(scan.group).owners_of(ids)
+        return ReadRequirements(sum(map(len, partitions)), tuple(sorted(owners)))
 
     def kept_plan(self, plan_id: str) -> SelectPlan:
         """A plan that is kept here.
@@ -362,8 +376,6 @@ class StatementRunner:
 
     async def profile(self, request: Request[Profile]) -> Reply[Profiled]:
         """Answer one execution of a plan as :meth:`execute` does, with its profile in the header.
-
-        See :mod:`~secateur.client.execution.run_profile`.
 
         Raises:
             Error: As :meth:`execute`.

@@ -82,6 +82,18 @@ class Ownership(msgspec.Struct, frozen=True, array_like=True, dict=True):
         """The member that owns a partition. Cost: 0.1 microseconds."""
         return self.members[self.owners.item(0, partition)]
 
+    def owners_of(self, partitions: Sequence[int]) -> set[str]:
+        """The members that own some of these partitions, of which there is at least one."""
+        if len(partitions) == 1:
+            return {self.primary(partitions[0])}
+        row = self.owners[0]
+        owning = (
+            row[partitions.start : partitions.stop : partitions.step]
+            if isinstance(partitions, range)
+            else row[np.asarray(partitions, dtype=np.int64)]
+        )
+        return {self.members[index] for index in np.unique(owning).tolist()}
+
     def backups(self, partition: int) -> tuple[str, ...]:
         """The members that hold further copies, none of them the primary."""
         return tuple(self.members[index] for index in self.owners[1:, partition].tolist())

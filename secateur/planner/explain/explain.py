@@ -47,8 +47,8 @@ from secateur.protocol.statements import (
     SetPruning,
     SetTimeout,
     ShowSettings,
-    SubqueryUse,
 )
+from secateur.protocol.steps import SubqueryUse
 
 __all__ = ["ExplainedStatement", "explain"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from secateur.partitioning.pruning.nodes import Node, boxes_of
 from secateur.partitioning.pruning.operand import parameters_of
-from secateur.protocol.statements import SubqueryUse
+from secateur.protocol.steps import SubqueryUse
 
 __all__ = ["ExplainedStep", "combined_execution_mode", "needs_values"]
 

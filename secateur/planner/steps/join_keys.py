@@ -46,7 +46,7 @@ from secateur.planner.steps.few_keys import has_list, is_few
 from secateur.planner.steps.join_facts import Origins, ScanColumn, joined_columns, listed_parameter, with_lists
 from secateur.planner.steps.selectivity import key_selectivity, partition_selectivity
 from secateur.planner.steps.subqueries import VALUES_MAX
-from secateur.protocol.statements import SubqueryUse
+from secateur.protocol.steps import SubqueryUse
 
 __all__ = ["RULE", "JoinKeys", "PlanStep", "find_join_keys"]
 

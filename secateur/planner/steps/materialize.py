@@ -42,7 +42,7 @@ from secateur.planner.steps.substitution import is_substituted
 from secateur.planner.text.dialect import parse_query, tokenize
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.parser_cross_check import read_statements
-from secateur.protocol.statements import SubqueryUse
+from secateur.protocol.steps import SubqueryUse
 
 __all__ = ["RULE", "BindText", "materialize_subqueries"]
 

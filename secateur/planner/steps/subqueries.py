@@ -13,7 +13,7 @@ from typing import Final
 
 from sqlglot import Token, TokenType
 
-from secateur.protocol.statements import SubqueryUse
+from secateur.protocol.steps import SubqueryUse
 
 __all__ = ["VALUES_MAX", "Subquery", "find_subqueries"]
 

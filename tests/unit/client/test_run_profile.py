@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.client.execution import combined_profile
 from secateur.protocol import RunProfile, StageWork, decode, encode
 
 
@@ -32,12 +31,6 @@ def test_what_stages_and_members_did_adds_up() -> None:
         "kernel_ms": 1.5,
         "busy_ms": 0.5,
     }
-
-
-def test_steps_come_before_the_rest() -> None:
-    whole = combined_profile([PROFILE, RunProfile(1, 8, (work("local", "m3", 1),))])
-    assert (whole.rows, whole.bytes) == (1, 8)
-    assert list(whole.stages) == ["step 1: scan:o", "step 1: final", "local"]
 
 
 @pytest.mark.parametrize("profile", [PROFILE, RunProfile(0, 0, ())])

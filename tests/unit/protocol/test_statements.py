@@ -44,6 +44,7 @@ from secateur.protocol import (
     PreparedAnswer,
     PreparedStatement,
     Pruning,
+    QueryPart,
     QueryStep,
     ResultColumn,
     RoutedScan,
@@ -65,12 +66,13 @@ TABLE = TableDef("t", 7, (Column("k", BIGINT, False), Column("v", parse_type("VA
 ONE_KEY = Keys(Box.of({"k": Constraint((Choice(tests=(ParameterComparison(Comparison.IN, (Parameter(0),)),)),))}))
 SCAN = RoutedScan("t", "a", 7, 1, SCHEME.affinity_group(), False, PartitionTree("t", SCHEME, ONE_KEY, 8, 1000))
 SELECT = SelectStatement("p", (SCAN,), (ResultColumn("v", "VARCHAR"),), 2, ("x",), b"rows", True, 3, True, ([1, "a"],))
-STEPPED = SteppedQuery((QueryStep(SELECT, SubqueryUse.KEYS, 9),), SELECT, (0,))
+NESTED = SteppedQuery((QueryStep(QueryPart("a"), SubqueryUse.LIST, 9),), QueryPart("b"))
+STEPPED = SteppedQuery((QueryStep(QueryPart("s", NESTED), SubqueryUse.KEYS, 9),), QueryPart("o"), (0,))
 TEMPLATE = InsertTemplate(("k", "v"), ((0, Literal(date(2024, 1, 1))), (1, Literal(Decimal("1.5")))), 2, ())
 
 EXAMPLES: list[Any] = [
     SELECT,
-    msgspec.structs.replace(SELECT, empty=None, materialized=STEPPED),
+    msgspec.structs.replace(SELECT, empty=None, steps=STEPPED, first_scans=(SCAN,)),
     Done("table created"),
     CreateTableAs(TABLE, True, False, "CREATE TABLE ...", SELECT),
     CreateTableAs(TABLE, True, False, "CREATE TABLE ...", None),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.client.execution import FilterBackoff
-from secateur.client.execution import filter_backoff as filter_backoff
+from secateur.cluster.member import FilterBackoff
 
 
 def executions(luck: FilterBackoff, outcomes: str) -> str:

@@ -1,0 +1,104 @@
+"""Queries in steps: which plans run first, and what becomes of their values.
+
+The client sends the steps with its request. The member that it asks, the coordinator, runs them; it and the members
+that run a part of the query know the plans by their ids.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+import msgspec
+
+__all__ = ["NarrowedScans", "QueryPart", "QueryStep", "ReadRequirements", "StepResult", "SteppedQuery", "SubqueryUse"]
+
+
+class SubqueryUse(StrEnum):
+    """The use that a statement makes of a subquery that runs first."""
+
+    LIST = "list"
+    """The distinct values of its one column, NULL among them: ``x IN (subquery)``."""
+    VALUE = "value"
+    """Its one value, NULL when it has no row: ``x = (subquery)``."""
+    KEYS = "keys"
+    """The distinct values of each of its columns, a list each: a query of the planner for the keys that one side of a
+    join has.
+    """
+
+
+class QueryPart(msgspec.Struct, frozen=True, array_like=True):
+    """A part of a query in steps, which may have steps itself.
+
+    Attributes:
+        plan: The id of the plan that runs it undivided.
+        steps: The way to run it in steps; None where it has none.
+    """
+
+    plan: str
+    steps: SteppedQuery | None = None
+
+
+class QueryStep(msgspec.Struct, frozen=True, array_like=True):
+    """A query that runs first.
+
+    Attributes:
+        query: The query; its parameters are those of the whole query, then those of the steps before it.
+        use: The use that the rest makes of its values.
+        values_max: With more rows than this the whole query runs undivided.
+    """
+
+    query: QueryPart
+    use: SubqueryUse
+    values_max: int
+
+
+class SteppedQuery(msgspec.Struct, frozen=True, array_like=True):
+    """A query in steps.
+
+    Attributes:
+        steps: In the order of their parameters.
+        outer: The rest; its parameters are those of the whole query, then those of each step.
+        watched: The scans of ``outer`` in whose rows the steps have found what is true only as long as they are the
+            same; None where it does not matter.
+    """
+
+    steps: tuple[QueryStep, ...]
+    outer: QueryPart
+    watched: tuple[int, ...] | None = None
+
+
+class StepResult(NamedTuple):
+    """The values that a step of a query found. A NamedTuple because answers with it are written in one call.
+
+    Attributes:
+        values: The number of values.
+        used: Whether the rest ran with them; it did not where they were too many, could not be sent, or had changed.
+    """
+
+    values: int
+    used: bool
+
+
+class ReadRequirements(msgspec.Struct, frozen=True):
+    """The partitions and members that a query has to read.
+
+    Attributes:
+        partitions: The number of partitions over all scans.
+        members: Their owners, by id; empty where any member can run the query.
+    """
+
+    partitions: int
+    members: tuple[str, ...]
+
+
+class NarrowedScans(msgspec.Struct, frozen=True):
+    """The reading requirements of a query without and with the values found at run time.
+
+    Attributes:
+        before: The requirements of the whole query without these values.
+        after: The requirements of the rest of the query with them.
+    """
+
+    before: ReadRequirements
+    after: ReadRequirements
