@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from secateur.planner.checks.conjuncts import nodes_in, references
+from secateur.planner.checks.conjuncts import references
 from secateur.planner.checks.select_node import Node
 from secateur.planner.fragments.unstable import CLOCKS
 from secateur.planner.text.folding import folded
+from secateur.planner.text.parse_tree import nodes_in
 
 __all__ = ["all_folded", "are_names", "called", "listed", "mentioned", "named_by", "shown_columns"]
 

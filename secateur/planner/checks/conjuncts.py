@@ -2,61 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Final
 
 from secateur.planner.checks.select_node import Node
 from secateur.planner.text.folding import folded
+from secateur.planner.text.parse_tree import nodes_in
 
 __all__ = [
     "base_of",
-    "conditions_of",
-    "flat_and",
     "inner_leaves",
     "joins_plainly",
     "leaves",
-    "nodes_in",
     "references",
     "said_in",
+    "same_tree",
 ]
 
 _PLAIN_JOINS: Final = frozenset({"REGULAR", "CROSS", "NATURAL"})
-
-
-def flat_and(condition: Node | None) -> Iterator[Node]:
-    """The conjuncts of a condition in their order."""
-    pending = [] if condition is None else [condition]
-    while pending:
-        node = pending.pop()
-        if node.get("type") == "CONJUNCTION_AND":
-            pending.extend(reversed(node["children"]))
-        else:
-            yield node
-
-
-def conditions_of(node: Node) -> Iterator[Node]:
-    """Yield the conjuncts of the filters in a SELECT or a join."""
-    clauses = (
-        ("where_clause", "having", "qualify")
-        if node.get("type") == "SELECT_NODE"
-        else ("condition",)
-        if node.get("type") == "JOIN"
-        else ()
-    )
-    for clause in clauses:
-        yield from flat_and(node.get(clause))
-
-
-def nodes_in(part: object, without: str = "") -> Iterator[Node]:
-    """The nodes of a part of a tree; ``without`` names an attribute that is left out."""
-    pending = [part]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, dict):
-            yield item
-            pending.extend(value for key, value in item.items() if key != without)
-        elif isinstance(item, list):
-            pending.extend(item)
 
 
 def references(part: object) -> Iterator[Node]:
@@ -95,6 +58,32 @@ def inner_leaves(table: Node) -> Iterator[Node]:
             pending += (item["right"], item["left"])
 
 
+def same_tree(was: object, now: object, decide: Callable[[Node, Node], bool | Collection[str]]) -> bool:
+    """Whether two parts of trees are equal, apart from what ``decide`` says of two of their nodes.
+
+    Args:
+        was: One part.
+        now: The other.
+        decide: Whether two nodes count as equal; or, where that depends on their attributes, those that do not matter.
+    """
+    pending = [(was, now)]
+    while pending:
+        was, now = pending.pop()
+        if isinstance(was, dict) and isinstance(now, dict):
+            found = decide(was, now)
+            if found is False or (found is not True and was.keys() != now.keys()):
+                return False
+            if found is not True:
+                pending.extend((was[key], now[key]) for key in was if key not in found)
+        elif isinstance(was, list) and isinstance(now, list):
+            if len(was) != len(now):
+                return False
+            pending.extend(zip(was, now, strict=True))
+        elif type(was) is not type(now) or was != now:
+            return False
+    return True
+
+
 def said_in(bare: Node, own: Node, means: Callable[[Sequence[str], str], bool]) -> bool:
     """Whether a condition on the bare columns of a scan is one of the user's conditions.
 
@@ -103,26 +92,15 @@ def said_in(bare: Node, own: Node, means: Callable[[Sequence[str], str], bool]) 
         own: The user's.
         means: Whether a name in the user's condition, in its parts, is a column of the scan, by its folded name.
     """
-    pending: list[tuple[Any, Any]] = [(bare, own)]
-    while pending:
-        left, right = pending.pop()
-        if isinstance(left, dict) and isinstance(right, dict):
-            if left.get("class") == right.get("class") == "COLUMN_REF":
-                (column, *fields), theirs = ([folded(name) for name in side["column_names"]] for side in (left, right))
-                name = theirs[: len(theirs) - len(fields)]
-                if theirs[len(name) :] != fields or not name or not means(name, column):
-                    return False
-            elif left.keys() != right.keys():
-                return False
-            else:
-                pending.extend((left[key], right[key]) for key in left)
-        elif isinstance(left, list) and isinstance(right, list):
-            if len(left) != len(right):
-                return False
-            pending.extend(zip(left, right, strict=True))
-        elif type(left) is not type(right) or left != right:
-            return False
-    return True
+
+    def decide(left: Node, right: Node) -> bool | Collection[str]:
+        if not left.get("class") == right.get("class") == "COLUMN_REF":
+            return ()
+        (column, *fields), theirs = ([folded(name) for name in side["column_names"]] for side in (left, right))
+        name = theirs[: len(theirs) - len(fields)]
+        return theirs[len(name) :] == fields and bool(name) and means(name, column)
+
+    return same_tree(bare, own, decide)
 
 
 def joins_plainly(join: Node) -> bool:

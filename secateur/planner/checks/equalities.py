@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from secateur.planner.checks.column_names import all_folded, shown_columns
-from secateur.planner.checks.conjuncts import flat_and, inner_leaves, joins_plainly
+from secateur.planner.checks.conjuncts import inner_leaves, joins_plainly
 from secateur.planner.checks.scope import Scope
 from secateur.planner.checks.select_node import Node
+from secateur.planner.text.parse_tree import flat_and
 
 __all__ = ["Equalities"]
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from secateur.planner.checks.conjuncts import flat_and, leaves
+from secateur.planner.checks.conjuncts import leaves
 from secateur.planner.checks.scope import Scope
 from secateur.planner.checks.select_node import BEHIND_WHERE, Node, is_bare
+from secateur.planner.text.parse_tree import flat_and
 
 __all__ = ["Comparison", "is_lookup"]
 

@@ -7,11 +7,12 @@ from functools import cached_property
 
 from secateur.planner.checks.claims import PlacedText, Source
 from secateur.planner.checks.column_names import all_folded, called, listed, mentioned, shown_columns
-from secateur.planner.checks.conjuncts import base_of, flat_and, leaves, nodes_in, said_in
+from secateur.planner.checks.conjuncts import base_of, leaves, said_in
 from secateur.planner.checks.equalities import Equalities
 from secateur.planner.checks.scope import Scope, conditions_with_scopes
 from secateur.planner.checks.select_node import Node, is_bare
 from secateur.planner.text.folding import folded
+from secateur.planner.text.parse_tree import flat_and, nodes_in
 
 __all__ = ["MovedScans"]
 

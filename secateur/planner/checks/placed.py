@@ -25,7 +25,7 @@ Source: translation validation (Pnueli, Siegel, Singerman, 1998).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -33,7 +33,7 @@ from secateur.engine.processors.row_limit import RowLimit
 from secateur.planner.checks.claims import Cutting, PlacedText, Source
 from secateur.planner.checks.column_names import all_folded, are_names, called
 from secateur.planner.checks.columns_by_position import read_by_position
-from secateur.planner.checks.conjuncts import flat_and, inner_leaves, joins_plainly, leaves
+from secateur.planner.checks.conjuncts import inner_leaves, joins_plainly, leaves, same_tree
 from secateur.planner.checks.lookups import is_lookup
 from secateur.planner.checks.moved_scans import MovedScan, MovedScans
 from secateur.planner.checks.recomposed import tree_difference
@@ -43,6 +43,7 @@ from secateur.planner.fragments.partial_final import PartialFinal
 from secateur.planner.fragments.unstable import CLOCKS
 from secateur.planner.segmented_stack import on_segmented_stack
 from secateur.planner.text.folding import folded
+from secateur.planner.text.parse_tree import flat_and
 from secateur.planner.text.parser_cross_check import DuckDBParse, read_statements
 
 __all__ = ["clocks_difference", "placed_difference", "unsaid_filters"]
@@ -385,31 +386,14 @@ class _Placed:
     @on_segmented_stack
     def is_same(self, was: object, now: object, around: Scope) -> bool:
         """Whether a part of a text is equivalent to one of the user's, queries in it included."""
-        pending: list[tuple[Any, Any]] = [(was, now)]
-        while pending:
-            was, now = pending.pop()
-            if isinstance(was, dict) and isinstance(now, dict):
-                if was.get("type") in QUERIES:
-                    if not self._is_query(was, now, around):
-                        return False
-                elif was.get("type") in ("BASE_TABLE", "JOIN") or (
-                    was.get("type") == "SUBQUERY" and "class" not in was
-                ):
-                    if not self.is_from(was, now, around):
-                        return False
-                elif self._is_lookup(was, now, around):
-                    continue
-                elif was.keys() != now.keys():
-                    return False
-                else:
-                    pending.extend((was[key], now[key]) for key in was)
-            elif isinstance(was, list) and isinstance(now, list):
-                if len(was) != len(now):
-                    return False
-                pending.extend(zip(was, now, strict=True))
-            elif type(was) is not type(now) or was != now:
-                return False
-        return True
+        return same_tree(was, now, lambda one, other: self._decide(one, other, around))
+
+    def _decide(self, was: Node, now: Node, around: Scope) -> bool | Collection[str]:
+        if was.get("type") in QUERIES:
+            return self._is_query(was, now, around)
+        if was.get("type") in ("BASE_TABLE", "JOIN") or (was.get("type") == "SUBQUERY" and "class" not in was):
+            return self.is_from(was, now, around)
+        return self._is_lookup(was, now, around) or ()
 
     def _same_parts(self, was: Node, now: Node, around: Scope) -> bool:
         return was.keys() == now.keys() and all(self.is_same(was[key], now[key], around) for key in was)

@@ -20,15 +20,17 @@ Source: translation validation (Pnueli, Siegel, Singerman, 1998): each result of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
+from secateur.planner.checks.conjuncts import same_tree
 from secateur.planner.checks.select_node import Node, OrderItem, SelectNode
 from secateur.planner.fragments.aggregates import AGGREGATES
 from secateur.planner.fragments.partial_final import PartialFinal
 from secateur.planner.text.folding import folded
+from secateur.planner.text.parse_tree import nodes_in
 from secateur.planner.text.parser_cross_check import DuckDBParse
 
 __all__ = ["difference", "spelling_difference", "tree_difference"]
@@ -222,7 +224,7 @@ class _Recomposition:
         if self._p.groups_by_all or self._f.groups_by_all or len(partial) > 1:
             return False
         if by_all:
-            whole = [[item for item in self._a.items if not _calls_aggregate(item)]]
+            whole = [[item for item in self._a.items if not any(map(_is_aggregate, nodes_in(item)))]]
         keys = [column.expression for column in self._columns.values() if column.part is _Part.VALUE]
         grouped = [expression for expressions in whole for expression in expressions]
         # Every key of the partial is one of the whole. Otherwise rows of one group would be separated, which combining
@@ -339,42 +341,28 @@ class _Recomposition:
             columns: The columns that the part reads; None where it reads those of the whole.
             aliased: Whether a name of the whole may be the alias of a column of its SELECT list.
         """
-        pending: list[tuple[Any, Any]] = [(was, now)]
-        while pending:
-            was, now = pending.pop()
-            if isinstance(was, dict) and isinstance(now, dict):
-                if now.get("class") == "COLUMN_REF":
-                    column = None if columns is None else self._read(now, columns)
-                    if column is not None:
-                        if column.part is not _Part.VALUE or not self._same(was, column.expression, None):
-                            return False
-                        continue
-                    if was.get("class") == "COLUMN_REF" and _is_one_name(was, now):
-                        continue
-                if aliased and was.get("class") == "COLUMN_REF" and len(was["column_names"]) == 1:
-                    item = self._a.aliases.get(folded(was["column_names"][0]))
-                    if item is not None and self._same(item, now, columns, aliased=False):
-                        continue
-                if was.get("class") == "COLUMN_REF" or now.get("class") == "COLUMN_REF":
-                    return False
-                if columns is not None and self._partial_final.combines and _is_aggregate(was):
-                    if not self._is_combined(was, now, columns):
-                        return False
-                    continue
-                if was.keys() != now.keys():
-                    return False
-                # Names inside of a subquery are its own, unless it is correlated. The alias of
-                # an expression is not its value.
-                is_own = was.get("class") == "SUBQUERY" and was["subquery"] == now["subquery"]
-                unseen = {*(["alias"] if "class" in was else []), *(["subquery"] if is_own else [])}
-                pending.extend((was[key], now[key]) for key in was if key not in unseen)
-            elif isinstance(was, list) and isinstance(now, list):
-                if len(was) != len(now):
-                    return False
-                pending.extend(zip(was, now, strict=True))
-            elif type(was) is not type(now) or was != now:
+
+        def decide(was: Node, now: Node) -> bool | Collection[str]:
+            if now.get("class") == "COLUMN_REF":
+                column = None if columns is None else self._read(now, columns)
+                if column is not None:
+                    return column.part is _Part.VALUE and self._same(was, column.expression, None)
+                if was.get("class") == "COLUMN_REF" and _is_one_name(was, now):
+                    return True
+            if aliased and was.get("class") == "COLUMN_REF" and len(was["column_names"]) == 1:
+                item = self._a.aliases.get(folded(was["column_names"][0]))
+                if item is not None and self._same(item, now, columns, aliased=False):
+                    return True
+            if "COLUMN_REF" in (was.get("class"), now.get("class")):
                 return False
-        return True
+            if columns is not None and self._partial_final.combines and _is_aggregate(was):
+                return self._is_combined(was, now, columns)
+            # Names inside of a subquery are its own, unless it is correlated. The alias of an expression is not its
+            # value.
+            is_own = was.get("class") == "SUBQUERY" and was["subquery"] == now.get("subquery")
+            return {*(["alias"] if "class" in was else []), *(["subquery"] if is_own else [])}
+
+        return same_tree(was, now, decide)
 
     def _read(self, reference: Node, columns: Mapping[str, _Column]) -> _Column | None:
         names = reference["column_names"]
@@ -474,19 +462,6 @@ class _Recomposition:
 
 def _is_aggregate(node: Node) -> bool:
     return node.get("class") == "FUNCTION" and node.get("function_name") in AGGREGATES
-
-
-def _calls_aggregate(node: Any) -> bool:
-    pending = [node]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, dict):
-            if _is_aggregate(item):
-                return True
-            pending.extend(item.values())
-        elif isinstance(item, list):
-            pending.extend(item)
-    return False
 
 
 def _is_one_name(was: Node, now: Node) -> bool:

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 from secateur.planner.checks.column_names import all_folded, called, named_by, shown_columns
-from secateur.planner.checks.conjuncts import conditions_of, leaves
+from secateur.planner.checks.conjuncts import leaves
 from secateur.planner.checks.select_node import Node, is_plain_star
 from secateur.planner.text.folding import folded
+from secateur.planner.text.parse_tree import conditions_of
 
 __all__ = ["QUERIES", "Scope", "conditions_with_scopes"]
 

@@ -12,7 +12,7 @@ DuckDB tree as the user's text.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
@@ -23,6 +23,7 @@ from secateur.partitioning.types.column_type import parse_type
 from secateur.planner.segmented_stack import on_segmented_stack
 from secateur.planner.text.deep_json import json_text, read_json, same_json
 from secateur.planner.text.folding import folded
+from secateur.planner.text.parse_tree import conditions_of, nodes_in
 
 __all__ = ["DuckDBParse", "expressions_in", "expressions_query", "read_statement", "read_statements"]
 
@@ -124,7 +125,7 @@ class DuckDBParse:
     nodes: tuple[Mapping[str, Any], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "nodes", tuple(_nodes(self.tree)))
+        object.__setattr__(self, "nodes", tuple(nodes_in(self.tree)))
 
     def __eq__(self, other: object) -> bool:
         return same_json(self.tree, other.tree) if isinstance(other, DuckDBParse) else NotImplemented
@@ -190,16 +191,7 @@ class DuckDBParse:
 
     def conjuncts(self) -> frozenset[str]:
         """Every conjunct of every WHERE, HAVING and QUALIFY clause and join condition, in a qualified text."""
-        found: set[str] = set()
-        for node in self.nodes:
-            clauses: tuple[Any, ...] = ()
-            if node.get("type") == "SELECT_NODE":
-                clauses = (node.get("where_clause"), node.get("having"), node.get("qualify"))
-            elif node.get("type") == "JOIN":
-                clauses = (node.get("condition"),)
-            for clause in filter(None, clauses):
-                found.update(map(json_text, _flat_and(clause)))
-        return frozenset(found)
+        return frozenset(json_text(conjunct) for node in self.nodes for conjunct in conditions_of(node))
 
     @property
     def depends_on_order(self) -> bool:
@@ -224,7 +216,7 @@ class DuckDBParse:
             node.get("class") == "PARAMETER"
             for key, part in self.tree.items()
             if key != "where_clause"
-            for node in _nodes(part)
+            for node in nodes_in(part)
         )
 
 
@@ -261,27 +253,6 @@ def _reading(data: Mapping[str, Any]) -> DuckDBParse | None:
     if data.get("error") or len(data.get("statements", ())) != 1:
         return None
     return DuckDBParse(_stripped(data["statements"][0]["node"]))
-
-
-def _nodes(data: Any) -> Iterator[Mapping[str, Any]]:
-    pending = [data]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, dict):
-            yield item
-            pending.extend(item.values())
-        elif isinstance(item, list):
-            pending.extend(item)
-
-
-def _flat_and(node: Any) -> Iterator[Any]:
-    pending = [node]
-    while pending:
-        item = pending.pop()
-        if item.get("type") == "CONJUNCTION_AND":
-            pending.extend(item["children"])
-        else:
-            yield item
 
 
 def _stripped(data: Any) -> Any:
