@@ -228,7 +228,7 @@ class PlacementContext:
             settle_applied(reference, relation)
             # A repartitioning key may be equal to another column that is read, and be named nowhere once its
             # condition has been applied.
-            named = scan.columns if relation in self._read_by_position else columns_read(reference, scan)
+            named = columns_read(reference, scan, self._read_by_position)
             read = {*named, *(() if route is None else route.columns)}
             columns = tuple(name for name in scan.columns if name in read)
             if self._estimate_of(relation).share * share_left(joins) <= self.model.selection_share_max:

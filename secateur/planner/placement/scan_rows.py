@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
 
 from secateur.partitioning.tables.identifier import quoted
-from secateur.planner.binding.query import TableReference, is_columns_call, joins_unnamed, renames_columns
+from secateur.planner.binding.query import TableReference, is_columns_call
 from secateur.planner.predicates.predicate import flat
 from secateur.planner.scans.scan_predicates import ScanPredicates
 from secateur.planner.text.folding import folded
@@ -120,33 +120,18 @@ def hint_selection(reference: exp.Table, scan: TableReference, columns: Sequence
     select.set("where", exp.Where(this=hint))
 
 
-def columns_read(reference: exp.Table, scan: TableReference) -> tuple[str, ...]:
+def columns_read(reference: exp.Table, scan: TableReference, read_by_position: Set[str]) -> tuple[str, ...]:
     """Return the columns of a scan that the SELECT around its reference may read; at least one.
 
-    No other SELECT can name them.
+    Args:
+        reference: The table reference of the scan. No other SELECT can name its columns.
+        scan: The scan.
+        read_by_position: The scans of which the statement may read columns that it does not name.
     """
     node = reference.parent_select
-    if node is None:
+    if node is None or scan.relation in read_by_position:
         return scan.columns
-    alias = folded(scan.alias)
     names = {folded(identifier.name) for identifier in node.find_all(exp.Identifier)}
-    starred = any(
-        folded(star.parent.table) == alias if isinstance(star.parent, exp.Column) else star.parent_select is node
-        for star in node.find_all(exp.Star)
-        if not isinstance(star.parent, exp.Count)
-    )
-    # A row as a value looks like a column named as the table.
-    whole_rows = any(not column.table and folded(column.name) == alias for column in node.find_all(exp.Column))
-    by_pattern = any(map(is_columns_call, node.find_all(exp.Anonymous))) or node.find(exp.Pivot) is not None
-    # The reference names columns by position.
-    if (
-        starred
-        or whole_rows
-        or by_pattern
-        or renames_columns(reference)
-        or any(map(joins_unnamed, node.find_all(exp.Join)))
-    ):
-        return scan.columns
     return tuple(name for name in scan.columns if folded(name) in names) or scan.columns[:1]
 
 

@@ -8,11 +8,12 @@ import pytest
 from sqlglot import exp
 
 from secateur.planner.binding import Query
+from secateur.planner.checks import read_by_position
 from secateur.planner.placement import tagged_tree
 from secateur.planner.placement.scan_rows import ScanRows, columns_read, mark_applied, settle_applied
 from secateur.planner.placement.table_references import table_references
 from secateur.planner.predicates import flat
-from secateur.planner.text import to_sql
+from secateur.planner.text import read_statement, to_sql
 
 
 def first_mention(query: Query) -> tuple[exp.Expr, exp.Table]:
@@ -43,7 +44,9 @@ def first_mention(query: Query) -> tuple[exp.Expr, exp.Table]:
 def test_columns_that_travel(bound: Callable[[str], Query], sql: str, columns: str) -> None:
     query = bound(sql)
     _, reference = first_mention(query)
-    found = columns_read(reference, query.scans[0])
+    reading = read_statement(query.sql)
+    assert reading is not None
+    found = columns_read(reference, query.scans[0], read_by_position(reading.tree))
     assert set(found) == set(columns.split())
     assert list(found) == [column for column in query.scans[0].columns if column in found]
 
