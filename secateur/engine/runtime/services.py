@@ -23,7 +23,7 @@ __all__ = ["AnswerOpener", "FragmentRunner", "MemberServices", "RowsWriter"]
 _Answer = TypeVar("_Answer", covariant=True)
 
 
-class FragmentCall(Protocol[_Answer]):
+class KernelFunction(Protocol[_Answer]):
     """Calls a kernel with a fragment over named relations; safe from any thread."""
 
     def __call__(
@@ -36,9 +36,9 @@ class FragmentCall(Protocol[_Answer]):
     ) -> _Answer: ...
 
 
-FragmentRunner: TypeAlias = FragmentCall[pa.Table]
+FragmentRunner: TypeAlias = KernelFunction[pa.Table]
 """Runs a fragment; :func:`secateur.engine.kernels.fragment.run` is one."""
-AnswerOpener: TypeAlias = FragmentCall[ChunkedResult]
+AnswerOpener: TypeAlias = KernelFunction[ChunkedResult]
 """Opens the answer of a fragment that is taken in parts, as ``fragment.open_answer`` does."""
 
 

@@ -9,10 +9,10 @@ from secateur.planner.checks.scope import Scope
 from secateur.planner.checks.select_node import BEHIND_WHERE, Node, is_bare
 from secateur.planner.text.parse_tree import flat_and
 
-__all__ = ["Comparison", "is_lookup"]
+__all__ = ["TextComparison", "is_lookup"]
 
 
-class Comparison(Protocol):
+class TextComparison(Protocol):
     """How parts of the user's text are compared with parts of the texts of stages."""
 
     def is_same(self, was: object, now: object, scope: Scope) -> bool: ...
@@ -20,7 +20,7 @@ class Comparison(Protocol):
     def is_from(self, was: Node, now: Node, scope: Scope) -> bool: ...
 
 
-def is_lookup(check: Comparison, was: Node, now: Node, rows: Node, scope: Scope) -> bool:
+def is_lookup(check: TextComparison, was: Node, now: Node, rows: Node, scope: Scope) -> bool:
     """Whether a subquery that looks up rows by key is equivalent to a correlated one.
 
     Args:
@@ -97,7 +97,7 @@ def _is_distinct(select: Node) -> bool:
     return kinds == [("DISTINCT_MODIFIER", [])]
 
 
-def _is_asked(check: Comparison, conjunct: Node, key: Node, outer: Node, scope: Scope) -> bool:
+def _is_asked(check: TextComparison, conjunct: Node, key: Node, outer: Node, scope: Scope) -> bool:
     """Whether a condition on a key leaves out only keys that no outer row has."""
     select = scope.select
     if select is None:
