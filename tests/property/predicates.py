@@ -153,6 +153,9 @@ class Predicates:
                     )
                 )
                 expression = expression.format(name, rng.choice(["day", "week", "month", "year", "quarter"]))
+                if column in "av" and rng.random() < 0.4:
+                    form = rng.choice(["{}::VARCHAR = {}", "CAST({} AS VARCHAR) IN ({}, '01')", "{}::TEXT <> {}"])
+                    return form.format(name, self.value("b"))
                 return rng.choice(
                     ["{0} = {1}", "{0} <= {1}", "{0} NOT IN ({1}, {2})", "{0} BETWEEN {1} AND {2}"]
                 ).format(expression, value(), value())

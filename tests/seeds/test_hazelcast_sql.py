@@ -304,6 +304,7 @@ def _example() -> World:
         pytest.param("IF(a = 1, b, 9) = 2 AND b < 9 AND a < 3 AND a > 0", [(1, 2)], id="IF of a column"),
         pytest.param("COALESCE(a, 0) = 1 AND IFNULL(b, some_col) = 2", [(1, 2)], id="COALESCE of a key column"),
         pytest.param("COALESCE(a = 1 AND b = 2, FALSE)", [(1, 2)], id="COALESCE of a condition"),
+        pytest.param("CAST(a AS VARCHAR) = '1' AND b::TEXT IN ('2', '02')", [(1, 2)], id="the text of an integer"),
         pytest.param("NULLIF(a, 3) = 1 AND b = 2", [(1, 2)], id="NULLIF"),
         pytest.param("(a = 1 AND b = 2) OR c IS NULL", [(1, 2)], id="a column of the primary key is never NULL"),
         pytest.param("a NOT IN (1, NULL) AND b = 2", [], id="NOT IN with NULL is never TRUE"),

@@ -9,6 +9,7 @@ Source: the rules ``move_constants`` and ``timestamp_comparison`` of DuckDB's op
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -41,7 +42,7 @@ class BareColumn(msgspec.Struct, frozen=True, array_like=True, tag_field="kind",
 
 
 class WidenedColumn(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="widened"):
-    """``CAST(column AS type)`` of an integer column to an integer type that holds all its values."""
+    """``CAST(column AS type)`` of an integer column to an integer type that holds all its values, or to VARCHAR."""
 
     type: SqlType
 
@@ -91,6 +92,8 @@ _SHIFTABLE: Final = frozenset(Comparison) - {
     Comparison.STARTS_WITH,
     Comparison.NOT_STARTS_WITH,
 }
+_OF_EQUALITY: Final = frozenset({Comparison.IN, Comparison.NOT_IN, Comparison.DISTINCT})
+_NUMBER: Final = re.compile(r"0|-?[1-9][0-9]{0,38}")
 _FIELD_TYPES: Final[dict[TypeKind, type]] = {
     TypeKind.VARCHAR: str,
     TypeKind.BLOB: bytes,
@@ -113,6 +116,12 @@ def allowed(
     match comparison_target:
         case BareColumn():
             return compare(comparison, values, column_type)
+        case WidenedColumn(SqlType(kind=TypeKind.VARCHAR) as text):
+            # The order of texts is another than that of numbers, and '01' is the text of none.
+            if comparison not in _OF_EQUALITY or compare(Comparison.IN, values, text) is None:
+                return None
+            numbers = [None if value is None else int(value) for value in values if value is None or _is_number(value)]
+            return compare(comparison, numbers, column_type)
         case WidenedColumn(wide):
             found = compare(comparison, values, wide)
             return (
@@ -195,6 +204,11 @@ def _instant(value: date) -> datetime:
 
 def _day(value: datetime | None) -> date | None:
     return None if value is None else value.date()
+
+
+def _is_number(text: str) -> bool:
+    """Whether a text is that of an integer, as a cast writes it."""
+    return _NUMBER.fullmatch(text) is not None
 
 
 def is_own(value: Any, column_type: SqlType) -> bool:

@@ -89,6 +89,8 @@ def _cast(inner: exp.Expr, to: exp.Expr, typed: KeyColumns) -> KeyExpression | N
         low, high = column_type.integer_range
         smallest, largest = target.integer_range
         return KeyExpression(column, WidenedColumn(target)) if smallest <= low and high <= largest else None
+    if target.kind is TypeKind.VARCHAR and column_type.is_integer:
+        return KeyExpression(column, WidenedColumn(target))
     if target.kind is TypeKind.DATE and column_type.kind is TypeKind.TIMESTAMP:
         return KeyExpression(column, TruncatedColumn("day", as_date=True))
     return None

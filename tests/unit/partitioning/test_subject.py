@@ -54,9 +54,11 @@ MOMENTS: list[Any] = [
     5,
 ]
 
+NUMERALS = ["0", "1", "-1", "127", "-128", "128", "01", "+1", "-0", " 1", "1 ", "1.0", "1e0", "", "one", "\u0661", None]
 CASES: list[tuple[str, list[Any], str, ComparisonTarget, list[Any]]] = [
     ("TINYINT", INTEGERS, "CAST(k AS BIGINT)", WidenedColumn(parse_type("BIGINT")), NUMBERS),
     ("TINYINT", INTEGERS, "CAST(k AS SMALLINT)", WidenedColumn(parse_type("SMALLINT")), NUMBERS),
+    ("TINYINT", INTEGERS, "CAST(k AS VARCHAR)", WidenedColumn(parse_type("VARCHAR")), NUMERALS),
     ("UTINYINT", [0, 1, 255], "CAST(k AS INTEGER)", WidenedColumn(parse_type("INTEGER")), NUMBERS),
     ("INTEGER", INTEGERS, "k + 1", ShiftedColumn(1), NUMBERS),
     ("TINYINT", INTEGERS[:-1], "k + 1", ShiftedColumn(1), NUMBERS),
