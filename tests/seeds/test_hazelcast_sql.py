@@ -339,3 +339,27 @@ def test_a_comparison_in_another_type_than_that_of_a_branch_is_not_read(world: W
     """The whole is a DECIMAL here, as which the column is compared."""
     statement = world.prepare("SELECT * FROM map WHERE CASE WHEN b = 2 THEN a ELSE 0.5 END = 1", ())
     assert list(world.kept(statement.plan, statement.params or ())[0]) == ALL
+
+
+@pytest.mark.parametrize(
+    ("where", "reason"),
+    [
+        pytest.param("k LIKE 'test_est'", "k bound a range, but (k, n) is hashed: compare k, n with", id="a pattern"),
+        pytest.param(
+            "k LIKE 'test_est' AND length(k) < 9",
+            "k bound a range, but (k, n) is hashed: compare k, n with",
+            id="a bounded pattern, which has a million matches",
+        ),
+        pytest.param(
+            "k LIKE 'test%' AND n = 3", "k bound a range, but (k, n) is hashed: compare k with", id="a prefix"
+        ),
+        pytest.param("k = 'test'", "only k is bound: compare n with values", id="one column of two"),
+    ],
+)
+def test_the_reason_names_a_pattern_on_a_hashed_column(where: str, reason: str) -> None:
+    world = World()
+    world.create(
+        "CREATE TABLE t (k VARCHAR, n INTEGER, PRIMARY KEY (k, n)) PARTITION BY HASH (k, n) PARTITIONS 7", lambda _: []
+    )
+    (scan,) = world.prepare(f"SELECT * FROM t WHERE {where}", ()).bounds
+    assert reason in (scan.reason or "")

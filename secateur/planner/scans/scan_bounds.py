@@ -171,6 +171,29 @@ def _may_be_finite(constraint: Constraint, column_type: SqlType) -> bool:
     )
 
 
+def _is_endless(column: str, scheme: PartitionScheme, factors: Sequence[Boxes]) -> bool:
+    """Whether a hashed column is bound to texts or bytes of some range, such as those with a prefix."""
+    hashed = any(column in component.columns for hashes in scheme.hash_lists() for component in hashes)
+    constraints = (box[column] for boxes in factors for box in boxes if box[column].choices)
+    column_type = scheme.type_of(column)
+    return (
+        hashed
+        and column_type.kind in _DENSE
+        and not any(
+            _may_be_finite(constraint, column_type) or _excludes_values(constraint) for constraint in constraints
+        )
+    )
+
+
+def _excludes_values(constraint: Constraint) -> bool:
+    """Whether a constraint leaves values without an end in both directions, as ``<>`` does."""
+    return any(
+        _excludes(choice)
+        or (choice.domain.spans and choice.domain.spans[0].lower is None and choice.domain.spans[-1].upper is None)
+        for choice in constraint.choices
+    )
+
+
 def _excludes(choice: Choice) -> bool:
     return any(test.comparison in EXCLUDING for test in choice.tests)
 
@@ -194,7 +217,14 @@ def _reason(
     bound = dict.fromkeys(column for boxes in factors for box in boxes for column, _ in box.constraints)
     texts = list(notes)
     missing = [column for column in key if column not in bound]
-    if bound and missing:
+    endless = [column for column in bound if _is_endless(column, table.scheme, factors)]
+    if endless:
+        texts.insert(
+            0,
+            f"the predicates on {', '.join(endless)} bound a range, but {listed} is hashed:"
+            f" compare {', '.join([*endless, *missing])} with = or IN",
+        )
+    elif bound and missing:
         texts.insert(
             0,
             f"partition key is {listed} but only {', '.join(bound)} {'is' if len(bound) == 1 else 'are'} bound: compare"

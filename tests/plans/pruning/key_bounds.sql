@@ -30,7 +30,7 @@ SELECT * FROM orders WHERE customer_id >= 'C2'
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because the predicates on customer_id bound a range, but customer_id is hashed: compare with = or IN
+  because the predicates on customer_id bound a range, but customer_id is hashed: compare customer_id with = or IN
   primary key bounds: ('C2') <= key
 when distributed: two-stage
 */
@@ -41,7 +41,7 @@ SELECT * FROM orders WHERE customer_id < 'C2'
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because the predicates on customer_id bound a range, but customer_id is hashed: compare with = or IN
+  because the predicates on customer_id bound a range, but customer_id is hashed: compare customer_id with = or IN
   primary key bounds: key < ('C2')
 when distributed: two-stage
 */

@@ -356,10 +356,11 @@ when distributed: two-stage
 -- integers: cast to text
 SELECT count(*) FROM numbers WHERE CAST(a AS VARCHAR) = '5'
 /*
-execution: distributed on 3 of 3 members
-tree: numbers: all
-scan numbers: all 1009 partitions
-  because a is cast in CAST(a AS TEXT) = '5': compare the bare column with a INTEGER
+execution: local on 1 of 3 members
+tree: numbers: (p985)
+scan numbers: 1 of 1009 partitions [p985]
+  partitioning key (a): (5)
+  primary key bounds: (5)
 when distributed: two-stage
 */
 ----

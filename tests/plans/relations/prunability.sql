@@ -645,7 +645,7 @@ SELECT count(*) FROM (SELECT * FROM rel_orders WHERE priority IS NULL) o JOIN re
 tree: rel_orders: all; rel_customers: (p10)
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
-  because the predicates on customer_id bound a range, but customer_id is hashed: compare with = or IN
+  because the predicates on customer_id bound a range, but customer_id is hashed: compare customer_id with = or IN
   primary key bounds: ('A') <= key
 scan rel_customers AS c: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
