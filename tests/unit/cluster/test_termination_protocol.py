@@ -62,7 +62,6 @@ class Member:
     def __deepcopy__(self, memo: dict[int, object]) -> Member:
         copied = object.__new__(Member)
         copied.__dict__.update({name: deepcopy(value, memo) for name, value in self.__dict__.items()})
-        copied.protocol._loads = copied.loads
         return copied
 
 
