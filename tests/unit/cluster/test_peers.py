@@ -18,8 +18,12 @@ from secateur.wire import FrameServer, Reply, Request
 class Silent:
     """Greets, and answers nothing else."""
 
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+
     async def handle(self, request: Request[Any]) -> Reply[Any]:
         if request.operation is not Operation.HELLO:
+            self.asked.set()
             await asyncio.Event().wait()
         return Reply(Greeting())
 
@@ -28,17 +32,16 @@ class Silent:
 
 
 async def ask_and(*, leave: bool) -> None:
-    settings = ClusterSettings()
+    settings, silent = ClusterSettings(), Silent()
     server, peers = (
-        FrameServer(Silent(), MEMBER_OPERATIONS, secret=settings.secret),
+        FrameServer(silent, MEMBER_OPERATIONS, secret=settings.secret),
         Peers("test", Role.CONTROLLER, settings),
     )
     await server.start()
     try:
         peers.update(Topology(1, (MemberAddress("m1", server.host, server.port),), {}))
-        await peers.peer("m1").connect()
         asking = asyncio.create_task(peers.call("m1", HoldLoad("l")))
-        await asyncio.sleep(0)
+        await silent.asked.wait()
         if leave:
             peers.update(Topology(2, (), {}))
         else:
