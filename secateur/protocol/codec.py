@@ -19,7 +19,6 @@ from msgspec import inspect
 
 from secateur.errors import ProtocolError, SerializationError
 from secateur.protocol.values import (
-    LEAVES,
     PACK_ERRORS,
     UNCOUNTED_BYTES_MAX,
     UNPACK_ERRORS,
@@ -32,7 +31,7 @@ from secateur.protocol.values import (
     to_plain,
 )
 
-__all__ = ["Codec", "decode", "encode", "typed_parts"]
+__all__ = ["Codec", "decode", "encode"]
 
 T = TypeVar("T")
 
@@ -100,18 +99,6 @@ def decode(data: bytes | memoryview, kind: type[T]) -> T:
     """Decode a value of a known type; see :class:`Codec`."""
     value: T = _codec_of(kind).decode(data)
     return value
-
-
-def typed_parts(data: Any, kind: Any) -> Any:
-    """Convert the lists, maps and values that were decoded from a message to a value of a known type.
-
-    Raises:
-        ProtocolError: They are no such value; names the field.
-    """
-    try:
-        return msgspec.convert(data, kind, builtin_types=LEAVES, dec_hook=from_plain)
-    except (*UNPACK_ERRORS, LookupError, msgspec.MsgspecError) as error:
-        raise ProtocolError(f"{_name(kind)} cannot be read: {error}") from error
 
 
 def _codec_of(kind: Any) -> Codec[Any]:

@@ -26,7 +26,6 @@ from secateur.errors import LimitExceededError, ProtocolError, SerializationErro
 from secateur.protocol.arrow_ipc import decode_schema, decode_table, encode_table
 
 __all__ = [
-    "LEAVES",
     "PACK_ERRORS",
     "UNCOUNTED_BYTES_MAX",
     "UNPACK_ERRORS",
@@ -60,7 +59,7 @@ _EPOCH_UTC: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY: Final = _EPOCH.toordinal()
 _MICROSECOND: Final = timedelta(microseconds=1)
 _SPAN_BYTES: Final = 10  # a timedelta reaches past 64 bits of microseconds
-LEAVES: Final = (bytes, bytearray, memoryview, datetime, date, time, timedelta, Decimal, UUID)
+_LEAVES: Final = (bytes, bytearray, memoryview, datetime, date, time, timedelta, Decimal, UUID)
 """The types that :func:`msgspec.to_builtins` leaves as they are: the packer has extension types for them."""
 PACK_ERRORS: Final = (TypeError, ValueError, OverflowError)
 UNCOUNTED_BYTES_MAX: Final = 64 << 10
@@ -192,7 +191,7 @@ def plain_parts(message: Any, *, has_sets: bool) -> Any:
     """
     order: Literal["deterministic"] | None = "deterministic" if has_sets else None
     try:
-        return msgspec.to_builtins(message, builtin_types=LEAVES, enc_hook=to_plain, order=order)
+        return msgspec.to_builtins(message, builtin_types=_LEAVES, enc_hook=to_plain, order=order)
     except PACK_ERRORS as error:
         raise _unsendable(error) from error
 
