@@ -158,12 +158,14 @@ class PrepareRanges(Message[Acknowledged], frozen=True):
 
     Attributes:
         load_id: Names the change.
-        table: The table as it is to be.
+        table: The table as it is to be: an encoded
+            :class:`~secateur.partitioning.tables.table.TableDefinition`. It can have so many ranges that event loops
+            leave encoding and decoding it to threads.
         partitions: Those of which the member keeps copies.
     """
 
     load_id: str
-    table: TableDefinition
+    table: bytes
     partitions: list[int]
 
 

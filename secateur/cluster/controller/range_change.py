@@ -14,6 +14,7 @@ therefore has to plan again, and no row of a new range is missed.
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import assert_never
@@ -25,6 +26,7 @@ from secateur.errors import MemberLostError, UnreachableError
 from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.protocol.catalog import AbortRanges, CommitRanges, PrepareRanges
 from secateur.protocol.changes import HoldLoad, TwoPhaseKind
+from secateur.protocol.codec import encode
 
 __all__ = ["RangeChanger"]
 
@@ -65,7 +67,7 @@ class RangeChanger:
             await self._change(table, hosted, load_id)
 
     async def _change(self, table: TableDef, hosted: Mapping[str, Sequence[int]], load_id: str) -> None:
-        definition = TableDefinition.of(table)
+        definition = await asyncio.to_thread(encode, TableDefinition.of(table))
         commit = TwoPhaseCommit(hosted)
 
         async def give(member: str, order: Order) -> None:

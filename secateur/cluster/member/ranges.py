@@ -20,8 +20,9 @@ import numpy as np
 from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.write_latch import WriteLatch
 from secateur.errors import LoadFailedError, SchemeError
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.protocol.catalog import AbortRanges, CommitRanges, PrepareRanges
+from secateur.protocol.codec import decode
 from secateur.protocol.message import Acknowledged
 from secateur.storage.load_registry import LoadOutcome
 from secateur.storage.member_store import MemberStore
@@ -149,9 +150,8 @@ class MemberRanges:
             LoadFailedError: The members have given the change up.
         """
         asked = request.message
-        table = asked.table.table
         # With many ranges that takes its time, which the event loop does not have.
-        await asyncio.get_running_loop().run_in_executor(self._executor, table.scheme.resolve)
+        table = await asyncio.get_running_loop().run_in_executor(self._executor, _resolved, asked.table)
         load_id, partitions = asked.load_id, tuple(asked.partitions)
         cuts = cuts_catch_all(self._store.table(table.table_id), table)
         self._changes.begin(load_id, table, partitions)
@@ -186,6 +186,12 @@ class MemberRanges:
         self._changes.abort(request.message.load_id)
         self._leases.release(request.message.load_id)
         return Reply(Acknowledged())
+
+
+def _resolved(definition: bytes) -> TableDef:
+    table = decode(definition, TableDefinition).table
+    table.scheme.resolve()
+    return table
 
 
 def cuts_catch_all(before: TableDef, after: TableDef) -> bool:

@@ -38,6 +38,7 @@ from secateur.protocol import (
     SettleLoad,
     StandingOfLoad,
     TwoPhaseKind,
+    encode,
     operation_of,
 )
 from secateur.storage import MemberStore
@@ -96,7 +97,9 @@ class Setting:
         asked: Any
         match op:
             case "prepare":
-                asked = PrepareRanges(load_id, TableDefinition.of(table), table.scheme.live_partitions().tolist())
+                asked = PrepareRanges(
+                    load_id, encode(TableDefinition.of(table)), table.scheme.live_partitions().tolist()
+                )
             case "commit":
                 asked = CommitRanges(load_id, table.table_id)
             case _:

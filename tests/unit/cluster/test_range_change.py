@@ -21,7 +21,7 @@ from secateur.errors import (
 )
 from secateur.partitioning.schemes import PartitionScheme
 from secateur.partitioning.tables import TableDef, TableDefinition
-from secateur.protocol import AbortRanges, Acknowledged, CommitRanges, Message, PrepareRanges
+from secateur.protocol import AbortRanges, Acknowledged, CommitRanges, Message, PrepareRanges, encode
 
 TABLE = TableDef("t", 7, (), (), PartitionScheme(), version=2)
 HOSTED = {"m1": [0, 1], "m2": [1, 2]}
@@ -43,7 +43,7 @@ def change(members: ScriptedMembers) -> None:
             assert (
                 message
                 == {
-                    PrepareRanges: PrepareRanges(load_id, TableDefinition.of(TABLE), HOSTED[member]),
+                    PrepareRanges: PrepareRanges(load_id, encode(TableDefinition.of(TABLE)), HOSTED[member]),
                     CommitRanges: CommitRanges(load_id, TABLE.table_id),
                     AbortRanges: AbortRanges(load_id),
                 }[type(message)]
