@@ -1,13 +1,9 @@
-"""Names that mislead: a public class name that means two things, and private names that tests reach into.
-
-``STILL_PATCHED`` is what is left from before the second rule. It only gets shorter: a test fails where it names what is
-gone.
-"""
+"""Names that mislead: a public class name that means two things, and private names that tests reach into."""
 
 from __future__ import annotations
 
 import ast
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,9 +12,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "secateur"
 TESTS = ROOT / "tests"
-
-STILL_PATCHED: dict[str, int] = {}
-"""File of tests -> how often it sets a private name."""
 
 
 def classes_of(package: Path) -> dict[str, list[str]]:
@@ -83,16 +76,12 @@ def test_the_rule_finds_what_it_forbids(source: str, count: int) -> None:
 
 
 def test_no_test_sets_a_private_name() -> None:
-    found = Counter(
-        {
-            path.relative_to(TESTS).as_posix(): len(list(patches_of(path.read_text(encoding="utf-8"))))
-            for path in sorted(TESTS.rglob("*.py"))
-        }
-    )
-    more = {path: count for path, count in found.items() if count > STILL_PATCHED.get(path, 0)}
-    fewer = {path: found[path] for path, count in STILL_PATCHED.items() if found[path] < count}
-    assert more == {}, (
+    found = {
+        path.relative_to(TESTS).as_posix(): lines
+        for path in sorted(TESTS.rglob("*.py"))
+        if (lines := list(patches_of(path.read_text(encoding="utf-8"))))
+    }
+    assert found == {}, (
         "what a test needs to be smaller is a documented setting: CostModel for the planner, EngineLimits for the"
         " engine"
     )
-    assert fewer == {}, "fewer than STILL_PATCHED says: write the smaller number there"
