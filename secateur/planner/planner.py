@@ -64,7 +64,7 @@ from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.views.create_view import read_create_view, read_drop_view
-from secateur.protocol.statements import ChangeStatement, CopyFrom, CopyTo, CrossPartitionChange, InsertSelect
+from secateur.protocol.statements import ChangeStatement, CoordinatedChange, CopyFrom, CopyTo, InsertSelect
 
 __all__ = ["Planner"]
 
@@ -90,15 +90,15 @@ _Planned: TypeAlias = (
     | InsertSelect[PlannedSelect]
     | InsertValues
     | ChangeStatement[PlannedSelect]
-    | CrossPartitionChange[PlannedSelect]
+    | CoordinatedChange[PlannedSelect]
 )
 """A cached plan; it is evaluated and given its values at each call."""
 
-_PLANNED: Final = (PlannedSelect, InsertSelect, InsertValues, ChangeStatement, CrossPartitionChange)
+_PLANNED: Final = (PlannedSelect, InsertSelect, InsertValues, ChangeStatement, CoordinatedChange)
 
 
 _READ_HERE: Final = (
-    *(InsertSelect, ChangeStatement, CrossPartitionChange, CopyFrom, CopyTo),
+    *(InsertSelect, ChangeStatement, CoordinatedChange, CopyFrom, CopyTo),
     *(CreateView, DropView, DropTable, CreateIndex, DropIndex),
 )
 """Statements of the dialect that parsers of our own read.
@@ -509,7 +509,7 @@ def _with_params(
             return PlannedSelect(
                 planned.plan, planned.bounds, values, lists, planned.materialized, planned.rewrites, planned.colocated
             )
-        case InsertSelect() | ChangeStatement() | CrossPartitionChange():
+        case InsertSelect() | ChangeStatement() | CoordinatedChange():
             return with_fields(planned, select=replace(planned.select, params=values))
 
 
@@ -519,7 +519,7 @@ def _is_estimated(planned: _Planned) -> bool:
             return False
         case PlannedSelect():
             return planned.plan.is_estimated
-        case InsertSelect() | ChangeStatement() | CrossPartitionChange():
+        case InsertSelect() | ChangeStatement() | CoordinatedChange():
             return planned.select.plan.is_estimated
 
 

@@ -18,10 +18,10 @@ from secateur.planner.scans.scan_bounds import ScanBounds
 from secateur.planner.views.view import ViewDef
 from secateur.protocol.statements import (
     ChangeStatement,
+    CoordinatedChange,
     CopyFrom,
     CopyTo,
     CreateTableAs,
-    CrossPartitionChange,
     EvaluatedInsert,
     InsertSelect,
     SetOption,
@@ -202,7 +202,7 @@ Statement: TypeAlias = (
     | EvaluatedInsert
     | InsertSelect[PlannedSelect]
     | ChangeStatement[PlannedSelect]
-    | CrossPartitionChange[PlannedSelect]
+    | CoordinatedChange[PlannedSelect]
     | CopyFrom
     | CopyTo[PlannedSelect]
     | SetPruning

@@ -214,7 +214,7 @@ _FILES = {
         "CopyFrom",
         "CopyTo",
         "CreateTableAs",
-        "CrossPartitionChange",
+        "CoordinatedChange",
         "Done",
         "EvaluatedInsert",
         "InsertMode",

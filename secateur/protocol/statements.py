@@ -24,10 +24,10 @@ __all__ = [
     "BatchInsert",
     "ChangeKind",
     "ChangeStatement",
+    "CoordinatedChange",
     "CopyFrom",
     "CopyTo",
     "CreateTableAs",
-    "CrossPartitionChange",
     "Done",
     "EvaluatedInsert",
     "InsertMode",
@@ -273,7 +273,7 @@ class BatchInsert(msgspec.Struct, frozen=True):
     cells: tuple[tuple[int, str], ...]
 
 
-class CrossPartitionChange(_Prepared, Generic[Q], frozen=True):
+class CoordinatedChange(_Prepared, Generic[Q], frozen=True):
     """A change that one member computes for all partitions.
 
     MERGE and UPDATE ... FROM are such changes, and all others that read beyond the partition of a row.
@@ -365,7 +365,7 @@ PreparedStatement: TypeAlias = (
     | InsertRows
     | InsertSelect[SelectStatement]
     | ChangeStatement[SelectStatement]
-    | CrossPartitionChange[SelectStatement]
+    | CoordinatedChange[SelectStatement]
     | SetPruning
     | SetTimeout
     | SetOption

@@ -20,6 +20,8 @@ from secateur.client.dbapi.stats import QueryStats
 from secateur.client.dbapi.streamed_rows import StreamedRows
 from secateur.client.execution.analyze import analyze
 from secateur.client.execution.change import run_change
+from secateur.client.execution.coordinated_change import run_coordinated_change
+from secateur.client.execution.coordinated_changes import run_coordinated_changes
 from secateur.client.execution.create_table_as import create_table_as
 from secateur.client.execution.insert import Insertion, insert_many, insert_select, insert_values
 from secateur.client.execution.result_stream import ResultStream
@@ -28,16 +30,14 @@ from secateur.client.execution.show_settings import shown_settings
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import Params, StatementCall
 from secateur.client.execution.statement_timeout import StatementTimeout
-from secateur.client.execution.whole_change import run_whole_change
-from secateur.client.execution.whole_changes import run_whole_changes
 from secateur.client.session import Session
 from secateur.errors import DataError, InterfaceError, JobCancelledError, NotSupportedError
 from secateur.protocol.statements import (
     ChangeStatement,
+    CoordinatedChange,
     CopyFrom,
     CopyTo,
     CreateTableAs,
-    CrossPartitionChange,
     Done,
     EvaluatedInsert,
     InsertRows,
@@ -148,7 +148,7 @@ class Cursor:
     def _execute_many(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Self:
         total = -1
         pending: list[Insertion] = []
-        changes: list[tuple[CrossPartitionChange[SelectStatement], Params]] = []
+        changes: list[tuple[CoordinatedChange[SelectStatement], Params]] = []
         for parameters in seq_of_parameters:
             params = plain_values(parameters)
             prepared, cached = self._session.prepare(operation, params)
@@ -161,7 +161,7 @@ class Cursor:
                 case ChangeStatement():
                     change = StatementCall(self._session, operation, params, prepared, cached, time.perf_counter())
                     total = max(total, 0) + run_change(change).rows
-                case CrossPartitionChange():
+                case CoordinatedChange():
                     changes.append((prepared, params))
                 case Done():
                     pass
@@ -171,7 +171,7 @@ class Cursor:
                         " read the results"
                     )
         if changes:
-            total = max(total, 0) + run_whole_changes(self._session, operation, changes)
+            total = max(total, 0) + run_coordinated_changes(self._session, operation, changes)
         self._rowcount = insert_many(self._session, operation, pending) if pending else total
         return self
 
@@ -356,8 +356,8 @@ class Cursor:
             case ChangeStatement():
                 changed = run_change(call.of(prepared))
                 self._rowcount, self.stats = changed.rows, changed.stats
-            case CrossPartitionChange():
-                changed = run_whole_change(call.of(prepared))
+            case CoordinatedChange():
+                changed = run_coordinated_change(call.of(prepared))
                 self.stats = changed.stats
                 if prepared.returning is not None and changed.returned is not None:
                     self._take(changed.returned, prepared.returning.columns)

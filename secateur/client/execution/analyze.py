@@ -14,11 +14,11 @@ from msgspec import to_builtins
 
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.change import ChangeResult, run_change
+from secateur.client.execution.coordinated_change import run_coordinated_change
 from secateur.client.execution.insert import insert_select, insert_values
 from secateur.client.execution.routing import ExecutionMode
 from secateur.client.execution.select import RunOptions, run_select
 from secateur.client.execution.statement_call import Params, StatementCall
-from secateur.client.execution.whole_change import run_whole_change
 from secateur.client.loads.load import LoadResult
 from secateur.client.session import Session
 from secateur.errors import InterfaceError
@@ -26,7 +26,7 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.profile import RunProfile, StageWork
 from secateur.protocol.statements import (
     ChangeStatement,
-    CrossPartitionChange,
+    CoordinatedChange,
     EvaluatedInsert,
     InsertRows,
     InsertSelect,
@@ -85,8 +85,8 @@ def _run(session: Session, sql: str, params: Params) -> _Run:
             return _Run(rows, selected.stats, selected.profile, selected.narrowed)
         case ChangeStatement():
             return _of_change(run_change(call.of(prepared), profiled=True))
-        case CrossPartitionChange():
-            return _of_change(run_whole_change(call.of(prepared), profiled=True))
+        case CoordinatedChange():
+            return _of_change(run_coordinated_change(call.of(prepared), profiled=True))
         case InsertRows(table=table) | EvaluatedInsert(insert=InsertRows(table=table)):
             return _of_load(call, table, insert_values(call.of(prepared), work), work)
         case InsertSelect():

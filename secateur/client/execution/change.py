@@ -39,7 +39,7 @@ from secateur.protocol.changes import ChangedTable, ChangeOnePartition, ChangeSe
 from secateur.protocol.message import Message
 from secateur.protocol.profile import RunProfile
 from secateur.protocol.pruning import Pruning
-from secateur.protocol.statements import ChangeStatement, CrossPartitionChange, RoutedScan, SelectStatement
+from secateur.protocol.statements import ChangeStatement, CoordinatedChange, RoutedScan, SelectStatement
 
 __all__ = [
     "NOTHING_DONE",
@@ -93,7 +93,7 @@ class ChangeOutcome:
     profile: RunProfile | None = None
 
 
-C = TypeVar("C", bound=ChangeStatement[SelectStatement] | CrossPartitionChange[SelectStatement])
+C = TypeVar("C", bound=ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement])
 
 
 class ChangeExecution(StatementExecution[C, ChangeOutcome]):

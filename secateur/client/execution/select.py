@@ -38,9 +38,9 @@ from secateur.protocol.pruning import Pruning
 from secateur.protocol.query import Execute, Profile
 from secateur.protocol.statements import (
     ChangeStatement,
+    CoordinatedChange,
     CopyTo,
     CreateTableAs,
-    CrossPartitionChange,
     InsertSelect,
     ResultColumn,
     SelectStatement,
@@ -151,7 +151,7 @@ class _SelectExecution(StatementExecution[SelectStatement, RunOutcome]):
             case (
                 InsertSelect()
                 | ChangeStatement()
-                | CrossPartitionChange()
+                | CoordinatedChange()
                 | CopyTo()
                 | CreateTableAs(select=SelectStatement())
             ):

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.statements import (
     ChangeStatement,
-    CrossPartitionChange,
+    CoordinatedChange,
     EvaluatedInsert,
     InsertRows,
     PreparedStatement,
@@ -21,9 +21,7 @@ __all__ = ["Cached", "Prepared", "StatementCache", "StatementKey", "cacheable", 
 Prepared: TypeAlias = PreparedStatement | EvaluatedInsert
 """A statement to execute: an INSERT ... VALUES that the controller has just prepared comes with its rows."""
 
-Cached: TypeAlias = (
-    SelectStatement | ChangeStatement[SelectStatement] | CrossPartitionChange[SelectStatement] | InsertRows
-)
+Cached: TypeAlias = SelectStatement | ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement] | InsertRows
 """Statements that need not be prepared again. An INSERT has a template."""
 
 StatementKey: TypeAlias = tuple[str, Pruning, tuple[tuple[str, str], ...], tuple[Any, ...]]
@@ -35,7 +33,7 @@ all of them.
 def cacheable(prepared: Prepared) -> Cached | None:
     """The statement to keep; None for one that is prepared anew each time."""
     match prepared:
-        case SelectStatement() | ChangeStatement() | CrossPartitionChange():
+        case SelectStatement() | ChangeStatement() | CoordinatedChange():
             return prepared
         case EvaluatedInsert(insert) if insert.template is not None:
             return insert
@@ -54,7 +52,7 @@ def _is_estimated(kept: Cached) -> bool:
             return False
         case SelectStatement():
             return kept.is_estimated
-        case ChangeStatement() | CrossPartitionChange():
+        case ChangeStatement() | CoordinatedChange():
             return kept.select.is_estimated
 
 

@@ -27,7 +27,7 @@ from secateur.partitioning.tables.identifier import quoted
 from secateur.protocol.statements import (
     ChangeKind,
     ChangeStatement,
-    CrossPartitionChange,
+    CoordinatedChange,
     ResultColumn,
     SelectStatement,
 )
@@ -46,7 +46,7 @@ _CONFIG: Final[Mapping[str, Any]] = {
 _FOUND: Final = "rows that the change finds"
 _OURS: Final = "rows that the change leaves"
 
-C = TypeVar("C", bound=ChangeStatement[SelectStatement] | CrossPartitionChange[SelectStatement])
+C = TypeVar("C", bound=ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement])
 
 _Rows = tuple[pa.Table, tuple[ResultColumn, ...]]
 
@@ -63,7 +63,7 @@ def check_change(call: StatementCall[C]) -> None:
 
     Cost: reads all tables of the statement, and takes memory of this process for their rows.
     """
-    change: ChangeStatement[SelectStatement] | CrossPartitionChange[SelectStatement] = call.statement
+    change: ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement] = call.statement
     left: tuple[pa.Table, pa.Table] | None = None
     for _ in range(_ROUNDS):
         selected = run_select(call.of(change.select))
@@ -99,7 +99,7 @@ def _left(call: StatementCall[C], tables: Mapping[str, _Rows], found: _Rows) -> 
     """The rows that the change leaves, by what it has found and by DuckDB; None where they cannot be compared."""
     import duckdb  # a hard dependency, but some 20 ms to load
 
-    change: ChangeStatement[SelectStatement] | CrossPartitionChange[SelectStatement] = call.statement
+    change: ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement] = call.statement
     table = change.table
     with duckdb.connect(":memory:", config=dict(_CONFIG)) as database:
         try:
@@ -147,7 +147,7 @@ def _delete(database: duckdb.DuckDBPyConnection, change: ChangeStatement[SelectS
     return True
 
 
-def _apply(database: duckdb.DuckDBPyConnection, change: CrossPartitionChange[SelectStatement]) -> bool:
+def _apply(database: duckdb.DuckDBPyConnection, change: CoordinatedChange[SelectStatement]) -> bool:
     """Apply a table of row changes; False where it says several things of one row."""
     key, columns = change.table.primary_key, change.table.columns
     names = ["action", *(f"old {at}" for at in range(len(key))), *(f"new {column.name}" for column in columns)]

@@ -26,10 +26,10 @@ from secateur.planner.views.view import ViewDef
 from secateur.protocol.query import Explained
 from secateur.protocol.statements import (
     ChangeStatement,
+    CoordinatedChange,
     CopyFrom,
     CopyTo,
     CreateTableAs,
-    CrossPartitionChange,
     EvaluatedInsert,
     InsertSelect,
     PlanText,
@@ -147,12 +147,10 @@ class StatementReplies:
                 return Prepared(InsertSelect(table, columns, self._routed(select, sql), mode))
             case ChangeStatement(table, kind, select):
                 return Prepared(ChangeStatement(table, kind, self._routed(select, sql)))
-            case CrossPartitionChange(
-                table, select, duplicate_match, returning, names_action, is_single_partition, batch
-            ):
+            case CoordinatedChange(table, select, duplicate_match, returning, names_action, is_single_partition, batch):
                 routed = None if returning is None else self._routed(returning, sql)
                 return Prepared(
-                    CrossPartitionChange(
+                    CoordinatedChange(
                         table,
                         self._routed(select, sql),
                         duplicate_match,

@@ -17,6 +17,7 @@ from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.member.attempts import MemberAttempts
 from secateur.cluster.member.change_registry import ChangeRegistry
 from secateur.cluster.member.changes import MemberChanges
+from secateur.cluster.member.coordinated_changes import MemberCoordinatedChanges
 from secateur.cluster.member.copies import MemberCopies
 from secateur.cluster.member.job_writes import JobWrites
 from secateur.cluster.member.jobs import MemberJobs
@@ -31,7 +32,6 @@ from secateur.cluster.member.statement_log import StatementLog
 from secateur.cluster.member.statements import StatementRunner, StatementThreads
 from secateur.cluster.member.statistics import MemberStatistics
 from secateur.cluster.member.table_directory import TableDirectory
-from secateur.cluster.member.whole_changes import MemberCoordinatedChanges
 from secateur.cluster.member.writes import MemberWrites
 from secateur.cluster.peers import Peers
 from secateur.cluster.plan_source import PlanSource
@@ -174,7 +174,7 @@ class Member:
         self._changes = MemberChanges(
             self._store, self._statements, self._places, self._writes, self._loads, self._results, self._changing
         )
-        self._whole_changes = MemberCoordinatedChanges(
+        self._coordinated_changes = MemberCoordinatedChanges(
             member_id, self._store, self._statements, self._places, self._loads, self._peers, self._changing
         )
         self.handlers = self._handlers()
@@ -197,9 +197,9 @@ class Member:
             Operation.GET_JOB_RESULT: self._attempts.result,
             Operation.CHANGE_ONE_PARTITION: self._change,
             Operation.STAGE_CHANGE: self._stage_change,
-            Operation.CLOSE_FOR_CHANGE: self._whole_changes.close,
+            Operation.CLOSE_FOR_CHANGE: self._coordinated_changes.close,
             Operation.WORK_OUT_CHANGE: self._work_out_change,
-            Operation.GET_RETURNED_ROWS: self._whole_changes.returned,
+            Operation.GET_RETURNED_ROWS: self._coordinated_changes.returned,
             Operation.WRITE_ROWS: self._writes.write,
             Operation.WRITE_COPY: self._replication.write_copy,
             Operation.GET_COPY_TAILS: self._replication.tails,
@@ -311,7 +311,7 @@ class Member:
 
     def _work_out_change(self, request: Request[WorkOutChange]) -> Handled:
         self._executions += 1
-        return self._statement_log.execute(request, self._whole_changes.work_out)
+        return self._statement_log.execute(request, self._coordinated_changes.work_out)
 
     def _submit_job(self, request: Request[SubmitJob]) -> Handled:
         self._executions += 1

@@ -22,7 +22,7 @@ from secateur.planner.dml.update import Update
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import syntax_error
-from secateur.protocol.statements import ChangeStatement, CrossPartitionChange, InsertMode, InsertSelect
+from secateur.protocol.statements import ChangeStatement, CoordinatedChange, InsertMode, InsertSelect
 
 __all__ = ["ChangePlanner"]
 
@@ -45,7 +45,7 @@ class ChangePlanner:
         self._plan_with_action = plan_with_action
         self._plan_source = plan_source
 
-    def update(self, update: Update) -> ChangeStatement[PlannedSelect] | CrossPartitionChange[PlannedSelect]:
+    def update(self, update: Update) -> ChangeStatement[PlannedSelect] | CoordinatedChange[PlannedSelect]:
         """Plan an UPDATE.
 
         Raises:
@@ -62,7 +62,7 @@ class ChangePlanner:
         check_reading(self._sql, effects.effects, "UPDATE", update.target.end)
         return self._whole(effects)
 
-    def delete(self, delete: Delete) -> ChangeStatement[PlannedSelect] | CrossPartitionChange[PlannedSelect]:
+    def delete(self, delete: Delete) -> ChangeStatement[PlannedSelect] | CoordinatedChange[PlannedSelect]:
         """Plan a DELETE or TRUNCATE.
 
         Raises:
@@ -78,7 +78,7 @@ class ChangePlanner:
         check_reading(self._sql, effects.effects, "DELETE", delete.target.end)
         return self._whole(effects)
 
-    def merge(self, merge: Merge) -> CrossPartitionChange[PlannedSelect]:
+    def merge(self, merge: Merge) -> CoordinatedChange[PlannedSelect]:
         """Plan a MERGE.
 
         Raises:
@@ -89,9 +89,7 @@ class ChangePlanner:
         )
         return self._whole(merge.effects(columns))
 
-    def insert(
-        self, insert: Insert
-    ) -> InsertValues | InsertSelect[PlannedSelect] | CrossPartitionChange[PlannedSelect]:
+    def insert(self, insert: Insert) -> InsertValues | InsertSelect[PlannedSelect] | CoordinatedChange[PlannedSelect]:
         """Plan an INSERT.
 
         Raises:
@@ -128,13 +126,13 @@ class ChangePlanner:
         assert isinstance(insert.conflict, InsertMode)
         return InsertSelect(table, columns, select, insert.conflict)
 
-    def _whole(self, query: RowChangesQuery) -> CrossPartitionChange[PlannedSelect]:
+    def _whole(self, query: RowChangesQuery) -> CoordinatedChange[PlannedSelect]:
         returning = None
         if query.returning is not None:
             returning = query.returning.plan(self._plan_with_action if query.names_action else self._plan)
         select = query.effects.plan(self._plan)
         is_single_partition = query.is_single_partition and len(select.plan.scans) == 1 and not query.table.replicated
-        return CrossPartitionChange(
+        return CoordinatedChange(
             query.table, select, query.duplicate_match, returning, query.names_action, is_single_partition
         )
 

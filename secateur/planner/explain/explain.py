@@ -37,10 +37,10 @@ from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.text.hoisted_lists import fold_lists
 from secateur.protocol.statements import (
     ChangeStatement,
+    CoordinatedChange,
     CopyFrom,
     CopyTo,
     CreateTableAs,
-    CrossPartitionChange,
     EvaluatedInsert,
     InsertSelect,
     SetOption,
@@ -107,7 +107,7 @@ def explain(
         case InsertSelect(table, _, select):
             explained = _explain_select(select, view.topology, enabled=enabled)
             return ExplainedStatement(f"INSERT into {table.name} from:\n{explained.text}", explained.json)
-        case CrossPartitionChange(table=table, select=select, is_single_partition=is_single_partition):
+        case CoordinatedChange(table=table, select=select, is_single_partition=is_single_partition):
             explained = _explain_select(select, view.topology, enabled=enabled)
             return ExplainedStatement(
                 f"change of {table.name}, computed by one member from:\n{explained.text}\n"

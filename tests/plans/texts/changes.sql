@@ -88,7 +88,7 @@ on one member, by DuckDB:
 -- show: texts
 UPDATE airlines AS a SET name = c.name FROM customers c WHERE c.customer_id = a.code
 /*
-CrossPartitionChange FIRST:
+CoordinatedChange FIRST:
 on one member, by DuckDB:
   s0 is customers(customer_id, name)
   s1 is airlines(code, name)
@@ -103,7 +103,7 @@ on several members:
 -- show: texts
 UPDATE airlines SET (code, name) = (lower(code), DEFAULT)
 /*
-CrossPartitionChange FIRST:
+CoordinatedChange FIRST:
 on one member, by DuckDB:
   s0 is airlines(code, name)
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
@@ -217,7 +217,7 @@ on several members:
 -- show: texts
 DELETE FROM airlines USING customers AS c WHERE c.name = airlines.code
 /*
-CrossPartitionChange FIRST:
+CoordinatedChange FIRST:
 on one member, by DuckDB:
   s0 is customers(name)
   s1 is airlines(code, name)
@@ -232,7 +232,7 @@ on several members:
 -- show: texts
 WITH x AS (SELECT 'a' AS k) DELETE FROM airlines WHERE code IN (SELECT k FROM x) RETURNING name
 /*
-CrossPartitionChange FIRST:
+CoordinatedChange FIRST:
 on one member, by DuckDB:
   s0 is airlines(code, name)
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
@@ -252,7 +252,7 @@ on several members:
 -- show: texts
 DELETE FROM orders o WHERE id = ? RETURNING o.id + ? AS more
 /*
-CrossPartitionChange FIRST:
+CoordinatedChange FIRST:
 on one member, by Arrow:
   s0 is orders(customer_id, id, priority, amount, day)
   answers (action VARCHAR, old 0 VARCHAR, old 1 BIGINT, customer_id VARCHAR, id BIGINT, priority VARCHAR, amount DECIMAL(10,2), day DATE)
@@ -274,7 +274,7 @@ on several members:
 -- show: texts
 MERGE INTO airlines a USING customers AS c ON a.code = c.customer_id WHEN MATCHED THEN UPDATE SET name = c.name WHEN NOT MATCHED THEN INSERT (code) VALUES (c.customer_id) WHEN NOT MATCHED BY SOURCE THEN DELETE
 /*
-CrossPartitionChange REFUSED:
+CoordinatedChange REFUSED:
 on one member, by DuckDB:
   s0 is customers(customer_id, name, score)
   s1 is airlines(code, name)
@@ -292,7 +292,7 @@ on several members:
 -- show: texts
 MERGE INTO airlines a USING customers AS c ON a.code = c.customer_id WHEN MATCHED AND score > ? THEN DELETE WHEN MATCHED AND score > ? THEN DO NOTHING WHEN MATCHED THEN UPDATE SET name = 'x'
 /*
-CrossPartitionChange REFUSED:
+CoordinatedChange REFUSED:
 on one member, by DuckDB:
   s0 is customers(customer_id, name, score)
   s1 is airlines(code, name)
@@ -307,7 +307,7 @@ on several members:
 -- show: texts
 MERGE INTO airlines USING customers ON code = customer_id WHEN MATCHED THEN DELETE
 /*
-CrossPartitionChange REFUSED:
+CoordinatedChange REFUSED:
 on one member, by DuckDB:
   s0 is customers(customer_id, name, score)
   s1 is airlines(code, name)
@@ -322,7 +322,7 @@ on several members:
 -- show: texts
 MERGE INTO airlines USING customers x ON code = customer_id WHEN MATCHED THEN DELETE
 /*
-CrossPartitionChange REFUSED:
+CoordinatedChange REFUSED:
 on one member, by DuckDB:
   s0 is customers(customer_id, name, score)
   s1 is airlines(code, name)
@@ -337,7 +337,7 @@ on several members:
 -- show: texts
 MERGE INTO airlines USING (SELECT * FROM customers) x ON code = customer_id WHEN MATCHED THEN DELETE
 /*
-CrossPartitionChange REFUSED:
+CoordinatedChange REFUSED:
 on one member, by DuckDB:
   s0 is customers(customer_id, name, score)
   s1 is airlines(code, name)
@@ -352,7 +352,7 @@ on several members:
 -- show: texts
 MERGE INTO airlines USING (VALUES ('a', 'b')) AS x(customer_id, name) ON code = customer_id WHEN MATCHED THEN DELETE
 /*
-CrossPartitionChange REFUSED:
+CoordinatedChange REFUSED:
 on one member, by DuckDB:
   s0 is airlines(code, name)
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
@@ -364,7 +364,7 @@ on one member, by DuckDB:
 -- show: texts
 INSERT INTO airlines AS a VALUES (?, 'x') ON CONFLICT DO UPDATE SET name = a.name || excluded.name WHERE name <> ?
 /*
-CrossPartitionChange FIRST:
+CoordinatedChange FIRST:
 on one member, by DuckDB:
   s0 is airlines(code, name)
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
@@ -375,7 +375,7 @@ on one member, by DuckDB:
 -- show: texts
 INSERT INTO airlines (code) VALUES ('AA') RETURNING code
 /*
-CrossPartitionChange REFUSED:
+CoordinatedChange REFUSED:
 on one member, by DuckDB:
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
   SELECT CAST('INSERT' AS VARCHAR) AS "action", CAST(NULL AS VARCHAR) AS "old 0", CAST(("code") AS VARCHAR) AS "code", CAST((NULL) AS VARCHAR) AS "name" FROM (VALUES (CAST('AA' AS VARCHAR))) AS v("code")

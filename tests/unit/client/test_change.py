@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from secateur.client import Connection
 from secateur.errors import MemberLostError, OperationalError, TopologyChangedError
-from secateur.protocol import ChangeKind, ChangeStatement, CrossPartitionChange, DuplicateMatchPolicy
+from secateur.protocol import ChangeKind, ChangeStatement, CoordinatedChange, DuplicateMatchPolicy
 
 
 def planned(cluster: Any, query: str, kind: str) -> None:
@@ -19,7 +19,7 @@ def planned(cluster: Any, query: str, kind: str) -> None:
     change = (
         ChangeStatement(table, ChangeKind.DELETE, select)
         if kind == "change"
-        else CrossPartitionChange(table, select, DuplicateMatchPolicy.REFUSED, is_single_partition=True)
+        else CoordinatedChange(table, select, DuplicateMatchPolicy.REFUSED, is_single_partition=True)
     )
     cluster.statements["change"] = type(cluster.statements[query])(reply=lambda _: (change, b""))
 

@@ -27,11 +27,11 @@ from secateur.protocol import (
     BatchInsert,
     ChangeKind,
     ChangeStatement,
+    CoordinatedChange,
     CopyFormat,
     CopyFrom,
     CopyTo,
     CreateTableAs,
-    CrossPartitionChange,
     Done,
     DuplicateMatchPolicy,
     FileOptions,
@@ -84,8 +84,8 @@ EXAMPLES: list[Any] = [
     InsertRows(TABLE, InsertMode.APPEND, 3, TEMPLATE),
     InsertSelect(TABLE, ("k",), SELECT, InsertMode.IGNORE),
     ChangeStatement(TABLE, ChangeKind.DELETE, SELECT),
-    CrossPartitionChange(TABLE, SELECT, DuplicateMatchPolicy.FIRST),
-    CrossPartitionChange(
+    CoordinatedChange(TABLE, SELECT, DuplicateMatchPolicy.FIRST),
+    CoordinatedChange(
         TABLE, SELECT, DuplicateMatchPolicy.REFUSED, SELECT, True, True, BatchInsert("INSERT ...", ((0, "k"),))
     ),
     SetPruning(Pruning.VERIFY),

@@ -12,27 +12,27 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from secateur.client.dbapi.parameters import ordered_values
+from secateur.client.execution.coordinated_change import run_coordinated_change
 from secateur.client.execution.insert_template import as_they_stand
 from secateur.client.execution.statement_call import Params, StatementCall
-from secateur.client.execution.whole_change import run_whole_change
 from secateur.client.session import Session
 from secateur.errors import InterfaceError
-from secateur.protocol.statements import BatchInsert, CrossPartitionChange, SelectStatement
+from secateur.protocol.statements import BatchInsert, CoordinatedChange, SelectStatement
 
-__all__ = ["run_whole_changes"]
+__all__ = ["run_coordinated_changes"]
 
 _ROWS_MAX: Final = 10_000
 _ROWS_MIN: Final = 8
 """Fewer rows cost less one by one, each at the owner of its key, than one statement about them all."""
 
 
-def run_whole_changes(
-    session: Session, sql: str, changes: Sequence[tuple[CrossPartitionChange[SelectStatement], Params]]
+def run_coordinated_changes(
+    session: Session, sql: str, changes: Sequence[tuple[CoordinatedChange[SelectStatement], Params]]
 ) -> int:
     """Carry out one statement for many sets of parameters, in order; returns the number of rows changed.
 
     Raises:
-        Error: As :func:`~secateur.client.execution.whole_change.run_whole_change`; what was before is done.
+        Error: As :func:`~secateur.client.execution.coordinated_change.run_coordinated_change`; what was before is done.
     """
     first = changes[0][0]
     together = (
@@ -49,18 +49,18 @@ def run_whole_changes(
             continue
         lists: Params = [values[start:stop] for values in together]
         prepared, _ = session.prepare(first.batch.sql, lists)
-        if not isinstance(prepared, CrossPartitionChange):
+        if not isinstance(prepared, CoordinatedChange):
             raise InterfaceError(f"{first.batch.sql!r} should be a change of rows")
         rows += _run(session, first.batch.sql, lists, prepared)
     return rows
 
 
-def _run(session: Session, sql: str, params: Params, change: CrossPartitionChange[SelectStatement]) -> int:
-    return run_whole_change(StatementCall(session, sql, params, change, True, time.perf_counter())).rows
+def _run(session: Session, sql: str, params: Params, change: CoordinatedChange[SelectStatement]) -> int:
+    return run_coordinated_change(StatementCall(session, sql, params, change, True, time.perf_counter())).rows
 
 
 def _cells(
-    change: CrossPartitionChange[SelectStatement], batch: BatchInsert, params: Sequence[Params]
+    change: CoordinatedChange[SelectStatement], batch: BatchInsert, params: Sequence[Params]
 ) -> list[list[Any]] | None:
     """The values of each cell; None when one is not of its column's type as it stands."""
     source = change.select
@@ -74,7 +74,7 @@ def _cells(
 
 
 def _runs_of_keys(
-    change: CrossPartitionChange[SelectStatement], batch: BatchInsert, cells: Sequence[list[Any]]
+    change: CoordinatedChange[SelectStatement], batch: BatchInsert, cells: Sequence[list[Any]]
 ) -> Iterator[tuple[int, int]]:
     """The first row and the end of each run of rows without repeated keys, which are sent together."""
     keys = zip(

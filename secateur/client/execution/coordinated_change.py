@@ -27,14 +27,14 @@ from secateur.client.execution.statement_call import StatementCall
 from secateur.client.session import Session
 from secateur.errors import Error, InterfaceError, OperationalError
 from secateur.protocol.changes import ChangeTable, GetReturnedRows
-from secateur.protocol.statements import CrossPartitionChange, SelectStatement
+from secateur.protocol.statements import CoordinatedChange, SelectStatement
 from secateur.wire import decode_table
 
-__all__ = ["run_whole_change"]
+__all__ = ["run_coordinated_change"]
 
 
-def run_whole_change(
-    call: StatementCall[CrossPartitionChange[SelectStatement]], *, profiled: bool = False
+def run_coordinated_change(
+    call: StatementCall[CoordinatedChange[SelectStatement]], *, profiled: bool = False
 ) -> ChangeResult:
     """Carry out a change that one member works out; see :func:`~secateur.client.execution.change.carry_out`.
 
@@ -45,7 +45,7 @@ def run_whole_change(
     return carry_out(_CoordinatedChange(call, profiled=profiled))
 
 
-class _CoordinatedChange(ChangeExecution[CrossPartitionChange[SelectStatement]]):
+class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):
     """A change that one member works out: the primary of its only partition, or one that the controller chooses."""
 
     def attempt(self) -> ChangeOutcome:
@@ -90,17 +90,15 @@ class _CoordinatedChange(ChangeExecution[CrossPartitionChange[SelectStatement]])
             profile_of_change(changed),
         )
 
-    def of_this_kind(self, prepared: Prepared, because: Error) -> CrossPartitionChange[SelectStatement]:
-        if not isinstance(prepared, CrossPartitionChange):
+    def of_this_kind(self, prepared: Prepared, because: Error) -> CoordinatedChange[SelectStatement]:
+        if not isinstance(prepared, CoordinatedChange):
             raise InterfaceError(
                 f"{self.call.sql!r} was planned again and is another kind of statement now: execute it again"
             ) from because
         return prepared
 
 
-def _only_partition(
-    change: CrossPartitionChange[SelectStatement], values: Sequence[Any], *, pruning: bool
-) -> int | None:
+def _only_partition(change: CoordinatedChange[SelectStatement], values: Sequence[Any], *, pruning: bool) -> int | None:
     """The partition whose primary can carry the change out by itself; None when there is none such."""
     if not change.is_single_partition or not pruning:
         return None
@@ -109,7 +107,7 @@ def _only_partition(
 
 
 def _fetch(
-    session: Session, change: CrossPartitionChange[SelectStatement], coordinator: str | None, load_id: str
+    session: Session, change: CoordinatedChange[SelectStatement], coordinator: str | None, load_id: str
 ) -> pa.Table:
     assert coordinator is not None, "a change that one member works out has a coordinator"
     try:
