@@ -14,6 +14,7 @@ __all__ = [
     "inner_leaves",
     "joins_plainly",
     "leaves",
+    "preserved_leaves",
     "references",
     "said_in",
     "same_tree",
@@ -56,6 +57,23 @@ def inner_leaves(table: Node) -> Iterator[Node]:
             yield item
         elif joins_plainly(item):
             pending += (item["right"], item["left"])
+
+
+def preserved_leaves(table: Node) -> Iterator[Node]:
+    """Yield the items of a FROM clause of which each row of its result has a row.
+
+    The side of an outer join that may be missing is left out.
+    """
+    pending = [table]
+    while pending:
+        item = pending.pop()
+        if item.get("type") != "JOIN":
+            yield item
+            continue
+        if joins_plainly(item) or item["join_type"] in ("LEFT", "SEMI", "ANTI"):
+            pending.append(item["left"])
+        if joins_plainly(item) or item["join_type"] == "RIGHT":
+            pending.append(item["right"])
 
 
 def same_tree(was: object, now: object, decide: Callable[[Node, Node], bool | Collection[str]]) -> bool:

@@ -9,8 +9,9 @@ from secateur.planner.checks.claims import PlacedText, Source
 from secateur.planner.checks.column_names import all_folded, called, listed, mentioned, shown_columns
 from secateur.planner.checks.conjuncts import base_of, leaves, said_in
 from secateur.planner.checks.equalities import Equalities
-from secateur.planner.checks.scope import Scope, conditions_with_scopes
+from secateur.planner.checks.scope import Scope, conditions_with_scopes, set_operations_with_scopes
 from secateur.planner.checks.select_node import Node, is_bare
+from secateur.planner.checks.set_operations import SetOperations
 from secateur.planner.text.folding import folded
 from secateur.planner.text.parse_tree import flat_and, nodes_in
 
@@ -100,6 +101,10 @@ class MovedScans:
     def _conditions(self) -> list[tuple[Node, Scope]]:
         return list(conditions_with_scopes(self._user, self.scope))
 
+    @cached_property
+    def _set_operations(self) -> SetOperations:
+        return SetOperations(set_operations_with_scopes(self._user, self.scope))
+
     def is_said(self, relation: str, conjunct: Node) -> bool:
         """Whether a condition on the rows of a scan is one of the statement's.
 
@@ -112,7 +117,8 @@ class MovedScans:
                 found = scope.columns(name)
                 if found is None:  # the name is the column's, or one that a query around the scan gives it
                     return name[-1] == column or name[-1] not in known
-                return (relation, column) in found
+                meant = relation, column
+                return meant in found or any(self._set_operations.carries(source, meant) for source in found)
 
             if said_in(conjunct, own, means):
                 return True

@@ -338,6 +338,68 @@ def test_a_semi_join_by_the_columns_of_a_natural_join_is_said(
         assert placed_difference(user, faulty, sources, clock) == "a semi-join"
 
 
+_OTHERS: Final = "the rows of a scan"
+
+
+@pytest.mark.parametrize(
+    ("sql", "where", "difference"),
+    [
+        ("SELECT k FROM {0} INTERSECT SELECT j FROM {1} WHERE j < 3", "k < 3", None),
+        ("SELECT j FROM {1} WHERE j < 3 INTERSECT ALL SELECT k FROM {0}", "k < 3", None),
+        ("SELECT j FROM {1} WHERE j < 3 EXCEPT SELECT k FROM {0}", "k < 3", None),
+        ("SELECT * FROM {1}(x, k) WHERE x < 3 INTERSECT SELECT * FROM {0}", "k < 3", None),
+        ("SELECT v.y FROM (SELECT j AS y FROM {1} WHERE j < 3) v EXCEPT SELECT k FROM {0}", "k < 3", None),
+        ("(SELECT j FROM {1} WHERE j < 3 EXCEPT SELECT i FROM s2) INTERSECT SELECT k FROM {0}", "k < 3", None),
+        ("SELECT k FROM {0} INTERSECT SELECT j FROM {1} WHERE j < 3", "j < 3", _OTHERS),
+        ("SELECT k FROM {0} INTERSECT SELECT j FROM {1} WHERE j < 3", "k < 4", _OTHERS),
+        ("SELECT k, j FROM {0} INTERSECT SELECT j, k FROM {1} WHERE j < 3", "j < 3", _OTHERS),
+        ("SELECT k FROM {0} INTERSECT SELECT j FROM {1} WHERE j < i", "k < i", _OTHERS),
+        ("SELECT k FROM {0} UNION SELECT j FROM {1} WHERE j < 3", "k < 3", _OTHERS),
+        ("SELECT k FROM {0} UNION ALL SELECT j FROM {1} WHERE j < 3", "k < 3", _OTHERS),
+        ("SELECT k FROM {0} EXCEPT SELECT j FROM {1} WHERE j < 3", "k < 3", _OTHERS),
+        ("SELECT i FROM s2 EXCEPT SELECT j FROM {1} WHERE j < 3 EXCEPT SELECT k FROM {0}", "k < 3", _OTHERS),
+        ("(SELECT j FROM {1} WHERE j < 3 UNION SELECT i FROM s2) INTERSECT SELECT k FROM {0}", "k < 3", _OTHERS),
+        ("(SELECT i FROM s2 EXCEPT SELECT j FROM {1} WHERE j < 3) INTERSECT SELECT k FROM {0}", "k < 3", _OTHERS),
+        ("SELECT b.j FROM s2 LEFT JOIN {1} ON b.j < 3 INTERSECT SELECT k FROM {0}", "k < 3", _OTHERS),
+        ("SELECT max(j) FROM {1} WHERE j < 3 INTERSECT SELECT k FROM {0}", "k < 3", _OTHERS),
+    ],
+)
+def test_a_filter_is_carried_between_branches_of_intersect_and_from_the_left_of_except_to_the_right(
+    sql: str, where: str, difference: str | None
+) -> None:
+    user = read_statement(sql.format("s0 AS a", "s1 AS b"))
+    assert user is not None
+    columns = ("k", "j", "i")
+    sources = {relation: Source(columns, frozenset(), relation) for relation in ("s0", "s1", "s2")}
+    texts = [
+        PlacedText(f"SELECT k, j, i FROM s0 WHERE {where}", columns, scans=True),
+        PlacedText(sql.format("x0 AS a", "s1 AS b"), ("k",)),
+    ]
+    assert placed_difference(user, texts, sources, None) == difference
+
+
+@pytest.mark.parametrize(
+    ("items", "on", "difference"),
+    [
+        ("(SELECT * FROM s2) v JOIN s1 b ON v.k = b.k", "k", None),
+        ("LATERAL (SELECT s2.*, 1 AS z FROM s2 WHERE s2.j = a.j) v JOIN s1 b ON v.k = b.k", "k", None),
+        ("(SELECT * FROM s2) v JOIN s1 b ON v.k = b.k", "j", "a semi-join"),
+        ("(SELECT * FROM s2) v JOIN s1 b ON v.j = b.k", "k", "a semi-join"),
+        ("(SELECT * FROM s2) v JOIN s1 b ON v.k <= b.k", "k", "a semi-join"),
+        ("(SELECT * FROM s2) v JOIN (SELECT * FROM s2) w ON v.j = w.j JOIN s1 b ON w.k = b.k", "k", "a semi-join"),
+        ("(SELECT * FROM s2) v LEFT JOIN s1 b ON v.k = b.k", "k", "a semi-join"),
+    ],
+)
+def test_a_semi_join_may_be_by_way_of_a_column_of_a_subquery(items: str, on: str, difference: str | None) -> None:
+    sql = f"SELECT a.i FROM {{}} AS a, {items} WHERE a.k = v.k"
+    user = read_statement(sql.format("s0"))
+    assert user is not None
+    sources = {relation: Source(("k", "j", "i"), frozenset(), relation) for relation in ("s0", "s1", "s2")}
+    reduced = f"SELECT k, j, i FROM s0 SEMI JOIN (SELECT k, j FROM s1) AS s0_0 ON s0.{on} = s0_0.k"
+    texts = [PlacedText(reduced, ("k", "j", "i"), scans=True), PlacedText(sql.format("x0"), ("i",))]
+    assert placed_difference(user, texts, sources, None) == difference
+
+
 @pytest.mark.parametrize("sql", STATEMENTS)
 def test_rows_that_have_lost_a_column_or_its_name_are_found(
     checked: Callable[[str], list[tuple[Any, ...]]], sql: str
