@@ -18,7 +18,7 @@ from secateur.partitioning.pruning import KeyBoundary, KeyRange, unite_ranges
 from secateur.partitioning.schemes import PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
-from secateur.storage import MemberStore
+from secateur.storage import ChangeOperation, MemberStore
 
 VALUES: dict[str, list[Any]] = {
     "TINYINT": [-128, -127, -1, 0, 1, 126, 127],
@@ -73,7 +73,7 @@ def test_slices_equal_filters(first: str, seed: int) -> None:
     for one in (store, hulls):
         one.write(1, 0, rows(kept), "overwrite")
         one.write(1, 0, rows(recent), "upsert")
-        one.delete(1, 0, rows(gone))
+        one.apply(1, 0, ChangeOperation.DELETE, rows(gone))
     present = sorted((set(kept) | set(recent)) - set(gone))
     for _ in range(60):
         ranges = [KeyRange(_cut(rng, keys), _cut(rng, keys)) for _ in range(rng.choice([1, 1, 2, 4]))]

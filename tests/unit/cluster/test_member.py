@@ -16,8 +16,9 @@ def test_a_member_is_complete_when_it_is_constructed_and_leaves_nothing_when_it_
         assert not [name for name, value in vars(member).items() if value is None]
         await member.stop()
 
+    before = set(threading.enumerate())
     asyncio.run(run())
-    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("secateur-m1")]
+    assert not set(threading.enumerate()) - before
 
 
 def test_a_controller_is_complete_when_it_is_constructed() -> None:

@@ -4,7 +4,7 @@ import gc
 import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
@@ -268,6 +268,15 @@ def test_an_answer_past_our_limits_is_an_error(serve: Serve, echo: Any, channel_
     assert channel.request(Echo({"x": 5})).message.args == {"x": 5}
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """SIGINT raises KeyboardInterrupt, also where the tests run in the background and ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_request_is_never_answered_by_the_next(serve: Serve, echo: Any, channel_to: Any) -> None:
     channel = channel_to(serve(echo))
     connection = channel.request(Who()).message.args["id_"]

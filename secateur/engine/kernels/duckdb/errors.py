@@ -72,7 +72,8 @@ _SYSTEM_HINT: Final = re.compile(r'\s*Did you mean "(?:pg_|duckdb_|sqlite_|pragm
 
 def translated(error: duckdb.Error) -> errors.Error:
     """Return our error for ``error``, with DuckDB's useful text and without its excerpt of the fragment's SQL."""
-    text = _message(str(error))
+    # Some releases of Python drop a message that is not valid UTF-8, and keep the class of the error.
+    text = _message(str(error)) or f"DuckDB raised {type(error).__name__}; its message is not valid UTF-8"
     target = next(
         (target for source, pattern, target in _MEANING if isinstance(error, source) and re.search(pattern, text)), None
     )

@@ -72,11 +72,16 @@ def test_reading_files_is_not_for_statements() -> None:
 
 
 def test_a_message_that_is_cut_off_inside_of_a_character() -> None:
-    with duckdb.connect() as connection, pytest.raises(UnicodeDecodeError) as caught:
+    with duckdb.connect() as connection, pytest.raises((UnicodeDecodeError, duckdb.Error)) as caught:
         connection.execute("SELECT json_exists(repeat('ä', 300), 'a')").fetchall()
-    found = unreadable(caught.value)
+    # Some releases of Python know the class of the error and not its message, others the message alone.
+    if isinstance(caught.value, UnicodeDecodeError):
+        found: errors.Error = unreadable(caught.value)
+        assert found.message.startswith("Malformed JSON at byte 0 of input")
+    else:
+        found = translated(caught.value)
+        assert found.message == "DuckDB raised InvalidInputException; its message is not valid UTF-8"
     assert type(found) is errors.DataError
-    assert found.message.startswith("Malformed JSON at byte 0 of input")
 
 
 def test_an_error_of_duckdb_itself_is_a_bug() -> None:
