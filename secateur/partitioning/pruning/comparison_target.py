@@ -86,12 +86,14 @@ ComparisonTarget = BareColumn | WidenedColumn | ShiftedColumn | TruncatedColumn 
 
 BARE: Final = BareColumn()
 
-_SHIFTABLE: Final = frozenset(Comparison) - {
-    Comparison.LIKE,
-    Comparison.NOT_LIKE,
-    Comparison.STARTS_WITH,
-    Comparison.NOT_STARTS_WITH,
-}
+_SHIFTABLE: Final = frozenset(
+    {
+        *(Comparison.IN, Comparison.NOT_IN, Comparison.DISTINCT),
+        *(Comparison.LESS, Comparison.LESS_EQUAL, Comparison.GREATER, Comparison.GREATER_EQUAL),
+        *(Comparison.BETWEEN, Comparison.NOT_BETWEEN),
+    }
+)
+"""Comparisons of numbers and dates by equality and order, which hold after a shift of both sides."""
 _OF_EQUALITY: Final = frozenset({Comparison.IN, Comparison.NOT_IN, Comparison.DISTINCT})
 _NUMBER: Final = re.compile(r"0|-?[1-9][0-9]{0,38}")
 _FIELD_TYPES: Final[dict[TypeKind, type]] = {

@@ -1,6 +1,6 @@
 """Conditions on the partitioning columns, with parameters that are not bound yet.
 
-The planner reads a predicate into a :class:`Condition`: a union of boxes, each box a conjunction of one constraint per
+The planner reads a predicate into a union of boxes (:class:`Box`), each box a conjunction of one constraint per
 column. A constraint is an intersection of choices, a choice is a domain of constants united with comparisons whose
 operands are not known yet. Resolving a box with parameters gives one
 :class:`~secateur.partitioning.pruning.domain.Domain` per column.
@@ -12,16 +12,19 @@ at planning.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, assert_never
 
 import msgspec
 
 from secateur.partitioning.pruning.comparison import Comparison
 from secateur.partitioning.pruning.comparison_target import (
     BARE,
+    BareColumn,
     ComparisonTarget,
     RowField,
+    ShiftedColumn,
     TruncatedColumn,
+    WidenedColumn,
     allowed,
 )
 from secateur.partitioning.pruning.domain import EVERYTHING, NOTHING, Domain
@@ -60,7 +63,15 @@ class ParameterComparison(msgspec.Struct, frozen=True, array_like=True):
     @property
     def names_values(self) -> bool:
         """Whether each operand lets one value of the column pass at most."""
-        return self.comparison is Comparison.IN and not isinstance(self.comparison_target, TruncatedColumn)
+        if self.comparison is not Comparison.IN:
+            return False
+        match self.comparison_target:
+            case BareColumn() | WidenedColumn() | ShiftedColumn() | RowField():
+                return True
+            case TruncatedColumn():
+                return False  # all instants of a unit truncate to one value
+            case _:
+                assert_never(self.comparison_target)
 
     @property
     def compared(self) -> tuple[Operand | ParameterList, ...]:

@@ -26,7 +26,7 @@ from typing import Final
 from sqlglot import Token, TokenType, exp
 
 from secateur.errors import DatabaseError, NotSupportedError
-from secateur.partitioning.pruning.comparison import Comparison
+from secateur.partitioning.pruning.comparison import EXCLUDING
 from secateur.partitioning.pruning.comparison_target import BARE
 from secateur.partitioning.pruning.nodes import boxes_of
 from secateur.partitioning.pruning.operand import Cast, Computed, Operand, ParameterList, parameters_of
@@ -57,7 +57,6 @@ _TEXTS_MAX: Final = 24
 """Subqueries inside of subqueries can be tried in any number of combinations; what has not been found after so many
 texts is not worth the time.
 """
-_EXCLUDING: Final = frozenset({Comparison.NOT_IN, Comparison.DISTINCT, Comparison.NOT_BETWEEN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +340,7 @@ def _used_parameters(outer: BoundSelect, first: int, types: Sequence[SqlType]) -
                             exact = test.comparison_target == BARE and _is_exact(
                                 operand, types[index - first], column_types[column]
                             )
-                            if not exact or test.comparison in _EXCLUDING:
+                            if not exact or test.comparison in EXCLUDING:
                                 refused.add(index)
                             elif helps:
                                 used.add(index)

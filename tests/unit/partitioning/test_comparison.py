@@ -14,6 +14,7 @@ import pytest
 from secateur.engine.kernels.duckdb import default_kernel
 from secateur.errors import DatabaseError
 from secateur.partitioning.pruning import EVERYTHING, NOTHING, Comparison, Domain, Span, compare, points
+from secateur.partitioning.pruning.comparison import EXCLUDING, MIRRORED, NEGATED
 from secateur.partitioning.types import SqlType, parse_type
 
 SOME_UUID = UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11")
@@ -265,3 +266,24 @@ def test_lists_and_betweens_find_what_duckdb_finds(type_text: str) -> None:
 )
 def test_named_cases(comparison: Comparison, values: list[Any], type_text: str, expected: Domain | None) -> None:
     assert compare(comparison, values, parse_type(type_text)) == expected
+
+
+def test_every_comparison_has_a_negation_but_distinct() -> None:
+    assert set(NEGATED) == set(Comparison) - {Comparison.DISTINCT}
+    assert all(NEGATED[negation] is comparison for comparison, negation in NEGATED.items())
+
+
+@pytest.mark.parametrize("comparison", NEGATED, ids=lambda comparison: comparison.value)
+def test_a_value_passes_a_comparison_or_its_negation(comparison: Comparison) -> None:
+    ordered = comparison in (Comparison.BETWEEN, Comparison.NOT_BETWEEN)
+    values = ["b", "d"] if ordered else ["b"]
+    passing, negated = (compare(form, values, parse_type("VARCHAR")) for form in (comparison, NEGATED[comparison]))
+    assert passing is not None
+    assert negated == passing.complement()
+
+
+def test_the_comparisons_that_exclude_are_the_negations_of_those_that_name_values() -> None:
+    by_order = {Comparison.LESS, Comparison.LESS_EQUAL, Comparison.GREATER, Comparison.GREATER_EQUAL}
+    assert set(MIRRORED) == by_order
+    naming = set(Comparison) - by_order - EXCLUDING
+    assert {NEGATED[comparison] for comparison in naming} | {Comparison.DISTINCT} == EXCLUDING
