@@ -86,6 +86,11 @@ STATEMENTS: Final = (
         id="a semi-join by names of aliases",
     ),
     pytest.param(
+        f"{METRICS} orders o, (SELECT DISTINCT name FROM customers) v, airlines a WHERE o.priority = v.name AND v.name"
+        " = a.code AND a.name = 'a' AND m.host = o.priority",
+        id="a semi-join by way of a subquery",
+    ),
+    pytest.param(
         "SELECT priority FROM orders WHERE id > 7 UNION ALL SELECT name FROM customers UNION ALL SELECT host FROM"
         " metrics ORDER BY 1 DESC LIMIT 5",
         id="a set operation",
@@ -376,6 +381,21 @@ def test_a_filter_is_carried_between_branches_of_intersect_and_from_the_left_of_
         PlacedText(sql.format("x0 AS a", "s1 AS b"), ("k",)),
     ]
     assert placed_difference(user, texts, sources, None) == difference
+
+
+@pytest.mark.parametrize("kind", ["INTERSECT", "EXCEPT"])
+def test_a_moved_scan_may_have_the_filter_of_another_branch(
+    checked: Callable[[str], list[tuple[Any, ...]]], kind: str
+) -> None:
+    ((user, texts, sources, clock),) = checked(
+        f"SELECT name FROM customers WHERE name < 'c' {kind} SELECT o.priority FROM metrics m JOIN orders o ON m.value"
+        " = o.amount"
+    )
+    (moved,) = (text for text in texts if text.scans and '"priority"' in text.sql)
+    assert "'c'" in moved.sql
+    assert placed_difference(user, texts, sources, clock) is None
+    faulty = [replace(text, sql=text.sql.replace("'c'", "'b'")) if text is moved else text for text in texts]
+    assert placed_difference(user, faulty, sources, clock) is not None
 
 
 @pytest.mark.parametrize(
