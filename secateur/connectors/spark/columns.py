@@ -3,17 +3,20 @@
 Built from Spark's built-ins only, so it runs inside Spark's generated code and needs neither a UDF nor a Python
 process. Each column type is converted to the form that ``xxhash64`` must hash:
 
-==========================
-========================================================================================================== type in Spark
-==========================
-========================================================================================================== integers to 8
-bytes ``CAST(c AS BIGINT)``: Spark hashes an INT as 4 bytes, the partition function every integer as 8 UBIGINT Spark has
-no unsigned type: ``CAST(c AS DECIMAL(20,0))``, less 2^64 where it passes the BIGINT range, as BIGINT VARCHAR, BOOLEAN,
-BLOB ``CAST(c AS STRING | BOOLEAN | BINARY)`` DATE ``CAST(c AS DATE)`` TIMESTAMP, TIMESTAMPTZ as it is: TIMESTAMP and
-TIMESTAMP_NTZ both hash as their microseconds. A cast would move the value by the session's time zone DECIMAL(p, s)
-``CAST(c AS DECIMAL(p, s))``: the hash is that of the unscaled integer at the column's own scale UUID ``LOWER(CAST(c AS
-STRING))`` ==========================
-==========================================================================================================
+======================  =====================================================================================
+type                    in Spark
+======================  =====================================================================================
+integers to 8 bytes     ``CAST(c AS BIGINT)``: Spark hashes an INT as 4 bytes, secateur every integer as 8
+UBIGINT                 ``CAST(c AS DECIMAL(20,0))``, less 2^64 if it passes the BIGINT range, then as BIGINT
+VARCHAR, BOOLEAN, BLOB  ``CAST(c AS STRING | BOOLEAN | BINARY)``
+DATE                    ``CAST(c AS DATE)``
+TIMESTAMP, TIMESTAMPTZ  as it is
+DECIMAL(p, s)           ``CAST(c AS DECIMAL(p, s))``: the hash is that of the unscaled integer
+UUID                    ``LOWER(CAST(c AS STRING))``
+======================  =====================================================================================
+
+Spark has no unsigned types. TIMESTAMP and TIMESTAMP_NTZ both hash as their microseconds; a cast would move the value by
+the session's time zone.
 
 Source: Apache Spark ``XxHash64`` and ``HashExpression``.
 """

@@ -4,10 +4,15 @@ A :class:`KeyBoundary` is a place in the order of keys: before or after all keys
 previous value has to be computed, so nothing can overflow at the end of a type (KUDU-1766), and a bound on a prefix of
 the key determines whether it includes the keys that extend the prefix (KUDU-2173):
 
-======================= ========================================== bound cut =======================
-========================================== ``key >= (500, 500)`` before (500, 500) ``key > (500, 500)`` after (500, 500)
-``key < (500, 750)`` before (500, 750) ``key <= (500)`` after (500): all keys (500, ...) belong no bound below / above
-before / after (), the prefix of every key ======================= ==========================================
+======================  ==========================================
+bound                   place
+======================  ==========================================
+``key >= (500, 500)``   before (500, 500)
+``key > (500, 500)``    after (500, 500)
+``key < (500, 750)``    before (500, 750)
+``key <= (500)``        after (500): all keys (500, ...) belong
+no bound below / above  before / after (), the prefix of every key
+======================  ==========================================
 
 Source: Apache Kudu, "Scan Optimization & Partition Pruning", primary key bounds.
 """

@@ -3,13 +3,19 @@
 Two forms of the same rule: :func:`scalar_encoder` for one Python value, :func:`encode_array` for an Arrow array. The
 classes of encodings are closed:
 
-===================================== ========================================================== type bytes
-===================================== ========================================================== every integer 8, little
-endian, two's complement (as BIGINT) TIMESTAMP, TIMESTAMPTZ 8, little endian, microseconds since 1970 in UTC DECIMAL(p,
-s), p <= 18 8, little endian, the unscaled integer DATE 4, little endian, days since 1970 BOOLEAN 4, little endian, 0 or
-1 DECIMAL(p, s), p > 18 1 to 16, minimal big-endian two's complement of the unscaled integer VARCHAR its UTF-8 bytes
-BLOB its bytes UUID 36, its lower-case text =====================================
-==========================================================
+======================  ====================================================================
+type                    bytes
+======================  ====================================================================
+every integer           8, little endian, two's complement (as BIGINT)
+TIMESTAMP, TIMESTAMPTZ  8, little endian, microseconds since 1970 in UTC
+DECIMAL(p, s), p <= 18  8, little endian, the unscaled integer
+DATE                    4, little endian, days since 1970
+BOOLEAN                 4, little endian, 0 or 1
+DECIMAL(p, s), p > 18   1 to 16, minimal big-endian two's complement of the unscaled integer
+VARCHAR                 its UTF-8 bytes
+BLOB                    its bytes
+UUID                    36, its lower-case text
+======================  ====================================================================
 
 Source: the ``HashExpression`` of Apache Spark for all but the unsigned integers and UUID, which Spark does not have.
 """

@@ -1,10 +1,12 @@
 """Membership in a list parameter: the spellings of ``x is an element of $1``.
 
-============================================== ========================================== form besides TRUE
-============================================== ========================================== ``x = ANY($1)``, ``x = ANY
-(SELECT unnest($1))`` NULL for a list with NULL ``x IN (SELECT unnest($1))`` the same ``x IN $1``, ``list_contains($1,
-x)``, ... FALSE for a list with NULL ==============================================
-==========================================
+================================================  ==========================
+form                                              besides TRUE
+================================================  ==========================
+``x = ANY($1)``, ``x = ANY (SELECT unnest($1))``  NULL for a list with NULL
+``x IN (SELECT unnest($1))``                      the same
+``x IN $1``, ``list_contains($1, x)``, ...        FALSE for a list with NULL
+================================================  ==========================
 
 They are TRUE for the same values of ``x``, those that equal an element, and pruning needs no more.
 """

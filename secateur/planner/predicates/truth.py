@@ -3,12 +3,16 @@
 A WHERE clause asks for TRUE, ``NOT p`` asks for FALSE of p, ``p IS NOT TRUE`` for FALSE or NULL. AND and OR pass the
 question on:
 
-============= ============================================ ============================================= asked AND OR
-============= ============================================ ============================================= TRUE every part
-TRUE some part TRUE FALSE some part FALSE every part FALSE not FALSE every part not FALSE some part not FALSE not TRUE
-some part not TRUE every part not TRUE NULL every part not FALSE, and some NULL every part not TRUE, and some NULL not
-NULL every part TRUE, or some FALSE every part FALSE, or some TRUE =============
-============================================ =============================================
+=========  ===================================  ==================================
+asked      AND                                  OR
+=========  ===================================  ==================================
+TRUE       every part TRUE                      some part TRUE
+FALSE      some part FALSE                      every part FALSE
+not FALSE  every part not FALSE                 some part not FALSE
+not TRUE   some part not TRUE                   every part not TRUE
+NULL       every part not FALSE, and some NULL  every part not TRUE, and some NULL
+not NULL   every part TRUE, or some FALSE       every part FALSE, or some TRUE
+=========  ===================================  ==================================
 """
 
 from __future__ import annotations

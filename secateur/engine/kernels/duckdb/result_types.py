@@ -3,16 +3,17 @@
 Columns of tables are always a :class:`~secateur.partitioning.types.column_type.SqlType`. Results may be of any type of
 the dialect, so this module covers all of them:
 
-======================================================== =====================================
-=================================== SQL type delivered as Arrow form
-======================================================== =====================================
-=================================== every ``SqlType`` itself; INTERVAL up to 292 years ``SqlType.arrow`` STRUCT, MAP,
-``T[n]``, ``T[]`` of anything itself, its parts as delivered struct, map, fixed_size_list, list TUPLE itself, its parts
-as delivered struct of element1, element2, ... TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS, TIME_NS itself timestamp or
-time64 in that unit ``"NULL"`` (an untyped NULL) INTEGER, as CREATE TABLE AS has it int32 UHUGEINT HUGEINT, a DataError
-past its range decimal128(38, 0) ENUM, BIT, UNION, JSON, TIMETZ, and whatever comes next VARCHAR, as the dialect casts
-it string ======================================================== =====================================
-===================================
+==========================================  ===================================  ==================================
+SQL type                                    delivered as                         Arrow form
+==========================================  ===================================  ==================================
+every ``SqlType``                           itself; INTERVAL up to 292 years     ``SqlType.arrow``
+STRUCT, MAP, ``T[n]``, ``T[]`` of anything  itself, its parts as delivered       struct, map, fixed_size_list, list
+TUPLE                                       itself, its parts as delivered       struct of element1, element2, ...
+TIMESTAMP_S, _MS, _NS, TIME_NS              itself                               timestamp or time64 in that unit
+``"NULL"`` (an untyped NULL)                INTEGER, as CREATE TABLE AS has it   int32
+UHUGEINT                                    HUGEINT, a DataError past its range  decimal128(38, 0)
+ENUM, BIT, UNION, JSON, TIMETZ, all others  VARCHAR, as the dialect casts it     string
+==========================================  ===================================  ==================================
 """
 
 from __future__ import annotations
