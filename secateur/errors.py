@@ -29,7 +29,7 @@ The names required by PEP 249 are the trunk; ours are the branches::
         │   ├── PartitionLostError      all copies of a partition are gone
         │   ├── TopologyChangedError    a partition moved; the statement ran against old owners
         │   ├── DataChangedError        a load was published in the middle of a distributed read
-        │   ├── KeysChangedError        rows of found join keys changed; the client runs the statement undivided
+        │   ├── KeysChangedError        rows of found join keys changed; the coordinator runs the statement undivided
         │   ├── LimitExceededError      a bound on size, memory or queue was passed
         │   ├── DeadlineError           it took longer than allowed
         │   ├── JobCancelledError       a client asked the job to stop
@@ -241,7 +241,7 @@ class DataChangedError(OperationalError):
 class KeysChangedError(OperationalError):
     """The rows in which keys of a join were found have changed since.
 
-    Nothing was returned; the client runs the statement undivided.
+    Nothing was returned; the member that coordinates the statement runs it undivided.
     """
 
     retry_safe = True

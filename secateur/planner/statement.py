@@ -1,7 +1,9 @@
 """The kinds of planned statements: a closed union of frozen values.
 
-Statements that a client executes are those of :mod:`secateur.protocol.statements`, each with a :class:`PlannedSelect`
-as its query. Commands are carried out by the controller.
+The controller carries out a :data:`Command`; a client executes each of the others. A statement that contains a query
+has a :class:`PlannedSelect` here. The controller's reply to the client
+(:mod:`secateur.cluster.controller.statement_replies`) turns a PlannedSelect into a SelectStatement, an EvaluatedInsert
+into InsertRows, an ExplainStatement into a PlanText, and a command that it has carried out into Done.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class ResolvedVertex:
 
     Attributes:
         name: Its name.
-        placed: The members it runs on, in topology order. None: it is left out, since no row can reach it.
+        placed: The members it runs on, in topology order. Empty: it is left out, since no row can reach it.
     """
 
     name: str
@@ -80,7 +80,7 @@ class ResolvedEdge:
         words: Routing, reach and priority, as far as they are not the default.
         distributed: Whether rows may leave their member.
         priority: Inputs with a smaller number are drained first.
-        origins: The members that produce. None: it is left out with its destination.
+        origins: The members that produce. Empty: it is left out with its destination.
         targets: The members that consume.
         rows: Rows that were offered to it; None in a plan that was not measured.
         bytes: Their bytes.

@@ -106,7 +106,7 @@ class MemberInfo(msgspec.Struct, frozen=True):
         partitions_backup: Partitions, over all tables, of which it keeps a backup.
         rows: Rows of the partitions that it serves.
         bytes: Arrow bytes of everything it keeps, backups included.
-        executions: Statements and jobs in which it took part.
+        executions: Statements, changes and jobs that it was asked to run, or to run a part of.
         frames_received: Frames of statements, jobs, loads and data that reached it; housekeeping does not count.
     """
 
@@ -145,8 +145,8 @@ class MemberStats(msgspec.Struct, frozen=True):
 
     Attributes:
         tables: The tables that it has.
-        executions: Statements, changes and jobs that it was asked to run.
-        frames_received: Frames of statements that it has received.
+        executions: Statements, changes and jobs that it was asked to run, or to run a part of.
+        frames_received: Frames of statements, jobs, loads and data that reached it; housekeeping does not count.
         running_jobs: Jobs that run on it now.
         open_results: Results that clients are reading.
         open_result_bytes: The bytes that these hold.

@@ -1,7 +1,9 @@
 """The base of every request: an immutable value whose type determines the operation and its reply.
 
 A field that is added to a message later has a default value, because an older peer does not send it. In a struct with
-``array_like=True``, whose fields travel by position, it comes last.
+``array_like=True``, whose fields travel by position, it comes last. An older peer refuses a NamedTuple with a further
+field, a new member of an enumeration and a new class of a union, so such a change needs another
+:data:`~secateur.protocol.version.PROTOCOL_VERSION`.
 """
 
 from __future__ import annotations
