@@ -1,9 +1,9 @@
 """The base of every request: an immutable value whose type determines the operation and its reply.
 
 A field that is added to a message later has a default value, because an older peer does not send it. In a struct with
-``array_like=True``, whose fields travel by position, it comes last. An older peer refuses a NamedTuple with a further
-field, a new member of an enumeration and a new class of a union, so such a change needs another
-:data:`~secateur.protocol.version.PROTOCOL_VERSION`.
+``array_like=True``, whose fields travel by position, it comes last. An older peer refuses a longer NamedTuple, a new
+member of an enumeration and a new class of a union: :data:`~secateur.protocol.version.PROTOCOL_VERSION` has to grow if
+it gets one for a request of its own release.
 """
 
 from __future__ import annotations

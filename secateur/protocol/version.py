@@ -9,6 +9,6 @@ __all__ = ["PROTOCOL_VERSION"]
 PROTOCOL_VERSION: Final = 2
 """The version is in the head of every frame, so a peer of another version is recognised by its first bytes.
 
-It grows when frames, messages or the values in them change such that an older release would misread them: a field that
-is added with a default value is no such change.
+It grows when frames, messages or the values in them change such that an older release would misread or refuse them: a
+field that is added to a struct with a default value is no such change.
 """
