@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, assert_never
+from enum import Enum
+from itertools import chain
+from typing import Any, NamedTuple, Protocol, assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,7 +28,27 @@ from secateur.partitioning.types.empty_rows import empty_table
 
 __all__ = ["Grouping", "KernelGrouping", "checked_names"]
 
-_LISTS = frozenset({AggregateKind.COUNT_DISTINCT, AggregateKind.LIST})
+
+class _StateKind(Enum):
+    """What a state holds, and so how the states of one key are combined."""
+
+    COUNT = "count"
+    SUM = "sum"
+    EXACT_SUM = "exact_sum"
+    MIN = "min"
+    MAX = "max"
+    DISTINCT_VALUES = "distinct_values"
+    LIST = "list"
+
+
+_LISTS = frozenset({_StateKind.DISTINCT_VALUES, _StateKind.LIST})
+
+
+class _State(NamedTuple):
+    """A column of partial results that holds the state of an aggregate, or a part of it."""
+
+    name: str
+    kind: _StateKind
 
 
 class Grouping(Protocol):
@@ -66,29 +88,28 @@ class KernelGrouping:
     def accumulate(self, kernel: Kernel, rows: pa.Table) -> pa.Table:
         arguments: dict[str, tuple[Any, SqlType]] = {}
         states: list[PartialColumn] = []
-        for index, (name, aggregate) in enumerate(self.aggregates.items()):
+        for index, (own, aggregate) in enumerate(zip(self._states(), self.aggregates.values(), strict=True)):
             kind = SqlType(TypeKind.BIGINT)
             if aggregate.column is not None:
                 arguments[f"a{index}"] = _, kind = _argument(rows, aggregate.column)
-            states += _accumulated(name, aggregate, f"a{index}", kind)
+            states += _accumulated([state.name for state in own], aggregate, f"a{index}", kind)
         return self._grouped(kernel, rows, arguments, states)
 
     def combine(self, kernel: Kernel, partials: pa.Table) -> pa.Table:
         arguments: dict[str, tuple[Any, SqlType]] = {}
         states = []
-        for name, aggregate in self.aggregates.items():
-            for state in _states(name, aggregate):
-                argument = f"a{len(arguments)}"
-                arguments[argument] = _, kind = _argument(
-                    partials, state, pa.list_(pa.int32()) if aggregate.function in _LISTS else pa.int32()
-                )
-                states.append(_combined(state, aggregate.function, argument, kind, is_count=state.endswith(".count")))
+        for state in chain.from_iterable(self._states()):
+            argument = f"a{len(arguments)}"
+            arguments[argument] = _, kind = _argument(
+                partials, state.name, pa.list_(pa.int32()) if state.kind in _LISTS else pa.int32()
+            )
+            states.append(_combined(state, argument, kind))
         return self._grouped(kernel, partials, arguments, states)
 
     def finish(self, partials: pa.Table) -> pa.Table:
         finished = {name: partials.column(name) for name in self.by}
-        for name, aggregate in self.aggregates.items():
-            states = [partials.column(state) for state in _states(name, aggregate)]
+        for own, (name, aggregate) in zip(self._states(), self.aggregates.items(), strict=True):
+            states = [partials.column(state.name) for state in own]
             match aggregate.function:
                 case AggregateKind.AVG:
                     finished[name] = _mean(*states)
@@ -112,18 +133,17 @@ class KernelGrouping:
             return self.accumulate(kernel, empty_table(schema))
         if self.by:
             return None
-        counts = {
-            name
-            for name, aggregate in self.aggregates.items()
-            if aggregate.function in (AggregateKind.COUNT_ROWS, AggregateKind.COUNT)
-        }
-        states = [(name, state) for name, aggregate in self.aggregates.items() for state in _states(name, aggregate)]
         return pa.table(
             {
-                state: pa.array([0], pa.int64()) if name in counts or state.endswith(".count") else pa.nulls(1)
-                for name, state in states
+                state.name: pa.array([0], pa.int64()) if state.kind is _StateKind.COUNT else pa.nulls(1)
+                for state in chain.from_iterable(self._states())
             }
         )
+
+    def _states(self) -> list[tuple[_State, ...]]:
+        """The states of each aggregate; their names are different, whatever the user calls keys and aggregates."""
+        taken = {*self.by, *self.aggregates}
+        return [_states(name, aggregate.function, taken) for name, aggregate in self.aggregates.items()]
 
     def _grouped(
         self,
@@ -179,9 +199,35 @@ def checked_names(by: tuple[str, ...], names: tuple[str, ...], what: str) -> Non
         )
 
 
-def _states(name: str, aggregate: AggregateExpression) -> tuple[str, ...]:
-    """The columns of a partial result that hold the state of an aggregate."""
-    return (f"{name}.sum", f"{name}.count") if aggregate.function is AggregateKind.AVG else (name,)
+def _states(name: str, function: AggregateKind, taken: set[str]) -> tuple[_State, ...]:
+    """The states of an aggregate. A single one has its name; others get names that are not taken, and take them."""
+    match function:
+        case AggregateKind.COUNT_ROWS | AggregateKind.COUNT:
+            return (_State(name, _StateKind.COUNT),)
+        case AggregateKind.SUM:
+            return (_State(name, _StateKind.SUM),)
+        case AggregateKind.MIN:
+            return (_State(name, _StateKind.MIN),)
+        case AggregateKind.MAX:
+            return (_State(name, _StateKind.MAX),)
+        case AggregateKind.AVG:
+            return (
+                _State(_untaken(f"{name}.sum", taken), _StateKind.EXACT_SUM),
+                _State(_untaken(f"{name}.count", taken), _StateKind.COUNT),
+            )
+        case AggregateKind.COUNT_DISTINCT:
+            return (_State(name, _StateKind.DISTINCT_VALUES),)
+        case AggregateKind.LIST:
+            return (_State(name, _StateKind.LIST),)
+        case _:
+            assert_never(function)
+
+
+def _untaken(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
 
 
 def _argument(
@@ -205,8 +251,11 @@ def _argument(
         raise DataError(f"column {column!r} of type {values.type} cannot be aggregated: {error}") from error
 
 
-def _accumulated(name: str, aggregate: AggregateExpression, argument: str, kind: SqlType) -> list[PartialColumn]:
+def _accumulated(
+    names: Sequence[str], aggregate: AggregateExpression, argument: str, kind: SqlType
+) -> list[PartialColumn]:
     """The states of an aggregate, over rows."""
+    name = names[0]
     match aggregate.function:
         case AggregateKind.COUNT_ROWS:
             return [PartialColumn(name, "count(*)", "BIGINT", AggregateFunction.COUNT_ROWS)]
@@ -218,7 +267,7 @@ def _accumulated(name: str, aggregate: AggregateExpression, argument: str, kind:
             return [_extreme(name, aggregate.function, argument, kind)]
         case AggregateKind.AVG:
             _sum(name, aggregate, argument, kind)
-            return [_exact_sum(f"{name}.sum", argument, kind), _counted(f"{name}.count", argument)]
+            return [_exact_sum(name, argument, kind), _counted(names[1], argument)]
         case AggregateKind.COUNT_DISTINCT:
             return [PartialColumn(name, f"list(DISTINCT {argument}) FILTER ({argument} IS NOT NULL)", f"{kind}[]")]
         case AggregateKind.LIST:
@@ -227,27 +276,30 @@ def _accumulated(name: str, aggregate: AggregateExpression, argument: str, kind:
             assert_never(aggregate.function)
 
 
-def _combined(name: str, function: AggregateKind, argument: str, kind: SqlType, *, is_count: bool) -> PartialColumn:
-    """A state over states of the same aggregate."""
-    match function:
-        case AggregateKind.COUNT_ROWS | AggregateKind.COUNT:
+def _combined(state: _State, argument: str, kind: SqlType) -> PartialColumn:
+    """A state over states of the same kind."""
+    name = state.name
+    match state.kind:
+        case _StateKind.COUNT:
             return _counts(name, argument)
-        case AggregateKind.SUM:
-            return _sum(name, AggregateExpression(function), argument, kind)
-        case AggregateKind.MIN | AggregateKind.MAX:
-            return _extreme(name, function, argument, kind)
-        case AggregateKind.AVG:
-            return _counts(name, argument) if is_count else _exact_sum(name, argument, kind)
-        case AggregateKind.COUNT_DISTINCT:
+        case _StateKind.SUM:
+            return _sum(name, AggregateExpression(AggregateKind.SUM), argument, kind)
+        case _StateKind.EXACT_SUM:
+            return _exact_sum(name, argument, kind)
+        case _StateKind.MIN:
+            return _extreme(name, AggregateKind.MIN, argument, kind)
+        case _StateKind.MAX:
+            return _extreme(name, AggregateKind.MAX, argument, kind)
+        case _StateKind.DISTINCT_VALUES:
             return PartialColumn(
                 name, f"list_distinct(flatten(list({argument}) FILTER ({argument} IS NOT NULL)))", str(kind)
             )
-        case AggregateKind.LIST:
+        case _StateKind.LIST:
             return PartialColumn(
                 name, f"flatten(list({argument} ORDER BY row) FILTER ({argument} IS NOT NULL))", str(kind)
             )
         case _:
-            assert_never(function)
+            assert_never(state.kind)
 
 
 def _counted(name: str, argument: str) -> PartialColumn:

@@ -186,6 +186,27 @@ def test_partial_results_of_nothing_agree_with_others() -> None:
     verify_processor(accumulate([], aggregates), [[]], nothing)
 
 
+def test_names_of_the_user_may_look_like_those_of_states() -> None:
+    """An average is a sum and a count in partial results, and keys and aggregates may be called as those are."""
+    aggregates = {"m": avg_of("i"), "m.sum": sum_of("d"), "m.count": count_rows()}
+    by = ["m.count_"]
+    rows = pa.table({"m.count_": ["a", "a"], "i": [1, 4], "d": [0.5, 0.25]})
+    expected = pa.table({"m.count_": ["a"], "m": [2.5], "m.sum": [0.75], "m.count": [2]})
+    verify_processor(aggregate(by, aggregates), [rows], expected)
+    verify_processor(combine([], {"i.count": sum_of("i")}), [[]], pa.table({"i.count": pa.nulls(1)}))
+    partials = pa.table(
+        {
+            "m.count_": ["a", "a"],
+            "m.sum_": pa.array([3, 4], pa.decimal128(38, 0)),
+            "m.count__": [2, 1],
+            "m.sum": [0.5, 0.25],
+            "m.count": [4, 1],
+        }
+    )
+    combined = pa.table({"m.count_": ["a"], "m": [7 / 3], "m.sum": [0.75], "m.count": [5]})
+    verify_processor(combine(by, aggregates), [partials], combined)
+
+
 def test_with_keys_no_row_is_no_group() -> None:
     expected = pa.table(
         {"k": pa.array([], pa.string()), "n": pa.array([], pa.int64()), "total": pa.array([], pa.int64())}
