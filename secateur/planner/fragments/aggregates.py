@@ -87,8 +87,8 @@ def combine(node: exp.Expr, partial: PartialColumns, type_of: Callable[[str], st
     if isinstance(call.this, exp.Distinct) and name in _DISTINCT:
         return _distinct(node, call, name, partial, type_of)
     suffix = f" FILTER ({to_sql(node.expression).strip()})" if isinstance(node, exp.Filter) else ""
-    argument = _argument(call)
-    if name == "count":
+    argument = _row_count(call) if name == "count_star" else _argument(call)
+    if name in ("count", "count_star"):
         column = partial.column(f"count({argument}){suffix}")
         return f"CAST(coalesce(sum({column}), 0) AS {type_of(whole)})"
     if name == "avg":
@@ -102,10 +102,13 @@ def combine(node: exp.Expr, partial: PartialColumns, type_of: Callable[[str], st
 
 
 def aggregate_name(node: exp.Expr) -> str | None:
-    """The name of the aggregate, one of :data:`AGGREGATES`, that a node calls; None when it calls none."""
+    """The name of the aggregate, one of :data:`AGGREGATES`, that a node calls; None when it calls none.
+
+    A call behind the name of a schema, ``main.sum(x)``, is none: it is only the end of its expression.
+    """
     if isinstance(node, (exp.Count, exp.Sum, exp.Min, exp.Max, exp.Avg)):
         return node.sql_name().lower()
-    if isinstance(node, exp.Anonymous) and node.name.lower() in _SAME:
+    if isinstance(node, exp.Anonymous) and node.name.lower() in AGGREGATES and not isinstance(node.parent, exp.Dot):
         return node.name.lower()
     return None
 
@@ -120,6 +123,13 @@ def _distinct(node: exp.Expr, call: exp.Expr, name: str, partial: PartialColumns
         condition = node.expression.this if isinstance(node.expression, exp.Where) else node.expression
         argument = f"CASE WHEN {to_sql(condition)} THEN {argument} END"
     return f"CAST({name}(DISTINCT {partial.further_key(argument)}) AS {type_of(to_sql(node))})"
+
+
+def _row_count(call: exp.Expr) -> str:
+    """The argument with which ``count`` does what ``count_star()`` does."""
+    if call.expressions:
+        raise NotDistributable(f"{to_sql(call)} has an argument")
+    return "*"
 
 
 def _argument(call: exp.Expr) -> str:

@@ -155,8 +155,16 @@ def _primitives(aggregate: ArrowAggregate, arguments: Sequence[Expression]) -> l
             return [_Primitive("count_all", None)]
         case AggregateFunction.AVG:
             return [_Primitive("sum", position), _Primitive("count", position)]
+        case AggregateFunction.COUNT:
+            return [_Primitive("count", position)]
+        case AggregateFunction.SUM:
+            return [_Primitive("sum", position)]
+        case AggregateFunction.MIN:
+            return [_Primitive("min", position)]
+        case AggregateFunction.MAX:
+            return [_Primitive("max", position)]
         case _:
-            return [_Primitive(aggregate.function.value, position)]
+            assert_never(aggregate.function)
 
 
 def _guard(arguments: Sequence[Expression]) -> Callable[[ArrowAggregate], Callable[[Sequence[Any], int], None] | None]:
@@ -166,12 +174,18 @@ def _guard(arguments: Sequence[Expression]) -> Callable[[ArrowAggregate], Callab
     """
 
     def guard(aggregate: ArrowAggregate) -> Callable[[Sequence[Any], int], None] | None:
-        if aggregate.argument is None or aggregate.function is AggregateFunction.COUNT:
+        if aggregate.argument is None:
             return None
         position, type_ = arguments.index(aggregate.argument), aggregate.argument.type
-        if aggregate.function in (AggregateFunction.MIN, AggregateFunction.MAX):
-            return (lambda values, _count: _refuse_nan(values[position])) if type_.is_float else None
-        return None if type_.is_float else (lambda values, count: _bound_sum(values[position], type_, count))
+        match aggregate.function:
+            case AggregateFunction.COUNT_ROWS | AggregateFunction.COUNT:
+                return None
+            case AggregateFunction.MIN | AggregateFunction.MAX:
+                return (lambda values, _count: _refuse_nan(values[position])) if type_.is_float else None
+            case AggregateFunction.SUM | AggregateFunction.AVG:
+                return None if type_.is_float else (lambda values, count: _bound_sum(values[position], type_, count))
+            case _:
+                assert_never(aggregate.function)
 
     return guard
 

@@ -66,6 +66,7 @@ CUT = [
     "SELECT count(*) FROM facts",
     "SELECT count(*), count(i), count(g), sum(i), sum(s), sum(h), sum(p), min(g), max(day), min(t) FROM facts",
     "SELECT bool_and(b), bool_or(b), bit_and(s), bit_or(s), bit_xor(s) FROM facts",
+    "SELECT g, count_star(), count_star() FILTER (WHERE i > 0) FROM facts GROUP BY g ORDER BY count_star(), g",
     "SELECT avg(i), avg(s), avg(p), avg(d), avg(f), sum(d), sum(f), avg(h) FROM facts",
     "SELECT g, count(*), sum(i), avg(p) FROM facts GROUP BY g ORDER BY g",
     "SELECT g AS x, b, count(*) AS n FROM facts GROUP BY ALL ORDER BY ALL",
@@ -146,6 +147,7 @@ def test_parameters_reach_both_stages(context: Any, sql: str, params: Any) -> No
         pytest.param("SELECT median(d) FROM facts", "median() has no partial aggregation", id="holistic aggregate"),
         pytest.param("SELECT min(k, 2) FROM facts", "has no partial aggregation", id="two arguments"),
         pytest.param("SELECT avg(t) FROM facts", "is not a quotient", id="average of instants"),
+        pytest.param("SELECT main.bool_and(b) FROM facts", "neither grouped nor aggregated", id="call behind a schema"),
         pytest.param("SELECT k, row_number() OVER (ORDER BY k) FROM facts", "a window function", id="window"),
         pytest.param(
             "SELECT k FROM facts QUALIFY row_number() OVER (PARTITION BY g ORDER BY k) = 1",
