@@ -362,15 +362,16 @@ def sorted_rows(rows: Sequence[tuple[Any, ...]]) -> list[str]:
 
 def rows_as_tuples(table: pa.Table) -> list[tuple[Any, ...]]:
     """Rows as DuckDB's own client gives them: HUGEINT, which Arrow carries as DECIMAL(38, 0), is an int."""
-    columns = [
-        (
-            [None if value is None else int(value) for value in column.to_pylist()]
-            if column.type == pa.decimal128(38, 0)
-            else column.to_pylist()
-        )
-        for column in table.columns
-    ]
+    columns = [[_as_duckdb(value, column.type) for value in column.to_pylist()] for column in table.columns]
     return list(zip(*columns, strict=True))
+
+
+def _as_duckdb(value: Any, kind: pa.DataType) -> Any:
+    if value is None:
+        return None
+    if pa.types.is_list(kind):
+        return [_as_duckdb(item, kind.value_type) for item in value]
+    return int(value) if kind == pa.decimal128(38, 0) else value
 
 
 # DuckDB looks at a pattern only when the conjuncts before it have left rows, and orders conjuncts as it goes: fewer
