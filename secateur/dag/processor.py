@@ -110,13 +110,13 @@ class Processor:
     The engine calls, from one thread at a time and never again after an exception other than ``close``::
 
         init                                  once
-        process(ordinal, batch)   *           while input comes; batches of different inbound edges alternate within one
-        priority
+        process(ordinal, batch)   *           while input comes; batches of different inbound edges alternate within
+                                              one priority
         complete_edge(ordinal)                once an inbound edge is drained, until it returns True
-        complete                              once all inbound edges are drained, until it returns True; first call of a
-        source
-        close                                 exactly once, also after a failed init, a failure elsewhere or a cancelled
-        job
+        complete                              once all inbound edges are drained, until it returns True; first call
+                                              of a source
+        close                                 exactly once, also after a failed init, a failure elsewhere or a
+                                              cancelled job
 
     A ``False`` from ``process``, ``complete_edge`` or ``complete`` asks to be called again **with the same arguments**:
     after a refused offer, once there is room; while an offload runs, once it has ended; otherwise soon, and less often

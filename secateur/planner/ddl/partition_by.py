@@ -3,11 +3,13 @@
 ::
 
     PARTITION BY HASH (a, b) PARTITIONS 16 [SEED 7] [, HASH (c) PARTITIONS 3] [, RANGE (c) <ranges>]
-    <ranges>   := SPLIT AT (v, ...)  |  SPLIT AT ((v1, v2), ...)  |  (<range>, ...)  |  EVERY <width> [STARTING v]
-    [(<range>, ...)]
-    <width>    := n  |  INTERVAL n { YEAR | QUARTER | MONTH | WEEK | DAY | HOUR | MINUTE | SECOND | MILLISECOND |
-    MICROSECOND }
-    <range>    := PARTITION [name] [lower <=] VALUES [< upper] [<own hash>]  |  PARTITION [name] VALUE = v [<own hash>]
+    <ranges>   := SPLIT AT (v, ...)  |  SPLIT AT ((v1, v2), ...)  |  (<range>, ...)
+                | EVERY <width> [STARTING v] [(<range>, ...)]
+    <width>    := n
+                | INTERVAL n <unit>
+    <unit>     := YEAR | QUARTER | MONTH | WEEK | DAY | HOUR | MINUTE | SECOND | MILLISECOND | MICROSECOND
+    <range>    := PARTITION [name] [lower <=] VALUES [< upper] [<own hash>]
+                | PARTITION [name] VALUE = v [<own hash>]
                 | DEFAULT PARTITION [name] [<own hash>]
     <own hash> := HASH (c) PARTITIONS 8 [SEED s] [, HASH ...]  |  NO HASH
 """

@@ -2,8 +2,8 @@
 
 ::
 
-    [WITH ...] INSERT [OR REPLACE | OR IGNORE] INTO t [AS x] [(a, b, ...)] [BY NAME] { VALUES (...), ... | <query> } [ON
-    CONFLICT ...] [RETURNING ...]
+    [WITH ...] INSERT [OR REPLACE | OR IGNORE] INTO t [AS x] [(a, b, ...)] [BY NAME] { VALUES (...), ... | <query> }
+      [ON CONFLICT ...] [RETURNING ...]
 
 Each value is cast to the type of its column separately, as the dialect does; columns that are not named become NULL.
 """

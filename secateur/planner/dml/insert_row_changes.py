@@ -3,8 +3,8 @@
 ::
 
     SELECT CASE WHEN x.k IS NULL THEN 'INSERT' ELSE 'UPDATE' END, x.k, <values>
-    FROM (SELECT {'k': ..., 'v': ...} AS excluded FROM <rows> QUALIFY <the first of each key>) LEFT JOIN t AS x ON x.k =
-    excluded.k
+    FROM (SELECT {'k': ..., 'v': ...} AS excluded FROM <rows> QUALIFY <the first of each key>)
+      LEFT JOIN t AS x ON x.k = excluded.k
     WHERE x.k IS NULL OR (<condition of DO UPDATE>)
 
 ``excluded`` is a struct, so that a bare name is a column of the table, as the dialect demands, and ``excluded.v`` the

@@ -4,9 +4,9 @@
 
     [WITH ...] MERGE INTO t [[AS] x] USING source { ON condition | USING (a, ...) }
       WHEN MATCHED [AND condition] THEN { UPDATE [SET a = value, ... | SET * | BY NAME] | DELETE | DO NOTHING | ERROR
-      [message] }
-      WHEN NOT MATCHED [BY TARGET] [AND condition] THEN { INSERT [[(a, ...)] VALUES (...) | * | BY NAME] | DO NOTHING |
-      ERROR [message] }
+        [message] }
+      WHEN NOT MATCHED [BY TARGET] [AND condition] THEN { INSERT [[(a, ...)] VALUES (...) | * | BY NAME] | DO NOTHING
+        | ERROR [message] }
       WHEN NOT MATCHED BY SOURCE [AND condition] THEN { UPDATE SET ... | DELETE | DO NOTHING | ERROR [message] }
     [RETURNING ...]
 

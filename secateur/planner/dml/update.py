@@ -2,8 +2,8 @@
 
 ::
 
-    [WITH ...] UPDATE t [[AS] x] SET a = value, (b, c) = (value, value), ... [FROM tables] [WHERE condition] [RETURNING
-    ...]
+    [WITH ...] UPDATE t [[AS] x] SET a = value, (b, c) = (value, value), ... [FROM tables] [WHERE condition]
+      [RETURNING ...]
 
 Each value is cast to the type of its column, as the dialect does; all values are computed from the old row. A row that
 matches several rows of FROM takes the values of one of them. Columns of the primary key may be assigned: the row moves.
