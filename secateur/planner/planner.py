@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, assert_never
 
 from msgspec.structs import replace as with_fields
 from sqlglot import Token, TokenType
@@ -37,7 +37,9 @@ from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.select import BoundSelect
 from secateur.planner.set_option import is_show_settings, read_set, read_show_settings
 from secateur.planner.statement import (
+    AlterTable,
     CreateIndex,
+    CreateTable,
     CreateView,
     DropIndex,
     DropTable,
@@ -64,7 +66,19 @@ from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.views.create_view import read_create_view, read_drop_view
-from secateur.protocol.statements import ChangeStatement, CoordinatedChange, CopyFrom, CopyTo, InsertSelect
+from secateur.protocol.statements import (
+    ChangeStatement,
+    CoordinatedChange,
+    CopyFrom,
+    CopyTo,
+    CreateTableAs,
+    EvaluatedInsert,
+    InsertSelect,
+    SetOption,
+    SetPruning,
+    SetTimeout,
+    ShowSettings,
+)
 
 __all__ = ["Planner"]
 
@@ -93,9 +107,6 @@ _Planned: TypeAlias = (
     | CoordinatedChange[PlannedSelect]
 )
 """A cached plan; it is evaluated and given its values at each call."""
-
-_PLANNED: Final = (PlannedSelect, InsertSelect, InsertValues, ChangeStatement, CoordinatedChange)
-
 
 _READ_HERE: Final = (
     *(InsertSelect, ChangeStatement, CoordinatedChange, CopyFrom, CopyTo),
@@ -210,9 +221,11 @@ class Planner:
     ) -> Statement:
         tokens, parameters = read_parameters(sql, _one_statement(sql, tokenize(sql)), hidden)
         parameters.refuse_gaps(sql)
-        planned = self._plan(sql, tokens, parameters, params, catalog)
-        if not isinstance(planned, _PLANNED):
-            return planned
+        statement = self._plan(sql, tokens, parameters, params, catalog)
+        planned = _planned(statement)
+        if planned is None:
+            assert not isinstance(statement, InsertValues)
+            return statement
         values = _arrange(parameters, params)
         remembered = _Remembered(planned, catalog.statistics_snapshot.version if _is_estimated(planned) else None)
         self._remember(
@@ -478,13 +491,15 @@ class Planner:
         form, analyze = read_explain(cursor)
         what = TokenCursor(cursor.sql, cursor.rest())
         target = self._plan(cursor.sql, cursor.rest(), parameters, params, catalog)
-        if isinstance(target, _PLANNED):
-            target = _with_params(target, _arrange(parameters, params), parameters.lists, catalog.version)
+        planned = _planned(target)
+        if planned is not None:
+            target = _with_params(planned, _arrange(parameters, params), parameters.lists, catalog.version)
         elif analyze:
             first = cursor.rest()[0].text.upper()
             raise what.unsupported(
                 f"EXPLAIN ANALYZE of {first}", "it runs queries, INSERT, UPDATE, DELETE and MERGE; use EXPLAIN"
             )
+        assert not isinstance(target, InsertValues)
         return ExplainStatement(target, form, analyze, what.offset)
 
     def _remember(self, key: _CacheKey, parameters: Parameters, remembered: _Remembered) -> None:
@@ -497,6 +512,34 @@ class Planner:
                 self._styles.popitem(last=False)
             while len(self._cache) > self._cached_max:
                 self._cache.popitem(last=False)
+
+
+def _planned(statement: Statement | InsertValues) -> _Planned | None:
+    """The statement as one with a plan to keep, which is given its values at each call; None where it has none."""
+    match statement:
+        case PlannedSelect() | InsertSelect() | InsertValues() | ChangeStatement() | CoordinatedChange():
+            return statement
+        case (
+            CreateTable()
+            | AlterTable()
+            | DropTable()
+            | CreateView()
+            | DropView()
+            | CreateIndex()
+            | DropIndex()
+            | CreateTableAs()
+            | EvaluatedInsert()
+            | CopyFrom()
+            | CopyTo()
+            | SetPruning()
+            | SetTimeout()
+            | SetOption()
+            | ShowSettings()
+            | ExplainStatement()
+        ):
+            return None
+        case _:
+            assert_never(statement)
 
 
 def _with_params(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import chain
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, assert_never
 
 import pyarrow as pa
 
@@ -165,11 +165,23 @@ class Cursor:
                     changes.append((prepared, params))
                 case Done():
                     pass
-                case _:
+                case (
+                    SelectStatement()
+                    | CreateTableAs()
+                    | CopyFrom()
+                    | CopyTo()
+                    | PlanText()
+                    | SetPruning()
+                    | SetTimeout()
+                    | SetOption()
+                    | ShowSettings()
+                ):
                     raise NotSupportedError(
                         "executemany() is for INSERT, UPDATE and DELETE; call execute() for each set of parameters to"
                         " read the results"
                     )
+                case _:
+                    assert_never(prepared)
         if changes:
             total = max(total, 0) + run_coordinated_changes(self._session, operation, changes)
         self._rowcount = insert_many(self._session, operation, pending) if pending else total

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 from msgspec import to_builtins
 
@@ -27,11 +27,19 @@ from secateur.protocol.profile import RunProfile, StageWork
 from secateur.protocol.statements import (
     ChangeStatement,
     CoordinatedChange,
+    CopyFrom,
+    CopyTo,
+    CreateTableAs,
+    Done,
     EvaluatedInsert,
     InsertRows,
     InsertSelect,
     PlanText,
     SelectStatement,
+    SetOption,
+    SetPruning,
+    SetTimeout,
+    ShowSettings,
 )
 from secateur.protocol.steps import NarrowedScans
 
@@ -91,8 +99,20 @@ def _run(session: Session, sql: str, params: Params) -> _Run:
             return _of_load(call, table, insert_values(call.of(prepared), work), work)
         case InsertSelect():
             return _of_load(call, prepared.table, insert_select(call.of(prepared), work), work)
-        case _:
+        case (
+            CreateTableAs()
+            | CopyFrom()
+            | CopyTo()
+            | Done()
+            | PlanText()
+            | SetPruning()
+            | SetTimeout()
+            | SetOption()
+            | ShowSettings()
+        ):
             raise InterfaceError(f"{sql!r} was planned again and is no longer a query or a change: execute it again")
+        case _:
+            assert_never(prepared)
 
 
 def _of_change(changed: ChangeResult) -> _Run:

@@ -39,11 +39,20 @@ from secateur.protocol.query import Execute, Profile
 from secateur.protocol.statements import (
     ChangeStatement,
     CoordinatedChange,
+    CopyFrom,
     CopyTo,
     CreateTableAs,
+    Done,
+    EvaluatedInsert,
+    InsertRows,
     InsertSelect,
+    PlanText,
     ResultColumn,
     SelectStatement,
+    SetOption,
+    SetPruning,
+    SetTimeout,
+    ShowSettings,
 )
 from secateur.protocol.steps import NarrowedScans
 from secateur.wire import ShortTable, decode_table, decode_tables
@@ -157,10 +166,23 @@ class _SelectExecution(StatementExecution[SelectStatement, RunOutcome]):
             ):
                 assert prepared.select is not None
                 return prepared.select
-            case _:
+            case (
+                CreateTableAs()
+                | EvaluatedInsert()
+                | InsertRows()
+                | CopyFrom()
+                | Done()
+                | PlanText()
+                | SetPruning()
+                | SetTimeout()
+                | SetOption()
+                | ShowSettings()
+            ):
                 raise InterfaceError(
                     f"{self.call.sql!r} was planned again and is no longer a query: execute it again"
                 ) from because
+            case _:
+                assert_never(prepared)
 
     def given_up(self, error: Error) -> Error:
         if isinstance(error, (MemberLostError, UnreachableError)) and not is_final(error):

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.statements import (
     ChangeStatement,
     CoordinatedChange,
+    CopyFrom,
+    CopyTo,
+    CreateTableAs,
+    Done,
     EvaluatedInsert,
     InsertRows,
+    InsertSelect,
+    PlanText,
     PreparedStatement,
     SelectStatement,
+    SetOption,
+    SetPruning,
+    SetTimeout,
+    ShowSettings,
 )
 
 __all__ = ["Cached", "Prepared", "StatementCache", "StatementKey", "cacheable", "catalog_version"]
@@ -37,8 +47,23 @@ def cacheable(prepared: Prepared) -> Cached | None:
             return prepared
         case EvaluatedInsert(insert) if insert.template is not None:
             return insert
-        case _:
+        case (
+            EvaluatedInsert()
+            | InsertRows()
+            | InsertSelect()
+            | CreateTableAs()
+            | CopyFrom()
+            | CopyTo()
+            | Done()
+            | PlanText()
+            | SetPruning()
+            | SetTimeout()
+            | SetOption()
+            | ShowSettings()
+        ):
             return None
+        case _:
+            assert_never(prepared)
 
 
 def catalog_version(kept: Cached) -> int:

@@ -260,3 +260,24 @@ def test_a_profile_has_the_steps_before_the_rest_and_says_how_they_narrow_it() -
 def test_the_cost_of_all_parts(results: list[PartResult], execution: str, members: list[str]) -> None:
     found = combined_result(results).executed
     assert (found.execution, found.members) == (execution, members)
+
+
+SUMMED = {"partitions_read": 1, "partitions_total": 10}
+OF_ALL_PARTS = {"execution": "distributed", "members": ["m1"], "steps": ()}
+OF_THE_LAST = {
+    "topology_version": 1,
+    "rows": 1,
+    "values": [[1]],
+    "has_more": True,
+    "published": ((1, 1),),
+}
+
+
+def test_every_field_of_a_result_is_of_all_parts_or_of_the_last() -> None:
+    """A new counter has to join one of the tables above, and ``combined_result`` if parts add up to it."""
+    fields = {*SUMMED, *OF_ALL_PARTS, *OF_THE_LAST}
+    assert fields == set(Executed.__struct_fields__)
+    last = Executed(**SUMMED, **OF_ALL_PARTS, **OF_THE_LAST)
+    first = replace(last, **dict.fromkeys(OF_THE_LAST), partitions_read=3, partitions_total=5)
+    parts = [PartResult(executed, b"", None, None) for executed in (first, last)]
+    assert combined_result(parts).executed == replace(last, partitions_read=4, partitions_total=15)
