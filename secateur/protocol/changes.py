@@ -226,7 +226,7 @@ class ChangeTable(Message[ChangedTable], frozen=True):
         table: The table that is changed.
         table_id: Its id.
         table_version: Its version.
-        plan: The id of the plan of the query for the effects.
+        plan: The id of the plan of the query for the row changes.
         params: The values of its parameters, in order.
         pruning: Whether only the required partitions are read.
         duplicate_match: The treatment of a row that is found twice.

@@ -67,7 +67,7 @@ _DEADLINE_GRACE_S: Final = 2.0
 
 
 class ControllerJobs:
-    """Answers ``job_new``, ``job_wait``, ``job_cancel``, ``job_plan``, ``jobs`` and ``job_ended``.
+    """Answers ``new_job``, ``wait_for_job``, ``cancel_job``, ``get_job_plan``, ``list_jobs`` and ``report_job_ended``.
 
     Lives on the controller's event loop.
 

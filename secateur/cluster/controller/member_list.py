@@ -20,7 +20,7 @@ _NOTHING_SAID: Final = MemberStats()
 
 
 class MemberList:
-    """Answers ``members``. Lives on the controller's event loop.
+    """Answers ``get_members``. Lives on the controller's event loop.
 
     Args:
         state: The cluster, with its members.

@@ -39,7 +39,7 @@ _KIND_VIEW: Final = "VIEW"
 
 
 class SystemTables:
-    """Answers ``system_table``. Lives on the controller's event loop.
+    """Answers ``read_system_table``. Lives on the controller's event loop.
 
     Args:
         state: Tables, views, members and owners.

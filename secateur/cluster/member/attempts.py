@@ -27,7 +27,7 @@ _HALTED_MAX: Final = 1024
 
 
 class MemberAttempts:
-    """Answers ``job_run``, ``job_halt`` and ``job_result``. Lives on the member's event loop.
+    """Answers ``run_attempt``, ``halt_attempt`` and ``get_job_result``. Lives on the member's event loop.
 
     Args:
         runtime: The member's engine.
@@ -51,7 +51,7 @@ class MemberAttempts:
     async def run(self, request: Request[RunAttempt]) -> Reply[ResolvedJob]:
         """Start an attempt; answers with its plan when it runs.
 
-        The notice ``job_ended`` reports its end, and may overtake the answer.
+        The notice ``report_job_ended`` reports its end, and may overtake the answer.
 
         Raises:
             Error: Why it could not start; nothing runs then.

@@ -62,7 +62,7 @@ class _Finding(Enum):
     """Rows as they will be."""
     KEYS = "delete"
     """Keys of rows that go."""
-    EFFECTS = "effects"
+    ROW_CHANGES = "effects"
     """The changes to the rows of one partition, in the form that :class:`~secateur.engine.sql.row_changes.RowChanges`
     reads; no row is removed.
     """
@@ -70,7 +70,7 @@ class _Finding(Enum):
     @property
     def word(self) -> str:
         """The name in EXPLAIN."""
-        return "change" if self is _Finding.EFFECTS else "delete" if self is _Finding.KEYS else "update"
+        return "change" if self is _Finding.ROW_CHANGES else "delete" if self is _Finding.KEYS else "update"
 
     @property
     def operation(self) -> ChangeOperation:
@@ -79,7 +79,7 @@ class _Finding(Enum):
 
 
 class MemberChanges:
-    """Answers ``change`` and ``change_stage`` requests. Lives on the member's event loop.
+    """Answers ``change_one_partition`` and ``stage_change`` requests. Lives on the member's event loop.
 
     Args:
         store: The member's partitions.
@@ -168,9 +168,9 @@ class MemberChanges:
         asked = request.message
         plan = await self._statements.plan(asked.plan)
         params, pruning, finding = asked.params, asked.pruning, _finding(asked.operation)
-        if finding is _Finding.EFFECTS:
+        if finding is _Finding.ROW_CHANGES:
             raise ProtocolError(
-                "effects on several partitions are worked out by one member for all of them, with change_whole"
+                "row changes on several partitions are worked out by one member for all of them, with work_out_change"
             )
         check_versions(self._store, plan)
         wanted: Sequence[int] = asked.partitions
@@ -275,7 +275,7 @@ class MemberChanges:
                 return found
             case _Finding.ROWS:
                 return conform(found, self._places.table(table_id))
-            case _Finding.EFFECTS:
+            case _Finding.ROW_CHANGES:
                 table = self._places.table(table_id)
                 return RowChanges.of(found, table, DuplicateMatchPolicy.FIRST).resulting(table)
             case _:

@@ -51,7 +51,7 @@ _RETURNED = "returned"
 
 
 class MemberCoordinatedChanges:
-    """Answers ``change_close``, ``change_work_out`` and ``change_returned`` requests. Lives on the member's event loop.
+    """Answers ``close_for_change``, ``work_out_change`` and ``get_returned_rows``. Lives on the member's event loop.
 
     Args:
         member_id: This member.
@@ -89,7 +89,7 @@ class MemberCoordinatedChanges:
             return Reply(Acknowledged())
 
     async def work_out(self, request: Request[WorkOutChange]) -> Reply[WorkedOut]:
-        """Run the query for the effects and stage what is to be written, here and at the other owners.
+        """Run the query for the row changes and stage what is to be written, here and at the other owners.
 
         Returns:
             ``rows`` concerned and the staged ``parts``; or ``missing_cells``, ranges that have to be made before the
@@ -106,20 +106,20 @@ class MemberCoordinatedChanges:
         params: Sequence[Any] = asked.params
         is_profiled = asked.is_profiled
         found, work = await self._statements.rows(plan, params, pruning=asked.pruning, profiled=is_profiled)
-        effects = await self._in_thread(RowChanges.of, found, table, asked.duplicate_match)
+        changes = await self._in_thread(RowChanges.of, found, table, asked.duplicate_match)
         if asked.returning is not None:
             returning = await self._statements.plan(asked.returning)
             check_versions(self._store, returning)
-            returned = await self._in_thread(_returned, returning, effects, params, asked.names_action)
+            returned = await self._in_thread(_returned, returning, changes, params, asked.names_action)
             self._returned.keep(asked.load_id, {_RETURNED: returned})
         try:
-            parts, staged = await self._stage(asked.load_id, topology, table, effects)
+            parts, staged = await self._stage(asked.load_id, topology, table, changes)
         except NoRangeError:
             if not table.scheme.makes_ranges:
                 raise
-            cells = set(table.scheme.missing_cells(effects.added)) | set(table.scheme.missing_cells(effects.replaced))
+            cells = set(table.scheme.missing_cells(changes.added)) | set(table.scheme.missing_cells(changes.replaced))
             return Reply(WorkedOut(missing_cells=sorted(cells)))
-        return Reply(WorkedOut(len(effects.actions), parts, work=(*work, *staged) if is_profiled else ()))
+        return Reply(WorkedOut(len(changes.actions), parts, work=(*work, *staged) if is_profiled else ()))
 
     def returned(self, request: Request[GetReturnedRows]) -> Reply[RowCount]:
         """The rows that a change returns, at its coordinator.
@@ -131,7 +131,7 @@ class MemberCoordinatedChanges:
         return Reply(RowCount(rows.num_rows), encode_table(rows))
 
     async def _stage(
-        self, load_id: str, topology: Topology, table: TableDef, effects: RowChanges
+        self, load_id: str, topology: Topology, table: TableDef, changes: RowChanges
     ) -> tuple[dict[int, list[int]], list[StageWork]]:
         """Take rows and keys to their owners; returns the attempts by partition, and what each owner got.
 
@@ -140,9 +140,9 @@ class MemberCoordinatedChanges:
         """
         sharing = OwnerRouting.of(table, topology)
         kinds = (
-            (MixedAttempt.REMOVED, effects.removed),
-            (MixedAttempt.ADDED, effects.added),
-            (MixedAttempt.REPLACED, effects.replaced),
+            (MixedAttempt.REMOVED, changes.removed),
+            (MixedAttempt.ADDED, changes.added),
+            (MixedAttempt.REPLACED, changes.replaced),
         )
         shares = [(attempt, share) for attempt, rows in kinds if rows.num_rows for share in sharing.shares(rows)]
         await asyncio.gather(*(self._send(load_id, table, attempt, share) for attempt, share in shares))
@@ -178,14 +178,14 @@ class MemberCoordinatedChanges:
         return await in_thread(self._executor, lambda _: work(*args))
 
 
-def _returned(plan: SelectPlan, effects: RowChanges, params: Sequence[Any], names_action: bool) -> pa.Table:
+def _returned(plan: SelectPlan, changes: RowChanges, params: Sequence[Any], names_action: bool) -> pa.Table:
     """Return the rows of RETURNING, one for each changed row; with ``names_action`` grouped by the action."""
     (scan,) = plan.scans
-    rows = effects.rows.select(list(scan.columns))
+    rows = changes.rows.select(list(scan.columns))
     if not names_action:
         found = [run(plan.local, {scan.relation: rows}, params)]
     else:
-        groups = [(action, rows.filter(pc.equal(effects.actions, action.value))) for action in RowAction]
+        groups = [(action, rows.filter(pc.equal(changes.actions, action.value))) for action in RowAction]
         found = [run(plan.local, {scan.relation: group}, [*params, action.value]) for action, group in groups]
     together = pa.concat_tables(found)
     if together.num_rows != rows.num_rows:

@@ -21,7 +21,7 @@ _STOPPED_MAX: Final = 1024
 
 
 class MemberJobs:
-    """Answers ``job_submit``, ``job_stop`` and ``job_resolve``. Lives on the member's event loop.
+    """Answers ``submit_job``, ``stop_job`` and ``resolve_job``. Lives on the member's event loop.
 
     Args:
         runtime: The member's engine.

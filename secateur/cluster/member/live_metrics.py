@@ -15,7 +15,9 @@ __all__ = ["LiveMetrics"]
 
 
 class LiveMetrics:
-    """Collects at the coordinator, and answers ``job_counters`` at the participants. Lives on the member's event loop.
+    """Collects at the coordinator, and at the participants answers ``get_job_counters``.
+
+    Lives on the member's event loop.
 
     Args:
         runtime: The member's engine.

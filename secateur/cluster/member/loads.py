@@ -39,7 +39,9 @@ _ABANDONED_AFTER_S: Final = 3600.0
 
 
 class MemberLoads:
-    """Answers ``stage`` and ``load_*`` requests. Lives on the member's event loop.
+    """Answers ``stage_rows``, ``stage_copy``, ``prepare_load``, ``publish_prepared_load`` and ``abort_staged_load``.
+
+    Lives on the member's event loop.
 
     Args:
         store: The member's partitions.

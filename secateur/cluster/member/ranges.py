@@ -117,7 +117,7 @@ class RangeChanges:
 
 
 class MemberRanges:
-    """Answers ``alter_*`` requests. Lives on the member's event loop.
+    """Answers ``prepare_ranges``, ``commit_ranges`` and ``abort_ranges``. Lives on the member's event loop.
 
     Args:
         store: The partitions of this member.

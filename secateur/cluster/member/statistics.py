@@ -13,7 +13,7 @@ __all__ = ["MemberStatistics"]
 
 
 class MemberStatistics:
-    """Answers ``statistics`` requests. Lives on the member's event loop.
+    """Answers ``look_at_statistics`` requests. Lives on the member's event loop.
 
     Args:
         store: The member's partitions.

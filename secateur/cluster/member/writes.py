@@ -25,7 +25,7 @@ __all__ = ["MemberWrites"]
 
 
 class MemberWrites:
-    """Answers ``write`` requests. Lives on the member's event loop.
+    """Answers ``write_rows`` requests. Lives on the member's event loop.
 
     Args:
         store: The partitions of this member.

@@ -1,6 +1,6 @@
 """Sends the rows of one Spark task to the members.
 
-Rows are gathered into chunks, grouped by owner and partition, and sent as ``stage`` frames.
+Rows are gathered into chunks, grouped by owner and partition, and sent as ``stage_rows`` requests.
 """
 
 from __future__ import annotations

@@ -51,11 +51,11 @@ class RowChanges:
     rows: pa.Table
 
     @classmethod
-    def of(cls, effects: pa.Table, table: TableDef, duplicate_match: DuplicateMatchPolicy) -> RowChanges:
+    def of(cls, found: pa.Table, table: TableDef, duplicate_match: DuplicateMatchPolicy) -> RowChanges:
         """Sort the result of a query for row changes.
 
         Args:
-            effects: The query's result.
+            found: The query's result.
             table: The table that is changed.
             duplicate_match: The treatment of a row that is found twice.
 
@@ -66,20 +66,20 @@ class RowChanges:
 
         Cost: vectorised, a few passes over the rows.
         """
-        named = effects.column(0).type if effects.num_columns else pa.null()
+        named = found.column(0).type if found.num_columns else pa.null()
         if not (pa.types.is_string(named) or pa.types.is_large_string(named) or pa.types.is_dictionary(named)):
             raise ProtocolError(
                 f"{table.name}: the plan of a change begins with the action of each row, and this one begins with"
                 f" {named}"
             )
-        effects = _once(effects.filter(effects.column(0).is_valid()), table, duplicate_match)
-        actions = effects.column(0)
-        rows = _rows(effects, table)
+        found = _once(found.filter(found.column(0).is_valid()), table, duplicate_match)
+        actions = found.column(0)
+        rows = _rows(found, table)
         deleted, inserted = pc.equal(actions, RowAction.DELETE.value), pc.equal(actions, RowAction.INSERT.value)
-        moved = pc.and_(pc.equal(actions, RowAction.UPDATE.value), _differ(_keys(effects, table), rows, table))
+        moved = pc.and_(pc.equal(actions, RowAction.UPDATE.value), _differ(_keys(found, table), rows, table))
         is_new = pc.or_(inserted, moved)
         return cls(
-            removed=_keys(effects.filter(pc.or_(deleted, moved)), table),
+            removed=_keys(found.filter(pc.or_(deleted, moved)), table),
             added=conform(rows.filter(is_new), table),
             replaced=conform(rows.filter(pc.invert(pc.or_(deleted, is_new))), table),
             actions=actions,
@@ -97,13 +97,13 @@ class RowChanges:
         return first_of_each_key(pa.concat_tables([self.replaced, self.added]), table)
 
 
-def _once(effects: pa.Table, table: TableDef, duplicate_match: DuplicateMatchPolicy) -> pa.Table:
+def _once(found: pa.Table, table: TableDef, duplicate_match: DuplicateMatchPolicy) -> pa.Table:
     """The lines of rows that are there, each once, and all insertions, in the order given."""
-    is_there = pc.not_equal(effects.column(0), RowAction.INSERT.value)
-    there = effects.filter(is_there)
+    is_there = pc.not_equal(found.column(0), RowAction.INSERT.value)
+    there = found.filter(is_there)
     first = first_positions(_keys(there, table), table)
     if first is None:
-        return effects
+        return found
     if duplicate_match is DuplicateMatchPolicy.REFUSED:
         raise ProgrammingError(
             f"{table.name}: the statement would change a row more than once, since it matches several source rows: "
@@ -112,22 +112,22 @@ def _once(effects: pa.Table, table: TableDef, duplicate_match: DuplicateMatchPol
         )
     positions = pc.indices_nonzero(is_there).take(first)
     kept = pa.concat_arrays([positions.cast(pa.int64()), pc.indices_nonzero(pc.invert(is_there)).cast(pa.int64())])
-    return effects.take(kept.take(pc.sort_indices(kept)))
+    return found.take(kept.take(pc.sort_indices(kept)))
 
 
-def _keys(effects: pa.Table, table: TableDef) -> pa.Table:
+def _keys(found: pa.Table, table: TableDef) -> pa.Table:
     """The old keys, in the types of the table."""
     schema = table.arrow_schema
-    columns = [effects.column(1 + position) for position in range(len(table.primary_key))]
+    columns = [found.column(1 + position) for position in range(len(table.primary_key))]
     return pa.table(
         [column.cast(schema.field(name).type) for column, name in zip(columns, table.primary_key, strict=True)],
         names=list(table.primary_key),
     )
 
 
-def _rows(effects: pa.Table, table: TableDef) -> pa.Table:
+def _rows(found: pa.Table, table: TableDef) -> pa.Table:
     first = 1 + len(table.primary_key)
-    return pa.table(effects.columns[first:], names=[column.name for column in table.columns])
+    return pa.table(found.columns[first:], names=[column.name for column in table.columns])
 
 
 def _differ(old: pa.Table, new: pa.Table, table: TableDef) -> pa.ChunkedArray:

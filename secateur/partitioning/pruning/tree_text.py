@@ -115,7 +115,7 @@ def _test_text(test: ParameterComparison) -> str:
                 if len(test.operands) == 1
                 else test.comparison.value
             )
-            return f"{_subject_text(comparison_target)} {word} {operands}"
+            return f"{_comparison_target_text(comparison_target)} {word} {operands}"
 
 
 def _bare_text(comparison: Comparison, operands: Sequence[str]) -> str:
@@ -145,7 +145,7 @@ def _bare_text(comparison: Comparison, operands: Sequence[str]) -> str:
             assert_never(comparison)
 
 
-def _subject_text(comparison_target: WidenedColumn | ShiftedColumn | TruncatedColumn) -> str:
+def _comparison_target_text(comparison_target: WidenedColumn | ShiftedColumn | TruncatedColumn) -> str:
     """The expression of the key that is compared."""
     match comparison_target:
         case WidenedColumn(wide):

@@ -58,9 +58,9 @@ class ChangePlanner:
             check_columns(self._sql, change, select)
             if is_local(select):
                 return ChangeStatement(change.table, change.kind, select)
-        effects = update.effects()
-        check_reading(self._sql, effects.effects, "UPDATE", update.target.end)
-        return self._whole(effects)
+        changes = update.row_changes()
+        check_reading(self._sql, changes.query, "UPDATE", update.target.end)
+        return self._coordinated(changes)
 
     def delete(self, delete: Delete) -> ChangeStatement[PlannedSelect] | CoordinatedChange[PlannedSelect]:
         """Plan a DELETE or TRUNCATE.
@@ -74,9 +74,9 @@ class ChangePlanner:
             select = change.query.plan(self._plan)
             if is_local(select):
                 return ChangeStatement(change.table, change.kind, select)
-        effects = delete.effects()
-        check_reading(self._sql, effects.effects, "DELETE", delete.target.end)
-        return self._whole(effects)
+        changes = delete.row_changes()
+        check_reading(self._sql, changes.query, "DELETE", delete.target.end)
+        return self._coordinated(changes)
 
     def merge(self, merge: Merge) -> CoordinatedChange[PlannedSelect]:
         """Plan a MERGE.
@@ -87,7 +87,7 @@ class ChangePlanner:
         columns = (
             [name for name, _ in merge.source_query().plan(self._plan).plan.columns] if merge.needs_columns else []
         )
-        return self._whole(merge.effects(columns))
+        return self._coordinated(merge.row_changes(columns))
 
     def insert(self, insert: Insert) -> InsertValues | InsertSelect[PlannedSelect] | CoordinatedChange[PlannedSelect]:
         """Plan an INSERT.
@@ -104,7 +104,7 @@ class ChangePlanner:
                 if not _needs_one_moment(select, insert):
                     assert isinstance(insert.conflict, InsertMode)
                     return InsertSelect(insert.target.table, insert.columns, select, insert.conflict)
-            change = self._whole(insert_row_changes(insert, insert.columns))
+            change = self._coordinated(insert_row_changes(insert, insert.columns))
             # A statement that reads other rows would read them from before the first change, not from before its own.
             return replace(change, batch=insert.batch()) if len(change.select.plan.scans) == 1 else change
         select = insert.query().plan(self._plan_source)
@@ -120,20 +120,22 @@ class ChangePlanner:
             )
         is_partial = insert.conflict is InsertMode.UPSERT and len(columns) < len(table.columns)
         if not insert.is_load or is_partial or _needs_one_moment(select, insert):
-            return self._whole(insert_row_changes(insert, columns))
+            return self._coordinated(insert_row_changes(insert, columns))
         if [str(table.column(name).type) for name in columns] != [text for _, text in select.plan.columns]:
             select = insert.cast_query(columns).plan(self._plan_source)
         assert isinstance(insert.conflict, InsertMode)
         return InsertSelect(table, columns, select, insert.conflict)
 
-    def _whole(self, query: RowChangesQuery) -> CoordinatedChange[PlannedSelect]:
+    def _coordinated(self, changes: RowChangesQuery) -> CoordinatedChange[PlannedSelect]:
         returning = None
-        if query.returning is not None:
-            returning = query.returning.plan(self._plan_with_action if query.names_action else self._plan)
-        select = query.effects.plan(self._plan)
-        is_single_partition = query.is_single_partition and len(select.plan.scans) == 1 and not query.table.replicated
+        if changes.returning is not None:
+            returning = changes.returning.plan(self._plan_with_action if changes.names_action else self._plan)
+        select = changes.query.plan(self._plan)
+        is_single_partition = (
+            changes.is_single_partition and len(select.plan.scans) == 1 and not changes.table.replicated
+        )
         return CoordinatedChange(
-            query.table, select, query.duplicate_match, returning, query.names_action, is_single_partition
+            changes.table, select, changes.duplicate_match, returning, changes.names_action, is_single_partition
         )
 
 

@@ -71,8 +71,8 @@ class Delete:
             composer.say(" ", self.where)
         return ChangeQuery(self.target, ChangeKind.DELETE, composer.finish(), keys)
 
-    def effects(self) -> RowChangesQuery:
-        """The query for effects; the rows themselves are read only where they are to be returned."""
+    def row_changes(self) -> RowChangesQuery:
+        """The query for the row changes; the rows themselves are read only where they are to be returned."""
         table = self.target.table
         unread: dict[str, Value] = (
             {} if self.returning is not None else {column.name: ("NULL",) for column in table.columns}

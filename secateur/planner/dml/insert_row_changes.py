@@ -35,7 +35,7 @@ _KEYS_MAX: Final = 1000
 
 
 def insert_row_changes(insert: Insert, columns: Sequence[str]) -> RowChangesQuery:
-    """The query for the effects of an INSERT.
+    """The query for the row changes of an INSERT.
 
     Args:
         insert: The statement.

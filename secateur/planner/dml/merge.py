@@ -116,13 +116,13 @@ class Merge:
 
     @property
     def needs_columns(self) -> bool:
-        """Whether :meth:`effects` needs the columns of the source."""
+        """Whether :meth:`row_changes` needs the columns of the source."""
         return any(
             isinstance(clause.values, _Columns) and clause.action in (RowAction.INSERT, RowAction.UPDATE)
             for clause in self.clauses
         )
 
-    def effects(self, columns: Sequence[str]) -> RowChangesQuery:
+    def row_changes(self, columns: Sequence[str]) -> RowChangesQuery:
         """Return the query for the row changes.
 
         Args:
@@ -145,7 +145,7 @@ class Merge:
         return RowChangesQuery(self.target.table, composer.finish(), DuplicateMatchPolicy.REFUSED, query, names_action)
 
     def _say_part(self, composer: Composer, kind: _Kind, clauses: Sequence[_Clause], columns: Sequence[str]) -> None:
-        """The effects of the clauses of one kind."""
+        """The row changes of the clauses of one kind."""
         target, table = self.target, self.target.table
         is_there = kind is not _Kind.NOT_MATCHED
         values = [self._values(clause, columns) for clause in clauses]

@@ -28,7 +28,7 @@ class RowChangesQuery:
 
     Attributes:
         table: The table that is changed.
-        effects: The query for the changes of its rows.
+        query: The query for the changes of its rows.
         duplicate_match: The treatment of a row that is found twice.
         returning: The RETURNING query over the changed rows, which reads the table alone; None for none.
         names_action: Whether ``returning`` has one parameter more than the statement: the action of the row.
@@ -37,7 +37,7 @@ class RowChangesQuery:
     """
 
     table: TableDef
-    effects: Composed
+    query: Composed
     duplicate_match: DuplicateMatchPolicy
     returning: Composed | None = None
     names_action: bool = False

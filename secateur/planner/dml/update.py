@@ -84,8 +84,8 @@ class Update:
             composer.say(" ", self.where)
         return ChangeQuery(self.target, ChangeKind.UPDATE, composer.finish(), columns)
 
-    def effects(self) -> RowChangesQuery:
-        """The query for effects."""
+    def row_changes(self) -> RowChangesQuery:
+        """The query for the row changes."""
         composer = Composer(self.sql, self.parameters, self.ctes)
         composer.say("SELECT ")
         row_changes_items(composer, self.target, (action_text(RowAction.UPDATE),), assigned_values(self.assignments))
