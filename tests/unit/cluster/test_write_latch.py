@@ -1,4 +1,4 @@
-"""The write gate: writes and publications of one table exclude each other."""
+"""The write latch: writes and publications of one table exclude each other."""
 
 from __future__ import annotations
 

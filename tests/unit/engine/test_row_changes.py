@@ -25,7 +25,7 @@ TABLE = TableDef(
 )
 
 
-def effects(*lines: tuple[Any, ...]) -> pa.Table:
+def found_rows(*lines: tuple[Any, ...]) -> pa.Table:
     """Lines of action, old k, old j, v, k, j."""
     columns = list(zip(*lines, strict=True)) or [[]] * 6
     types = [pa.string(), pa.int64(), pa.string(), pa.int32(), pa.int64(), pa.string()]
@@ -67,28 +67,30 @@ def tuples(table: pa.Table) -> list[tuple[Any, ...]]:
         ),
     ],
 )
-def test_effects_are_sorted_out(lines: list[Any], removed: list[Any], added: list[Any], replaced: list[Any]) -> None:
-    found = RowChanges.of(effects(*lines), TABLE, DuplicateMatchPolicy.REFUSED)
+def test_row_changes_are_sorted_out(
+    lines: list[Any], removed: list[Any], added: list[Any], replaced: list[Any]
+) -> None:
+    found = RowChanges.of(found_rows(*lines), TABLE, DuplicateMatchPolicy.REFUSED)
     assert (tuples(found.removed), tuples(found.added), tuples(found.replaced)) == (removed, added, replaced)
     assert len(found.actions) == found.rows.num_rows == sum(line[0] is not None for line in lines)
 
 
-def test_of_several_effects_on_a_row_the_first_counts() -> None:
+def test_of_several_changes_of_a_row_the_first_counts() -> None:
     lines = [
         ("UPDATE", 2, "b", 1, 2, "b"),
         ("UPDATE", 1, "a", 1, 1, "a"),
         ("UPDATE", 1, "a", 2, 1, "a"),
         ("UPDATE", 1, "b", 3, 1, "b"),
     ]
-    found = RowChanges.of(effects(*lines), TABLE, DuplicateMatchPolicy.FIRST)
+    found = RowChanges.of(found_rows(*lines), TABLE, DuplicateMatchPolicy.FIRST)
     assert tuples(found.replaced) == [(1, 2, "b"), (1, 1, "a"), (3, 1, "b")]
     assert found.actions.to_pylist() == ["UPDATE"] * 3
 
 
-def test_several_effects_on_a_row_may_be_refused() -> None:
+def test_several_changes_of_a_row_may_be_refused() -> None:
     with pytest.raises(ProgrammingError, match="change a row more than once"):
         RowChanges.of(
-            effects(("UPDATE", 1, "a", 1, 1, "a"), ("DELETE", 1, "a", None, None, None)),
+            found_rows(("UPDATE", 1, "a", 1, 1, "a"), ("DELETE", 1, "a", None, None, None)),
             TABLE,
             DuplicateMatchPolicy.REFUSED,
         )
@@ -96,14 +98,14 @@ def test_several_effects_on_a_row_may_be_refused() -> None:
 
 def test_rows_that_the_table_cannot_hold() -> None:
     with pytest.raises(NullKeyError, match="column j is NOT NULL"):
-        RowChanges.of(effects(("INSERT", None, None, 5, 1, None)), TABLE, DuplicateMatchPolicy.FIRST)
+        RowChanges.of(found_rows(("INSERT", None, None, 5, 1, None)), TABLE, DuplicateMatchPolicy.FIRST)
 
 
 def test_the_rows_of_a_change_in_one_partition() -> None:
     lines = [("INSERT", None, None, 5, 1, "a"), ("UPDATE", 2, "b", 7, 2, "b"), ("INSERT", None, None, 6, 1, "a")]
-    assert tuples(RowChanges.of(effects(*lines), TABLE, DuplicateMatchPolicy.FIRST).resulting(TABLE)) == [
+    assert tuples(RowChanges.of(found_rows(*lines), TABLE, DuplicateMatchPolicy.FIRST).resulting(TABLE)) == [
         (7, 2, "b"),
         (5, 1, "a"),
     ]
     with pytest.raises(ProgrammingError, match="rows go away"):
-        RowChanges.of(effects(("DELETE", 2, "b", 7, 2, "b")), TABLE, DuplicateMatchPolicy.FIRST).resulting(TABLE)
+        RowChanges.of(found_rows(("DELETE", 2, "b", 7, 2, "b")), TABLE, DuplicateMatchPolicy.FIRST).resulting(TABLE)
