@@ -338,8 +338,8 @@ class Planner:
                 raise cursor.unsupported(first, REFUSED_STATEMENTS[first])
             case _:
                 raise cursor.expected(
-                    "SELECT, INSERT, UPDATE, DELETE, TRUNCATE, MERGE, COPY, CREATE TABLE, ALTER TABLE, DROP TABLE,"
-                    " EXPLAIN or SET"
+                    "SELECT, INSERT, UPDATE, DELETE, TRUNCATE, MERGE, COPY, PIVOT, UNPIVOT, CREATE, ALTER, DROP,"
+                    " EXPLAIN, SHOW, DESCRIBE, SUMMARIZE or SET"
                 )
 
     def _select(

@@ -11,6 +11,7 @@ _FILES = {
         "count_distinct_of",
         "count_of",
         "count_rows",
+        "list_of",
         "max_of",
         "min_of",
         "sum_of",

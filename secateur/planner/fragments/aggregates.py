@@ -97,6 +97,8 @@ def combine(node: exp.Expr, partial: PartialColumns, type_of: Callable[[str], st
         total = partial.column(f"sum({argument}){suffix}")
         count = partial.column(f"count({argument}){suffix}")
         return f"CAST(CAST(sum({total}) AS {type_of(f'sum({argument})')}) AS DOUBLE) / sum({count})"
+    if name not in _SAME:
+        raise NotDistributable(f"{whole} has no partial aggregation: GROUP BY the partitioning key")
     column = partial.column(f"{name}({argument}){suffix}")
     return f"CAST({name}({column}) AS {type_of(whole)})"
 

@@ -26,8 +26,8 @@ __all__ = ["operand_of", "parameter_index"]
 _INTEGER: Final = re.compile(r"[0-9]{1,38}")
 _DECIMAL: Final = re.compile(r"[0-9]*\.[0-9]*")
 _DECIMAL_DIGITS_MAX: Final = 38
-# Types whose values have one Python class each, with which ``partitioning.comparison`` compares as DuckDB does with the
-# type. FLOAT is not one: it compares in single precision.
+# Types whose values have one Python class each, with which ``partitioning.pruning.comparison`` compares as DuckDB does
+# with the type. FLOAT is not one: it compares in single precision.
 _COMPARABLE: Final = re.compile(
     r"BOOLEAN|U?(?:TINY|SMALL|BIG)?INT(?:EGER)?|HUGEINT|DECIMAL\(.*\)|DOUBLE|VARCHAR|BLOB|DATE|TIMESTAMP(?: WITH TIME"
     r" ZONE)?|UUID"

@@ -4,7 +4,7 @@
 -- an unknown statement
 SELEC 1
 /*
-SqlSyntaxError: expected SELECT, INSERT, UPDATE, DELETE, TRUNCATE, MERGE, COPY, CREATE TABLE, ALTER TABLE, DROP TABLE, EXPLAIN or SET, found 'SELEC' (line 1, column 1)
+SqlSyntaxError: expected SELECT, INSERT, UPDATE, DELETE, TRUNCATE, MERGE, COPY, PIVOT, UNPIVOT, CREATE, ALTER, DROP, EXPLAIN, SHOW, DESCRIBE, SUMMARIZE or SET, found 'SELEC' (line 1, column 1)
   SELEC 1
   ^^^^^
 */

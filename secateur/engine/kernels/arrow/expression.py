@@ -70,7 +70,10 @@ class ColumnExpression(msgspec.Struct, frozen=True, array_like=True, tag="column
 
 
 class ConstantExpression(msgspec.Struct, frozen=True, array_like=True, tag="constant", tag_field="kind"):
-    """A value of the statement's text, canonical for its type (``partitioning.coerce``); never NULL and never NaN."""
+    """A value of the statement's text, canonical for its type (``partitioning.types.coerce``).
+
+    It is never NULL and never NaN.
+    """
 
     value: Any
     type: SqlType
