@@ -108,7 +108,11 @@ def faulty(original: Any, **fault: Any) -> Any:
             Delete, "in_partitions", {"where": None}, "DELETE FROM verified WHERE k IN (11, 12)", id="of partitions"
         ),
         pytest.param(
-            Delete, "effects", {"where": None}, "DELETE FROM verified USING others WHERE k = j AND j = 13", id="using"
+            Delete,
+            "row_changes",
+            {"where": None},
+            "DELETE FROM verified USING others WHERE k = j AND j = 13",
+            id="using",
         ),
         pytest.param(
             Update, "in_partitions", {"where": None}, "UPDATE verified SET a = -1 WHERE k IN (11, 12)", id="update"
