@@ -5,11 +5,12 @@ fails.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
 from requests_of import requests_of
+from together import together
 
 import secateur
 from secateur.cluster import Cluster
@@ -64,23 +65,6 @@ def holders(conn: secateur.Connection, name: str, key: int) -> tuple[str, ...]:
     return conn._session.topology.ownership(table.scheme.affinity_group()).holders(
         table.scheme.partition_of({"id": key})
     )
-
-
-def together(*works: Callable[[], None]) -> None:
-    failures: list[BaseException] = []
-
-    def guarded(work: Callable[[], None]) -> None:
-        try:
-            work()
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=guarded, args=(work,)) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
 
 
 @pytest.mark.parametrize(

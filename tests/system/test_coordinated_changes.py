@@ -5,11 +5,12 @@ when something fails.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from together import together
 
 import secateur
 from secateur.cluster import Cluster
@@ -34,23 +35,6 @@ def create(conn: secateur.Connection, name: str) -> str:
     conn.execute(f"CREATE TABLE {name} (id BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (id) PARTITIONS 7")
     conn.table(name).load(pa.table({"id": pa.array(range(KEYS)), "v": pa.array([0] * KEYS)}))
     return name
-
-
-def together(*works: Callable[[], Any]) -> None:
-    failures: list[BaseException] = []
-
-    def guarded(work: Callable[[], Any]) -> None:
-        try:
-            work()
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=guarded, args=(work,)) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
 
 
 @pytest.mark.parametrize(
