@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from secateur.errors import DataError, NotSupportedError
-from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
+from secateur.errors import DataError
+from secateur.partitioning.types.column_type import TypeKind, parse_type
+from secateur.partitioning.types.result_type import Constructor, ResultType, column_type_of, parse_result_type
 from secateur.protocol.statements import ResultColumn
 from secateur.wire import ShortTable
 
@@ -21,13 +22,11 @@ Description: TypeAlias = tuple[str, str, None, None, int | None, int | None, boo
 
 _BATCH_ROWS: Final = 2048  # converted at a time: fetchone over a large result must not hold it twice
 _DAYS_PER_MONTH: Final = 30
-_FINER: Final = {"TIMESTAMP_NS": pa.timestamp("us"), "TIME_NS": pa.time64("us")}
-"""Types finer than Python's, and the types as which their values are returned."""
 
 
 def describe(column: ResultColumn) -> Description:
     """The seven items of PEP 249 for a column of a result."""
-    sql_type = _sql_type(column.type)
+    sql_type = column_type_of(column.type)
     if sql_type is None or sql_type.kind is not TypeKind.DECIMAL:
         return column.name, column.type, None, None, None, None, None
     return column.name, column.type, None, None, sql_type.precision, sql_type.scale, None
@@ -111,18 +110,14 @@ class Rows:
 
 
 def _values(values: pa.ChunkedArray, column: ResultColumn) -> list[Any]:
-    if column.type in _FINER:
-        values = values.cast(_FINER[column.type], safe=False)
-    try:
-        plain: list[Any] = (values.chunk(0) if values.num_chunks == 1 else values).to_pylist()
-    except (OverflowError, ValueError) as error:
-        raise _no_python_value(column, error) from error
-    if "TUPLE(" in column.type or "MAP(" in column.type:
-        return [_nested(value, values.type) for value in plain]
+    coarser = _of_microseconds(values.type)
+    if coarser is not values.type:
+        values = values.cast(coarser, safe=False)
     convert = _converter(column.type)
     try:
+        plain: list[Any] = (values.chunk(0) if values.num_chunks == 1 else values).to_pylist()
         return plain if convert is None else [None if value is None else convert(value) for value in plain]
-    except OverflowError as error:
+    except (OverflowError, ValueError) as error:
         raise _no_python_value(column, error) from error
 
 
@@ -134,29 +129,23 @@ def _no_python_value(column: ResultColumn, error: Exception) -> DataError:
     )
 
 
-def _nested(value: Any, kind: pa.DataType) -> Any:
-    """Replace structs with numbered fields by tuples, and lists of pairs by dicts, at any depth of a value."""
-    if value is None:
-        return None
+def _of_microseconds(kind: pa.DataType) -> pa.DataType:
+    """An Arrow type with microseconds in place of nanoseconds, which Python's classes lack; else the same object."""
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        return pa.timestamp("us", kind.tz)
+    if pa.types.is_time64(kind) and kind.unit == "ns":
+        return pa.time64("us")
+    if not pa.types.is_nested(kind):
+        return kind
+    parts = [kind.field(index) for index in range(kind.num_fields)]
+    replaced = [part.with_type(_of_microseconds(part.type)) for part in parts]
+    if replaced == parts:
+        return kind
     if pa.types.is_struct(kind):
-        parts = [_nested(value[field.name], field.type) for field in kind]
-        names = [field.name for field in kind]
-        return (
-            tuple(parts)
-            if names == [f"element{number}" for number in range(1, len(names) + 1)]
-            else dict(zip(names, parts, strict=True))
-        )
+        return pa.struct(replaced)
     if pa.types.is_map(kind):
-        pairs = [(_nested(key, kind.key_type), _nested(item, kind.item_type)) for key, item in value]
-        # Keys that cannot be keys of a dict are listed, as in DuckDB.
-        return (
-            {"key": [key for key, _ in pairs], "value": [item for _, item in pairs]}
-            if pa.types.is_nested(kind.key_type)
-            else dict(pairs)
-        )
-    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
-        return [_nested(item, kind.value_type) for item in value]
-    return value
+        return pa.map_(_of_microseconds(kind.key_type), _of_microseconds(kind.item_type))
+    return pa.list_(replaced[0], kind.list_size if pa.types.is_fixed_size_list(kind) else -1)
 
 
 _Convert: TypeAlias = Callable[[Any], Any]
@@ -164,35 +153,49 @@ _Convert: TypeAlias = Callable[[Any], Any]
 
 @lru_cache(maxsize=256)
 def _converter(type_text: str) -> _Convert | None:
-    if type_text == "UHUGEINT":
-        return int
-    sql_type = _sql_type(type_text)
-    return None if sql_type is None else _convert_of(sql_type)
+    return _convert_of(parse_result_type(type_text))
 
 
-def _convert_of(sql_type: SqlType) -> _Convert | None:
+def _convert_of(kind: ResultType) -> _Convert | None:
     """Return the conversion of pyarrow's value to the plain value; None where they are the same."""
-    match sql_type.kind:
-        case TypeKind.HUGEINT:
-            return int
-        case TypeKind.TIMESTAMPTZ:
-            return lambda value: value.replace(tzinfo=UTC)
-        case TypeKind.INTERVAL:
-            return lambda value: timedelta(
-                days=value.months * _DAYS_PER_MONTH + value.days, microseconds=value.nanoseconds // 1000
-            )
-        case TypeKind.LIST if sql_type.element is not None:
-            element = _convert_of(sql_type.element)
-            return (
-                None if element is None else lambda items: [None if item is None else element(item) for item in items]
-            )
-        case _:
-            return None
+    parts = [_convert_of(part) for part in kind.parts]
+    match kind.constructor:
+        case Constructor.SCALAR:
+            return _SCALARS.get(kind.text)
+        case Constructor.LIST:
+            element = parts[0]
+            return None if element is None else lambda items: [_or_none(element, item) for item in items]
+        case Constructor.STRUCT:
+            fields = dict(zip(kind.unquoted_names, parts, strict=True))
+            if not any(parts):
+                return None
+            return lambda value: {name: _or_none(fields[name], item) for name, item in value.items()}
+        case Constructor.TUPLE:
+            return lambda value: tuple(map(_or_none, parts, value.values()))
+        case Constructor.MAP:
+            of_key, of_item = parts
+            return partial(_map_of, of_key, of_item, kind.parts[0].constructor is not Constructor.SCALAR)
 
 
-def _sql_type(type_text: str) -> SqlType | None:
-    """None for a type that only results have, such as STRUCT: it is handed out as pyarrow gives it."""
-    try:
-        return parse_type(type_text)
-    except NotSupportedError:
-        return None
+def _or_none(convert: _Convert | None, value: Any) -> Any:
+    return value if convert is None or value is None else convert(value)
+
+
+def _map_of(of_key: _Convert | None, of_item: _Convert | None, is_nested: bool, pairs: Sequence[Any]) -> dict[Any, Any]:
+    """A MAP as a dict; keys that cannot be keys of a dict are listed beside the values, as in DuckDB."""
+    keys = [_or_none(of_key, key) for key, _ in pairs]
+    items = [_or_none(of_item, item) for _, item in pairs]
+    return {"key": keys, "value": items} if is_nested else dict(zip(keys, items, strict=True))
+
+
+def _timedelta(value: pa.MonthDayNano) -> timedelta:
+    return timedelta(days=value.months * _DAYS_PER_MONTH + value.days, microseconds=value.nanoseconds // 1000)
+
+
+_SCALARS: Final[dict[str, _Convert]] = {
+    "HUGEINT": int,
+    "UHUGEINT": int,
+    "TIMESTAMP WITH TIME ZONE": lambda value: value.replace(tzinfo=UTC),
+    "INTERVAL": _timedelta,
+}
+"""Scalar types whose values pyarrow gives as another class than the one that users get."""

@@ -13,6 +13,7 @@ _FILES = {
     "encoding": ["ByteKeys", "WordKeys", "encode_array", "scalar_encoder"],
     "held_values": ["check_held", "long_intervals_sql"],
     "ordering": ["minimum", "next_value", "successor"],
+    "result_type": ["Constructor", "ResultType", "column_type_of", "parse_result_type"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

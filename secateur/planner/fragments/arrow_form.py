@@ -8,8 +8,8 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
-from secateur.engine.kernels.duckdb.result_types import sql_type
 from secateur.partitioning.types.column_type import SqlType
+from secateur.partitioning.types.result_type import column_type_of
 from secateur.planner.fragments.arrow_compiler import compile_arrow
 from secateur.planner.text.trees import children_of
 
@@ -29,7 +29,7 @@ def arrow_form(
     typed = {
         name: known
         for name, kind in schema.items()
-        if (known := kind if isinstance(kind, SqlType) else sql_type(kind)) is not None
+        if (known := kind if isinstance(kind, SqlType) else column_type_of(kind)) is not None
     }
     if len(typed) < len(schema):
         return None

@@ -24,8 +24,8 @@ from secateur.engine.kernels.arrow.expression import (
     ParameterListExpression,
     ScalarFunction,
 )
-from secateur.engine.kernels.duckdb.result_types import sql_type
 from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.result_type import column_type_of
 from secateur.planner.fragments.arrow_constants import constant_operand, is_constant
 from secateur.planner.predicates.membership import list_membership
 from secateur.planner.text.folding import folded
@@ -184,7 +184,7 @@ def refuse_unread(node: exp.Expr) -> None:
 def cast_type(node: exp.Cast) -> SqlType | None:
     """The type that a cast names, or None when no column has it."""
     text = node.to.sql(dialect="duckdb")
-    return sql_type("HUGEINT" if text == "INT128" else text)  # sqlglot's name for it
+    return column_type_of("HUGEINT" if text == "INT128" else text)  # sqlglot's name for it
 
 
 def require_boolean(expression: Expression) -> Expression:

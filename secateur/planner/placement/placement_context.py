@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from secateur.engine.kernels.duckdb.result_types import sql_type
 from secateur.errors import DatabaseError
 from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.types.result_type import column_type_of
 from secateur.planner.binding.query import TableReference
 from secateur.planner.checks.claims import Source
 from secateur.planner.checks.columns_by_position import read_by_position
@@ -272,7 +272,7 @@ class PlacementContext:
         for node, relation in table_references(tree):
             scan = self._scans.get(relation)
             if scan is None:
-                moved[id(node)] = tuple((name, sql_type(text)) for name, text in self.drafts.columns_of(relation))
+                moved[id(node)] = tuple((name, column_type_of(text)) for name, text in self.drafts.columns_of(relation))
             else:
                 scans.append(replace(scan, node=node))
         return RelationBuilder(scans, moved, self._aggregates)

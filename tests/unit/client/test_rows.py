@@ -94,6 +94,32 @@ PAIR = pa.struct([("element1", pa.int64()), ("element2", pa.string())])
             [datetime(1970, 1, 1, microsecond=1)],
             id="nanoseconds",
         ),
+        pytest.param(
+            "STRUCT(a HUGEINT, b INTERVAL, c TIMESTAMP WITH TIME ZONE)[]",
+            pa.array(
+                [[{"a": Decimal(2**100), "b": (1, 2, 3000), "c": datetime(2024, 1, 1, tzinfo=UTC)}, None]],
+                pa.list_(
+                    pa.struct(
+                        [
+                            ("a", pa.decimal128(38, 0)),
+                            ("b", pa.month_day_nano_interval()),
+                            ("c", pa.timestamp("us", "UTC")),
+                        ]
+                    )
+                ),
+            ),
+            [[{"a": 2**100, "b": timedelta(days=32, microseconds=3), "c": datetime(2024, 1, 1, tzinfo=UTC)}, None]],
+            id="a list of structs",
+        ),
+        pytest.param(
+            "STRUCT(a TIMESTAMP_NS, b TIME_NS[2])",
+            pa.array(
+                [{"a": 1_500, "b": [1_999, None]}],
+                pa.struct([("a", pa.timestamp("ns")), ("b", pa.list_(pa.time64("ns"), 2))]),
+            ),
+            [{"a": datetime(1970, 1, 1, microsecond=1), "b": [time(0, 0, 0, 1), None]}],
+            id="nanoseconds inside of a struct",
+        ),
         pytest.param("UHUGEINT", pa.array([Decimal(2**100)], pa.decimal128(38, 0)), [2**100], id="a large integer"),
     ],
 )

@@ -11,7 +11,7 @@ _FILES = {
     "errors": ["translated", "unreadable"],
     "export": ["exported"],
     "kernel": ["DuckDBKernel", "default_kernel"],
-    "result_types": ["arrow_type", "delivered_type", "is_restored", "relation_casts", "sql_type"],
+    "result_types": ["arrow_type", "delivered_type", "is_restored", "relation_casts"],
     "results": ["conform"],
 }
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.duckdb import arrow_type, delivered_type, is_restored, relation_casts, sql_type
-from secateur.partitioning.types import SqlType, TypeKind, parse_type
+from secateur.engine.kernels.duckdb import arrow_type, delivered_type, is_restored, relation_casts
+from secateur.partitioning.types import SqlType, parse_type
 
 DELIVERED = [
     ("INTEGER", "INTEGER", pa.int32()),
@@ -48,11 +48,6 @@ def test_a_type_is_delivered_and_has_an_arrow_form(text: str, delivered: str, ar
     assert delivered_type(text) == delivered
     assert delivered_type(delivered) == delivered
     assert arrow_type(text) == arrow
-
-
-def test_sql_type_knows_column_types_only() -> None:
-    assert sql_type("BIGINT[]") == SqlType(TypeKind.LIST, element=SqlType(TypeKind.BIGINT))
-    assert sql_type("STRUCT(a INTEGER)") is None
 
 
 def test_casts_are_asked_for_where_arrow_tells_too_little() -> None:
