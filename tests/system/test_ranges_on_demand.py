@@ -11,6 +11,7 @@ import pytest
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import LimitExceededError, NoRangeError
+from secateur.partitioning.schemes.scheme import RANGES_INLINE_MAX
 
 FIRST = date(2024, 1, 1)
 
@@ -49,6 +50,14 @@ def test_insert_and_load_and_upsert_make_ranges(conn: secateur.Connection, days:
     assert found.stats.partitions_read == 2
     conn.table(days).load(rows(0, 3), mode="overwrite")
     assert conn.execute(f"SELECT count(*), count(DISTINCT day) FROM {days}").fetchall() == [(12, 3)]
+
+
+def test_a_table_with_so_many_ranges_that_they_travel_apart_gets_more(conn: secateur.Connection, days: str) -> None:
+    conn.table(days).load(rows(0, RANGES_INLINE_MAX + 1))
+    conn.table(days).load(rows(RANGES_INLINE_MAX + 1, RANGES_INLINE_MAX + 5))
+    conn.execute(f"INSERT INTO {days} VALUES (?, 1)", [FIRST + timedelta(days=1000)])
+    assert len(conn.table(days).scheme.ranges()) == RANGES_INLINE_MAX + 6
+    assert conn.execute(f"SELECT count(*) FROM {days}").fetchall() == [(4 * (RANGES_INLINE_MAX + 5) + 1,)]
 
 
 def test_a_stream_of_batches_makes_ranges_as_it_comes(conn: secateur.Connection, days: str) -> None:

@@ -66,9 +66,9 @@ def with_cells(scheme: PartitionScheme, cells: Collection[int], *, table: str) -
         return scheme
     next_ordinal = component.ordinals_used
     made = [RangePartition(next_ordinal + position, lower, upper) for position, (lower, upper) in enumerate(found)]
-    changed = replace(
-        scheme, range=replace(component, ranges=tuple(sorted((*component.ranges, *made), key=by_lower_bound)))
-    )
+    ranges = tuple(sorted((*component.ranges, *made), key=by_lower_bound))
+    # The reference names the scheme as it was: under it, every holder of the table would go on with the old ranges.
+    changed = replace(scheme, range=replace(component, ranges=ranges), reference=None)
     if changed.partition_count > PARTITIONS_MAX:
         raise LimitExceededError(
             f"table {table} would have {changed.partition_count:,} partitions, dropped ranges included; the most is"

@@ -62,6 +62,13 @@ def test_a_table_may_begin_without_a_range() -> None:
     assert missing(made, 5, 20) == {2}
 
 
+def test_more_ranges_make_another_scheme_than_the_one_that_the_reference_names() -> None:
+    scheme = with_cells(build(TENS), [0, 1], table="t").referred("test_ranges_on_demand/1")
+    more = with_cells(scheme, [2], table="t")
+    assert more.reference is None
+    assert bounds(more) == [(0, 0, 10), (1, 10, 20), (2, 20, 30)]
+
+
 def test_what_is_there_is_not_made_again_and_nothing_moves() -> None:
     scheme = with_cells(build(TENS, hashes=(HashComponent(("name",), 4),)), [3], table="t")
     assert with_cells(scheme, [3], table="t") is scheme
