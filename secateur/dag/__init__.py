@@ -16,7 +16,11 @@ from secateur.dag.supplier import (
     SupplierContext,
     meta_supplier_of,
 )
-from secateur.dag.total_parallelism_one import force_total_parallelism_one, lazy_total_parallelism_one
+from secateur.dag.total_parallelism_one import (
+    force_total_parallelism_one,
+    lazy_total_parallelism_one,
+    total_parallelism_one_at_owner,
+)
 from secateur.dag.vertex import Vertex
 from secateur.protocol.job_config import JobConfig, OnMemberLost
 
@@ -53,4 +57,5 @@ __all__ = [
     "from_",
     "lazy_total_parallelism_one",
     "meta_supplier_of",
+    "total_parallelism_one_at_owner",
 ]

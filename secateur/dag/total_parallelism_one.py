@@ -11,14 +11,14 @@ from copy import copy
 from typing import Any
 
 from secateur.dag.parameter import bind_value
-from secateur.dag.placement import OnMembers, Placement
+from secateur.dag.placement import OnMembers, OnPartitions, Placement
 from secateur.dag.processor import Params, Processor
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, meta_supplier_of
 from secateur.errors import DagError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
 
-__all__ = ["force_total_parallelism_one", "lazy_total_parallelism_one"]
+__all__ = ["force_total_parallelism_one", "lazy_total_parallelism_one", "total_parallelism_one_at_owner"]
 
 TableFinder = Callable[[str], TableDef]
 
@@ -63,6 +63,28 @@ def lazy_total_parallelism_one(
     return _TotalParallelismOne(meta_supplier_of(source), owner, needs)
 
 
+def total_parallelism_one_at_owner(
+    source: ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor], group: str, partition: int
+) -> ProcessorMetaSupplier:
+    """Run one processor in the whole job, on the member that owns a partition when the job starts.
+
+    :func:`lazy_total_parallelism_one` for a partition that is known already, as it is to the stages of a SELECT.
+
+    Args:
+        source: The source of the processor.
+        group: The affinity group of the partition.
+        partition: Its id.
+    """
+
+    def owner(context: MetaContext) -> str:
+        (member,) = context.owners(group, [partition])
+        return member
+
+    return _TotalParallelismOne(
+        meta_supplier_of(source), owner, lambda params, find: JobRequirements({group: frozenset({partition})})
+    )
+
+
 class _TotalParallelismOne(ProcessorMetaSupplier):
     preferred_local_parallelism = 1
 
@@ -96,6 +118,11 @@ class _TotalParallelismOne(ProcessorMetaSupplier):
         self._running.init(context)
 
     def placement(self) -> Placement:
+        inner = (self._running or self._inner).placement()
+        if isinstance(inner, OnPartitions) and [len(ids) for ids in inner.by_member.values()] == [1]:
+            (reader,) = inner.by_member
+            if reader == self._member:
+                return inner  # it reads that one partition: the job's requirements are checked, edges follow it
         return OnMembers((self._member,), parallelism_max=1)
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:

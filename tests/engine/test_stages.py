@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import duckdb
@@ -17,7 +17,7 @@ from secateur.engine.kernels import Fragment
 from secateur.engine.runtime import JobResult
 from secateur.engine.sql import ExchangeKind, QueryStage, ScanPlan, SelectPlan, Strategy
 from secateur.engine.sql.select_job import describe_select, select_dag
-from secateur.errors import DataError, DeadlineError, LimitExceededError
+from secateur.errors import DagError, DataError, DeadlineError, LimitExceededError
 from secateur.partitioning.pruning import All, PartitionTree
 from secateur.partitioning.schemes import HashComponent, PartitionScheme, RangeComponent, RangePartition, build_scheme
 from secateur.partitioning.tables import Column, TableDef
@@ -531,6 +531,62 @@ def test_who_has_nothing_to_read_or_nobody_to_hear_it_does_not_run(run: RunTest)
         "final": ["m2"],
         "result": ["m2"],
     }
+
+
+def test_a_select_restricts_its_job_to_the_partitions_that_running_stages_read(run: RunTest) -> None:
+    customers, items = (TABLES[name][0].scheme.affinity_group() for name in ("customers", "items"))
+    case = Case(BROADCAST_JOIN.tables, BROADCAST_JOIN.stages, BROADCAST_JOIN.oracle, {0: lambda p: p in (3, 7)})
+    dag, config = select_dag(case.plan, case.partitions())
+    assert config.required_partitions == {customers: frozenset({3, 7}), items: frozenset(range(8))}
+    nobody = Case(case.tables, case.stages, case.oracle, {1: lambda p: False})
+    assert select_dag(nobody.plan, nobody.partitions())[1].required_partitions == {}
+
+    async def main() -> None:
+        async with LocalCluster(3) as cluster:
+            create_tables(cluster)
+            without = replace(config, required_partitions={**config.required_partitions, customers: frozenset({3})})
+            with pytest.raises(DagError, match=r"1 of them are not in JobConfig.required_partitions \(7\)"):
+                await cluster.run(dag, without, [])
+
+    run(main())
+
+
+def test_the_owners_of_required_partitions_take_part_and_no_other_member(run: RunTest) -> None:
+    async def main() -> None:
+        async with LocalCluster(3) as cluster:
+            create_tables(cluster)
+            ownership = cluster.topology.ownership(CUSTOMERS.scheme.affinity_group())
+            for kept in ([ownership.partitions_of("m1")[0]], ownership.partitions_of("m2"), [0, 1, 2]):
+                case = Case(
+                    CO_LOCATED.tables,
+                    CO_LOCATED.stages,
+                    CO_LOCATED.oracle,
+                    dict.fromkeys((0, 1), set(kept).__contains__),
+                )
+                result = await cluster.run(*select_dag(case.plan, case.partitions()), [], coordinator="m3")
+                assert rows_of(result.table()) == case.expected()
+                assert set(result.members_touched) == ownership.owners_of(kept) | {"m3"}
+
+    run(main())
+
+
+@pytest.mark.parametrize("partition", range(4))
+def test_a_stage_that_gets_the_rows_of_one_partition_is_one_processor_at_its_owner(
+    run: RunTest, partition: int
+) -> None:
+    scans = {number for stage in SHUFFLED_DISTINCT_COUNT.stages for number in stage.scans}
+    assert scans == {0}
+    tdef = TABLES[SHUFFLED_DISTINCT_COUNT.tables[0]][0]
+    members, _ = placed(SHUFFLED_DISTINCT_COUNT, {0: lambda p: p == partition}, run)
+    where = {name: on for name, on in members.items() if name not in ("final", "result")}
+    assert len(where) == 2
+
+    async def owner() -> str:
+        async with LocalCluster(3) as cluster:
+            create_tables(cluster)
+            return cluster.topology.ownership(tdef.scheme.affinity_group()).primary(partition)
+
+    assert set(map(tuple, where.values())) == {(run(owner()),)}
 
 
 def test_rows_that_the_consumer_cannot_match_do_not_travel(run: RunTest) -> None:

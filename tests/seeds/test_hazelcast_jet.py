@@ -82,3 +82,20 @@ def test_required_partitions_of_the_plan_name_the_required_members(conn: secateu
     """``__sql.requiredPartitions``: the execution plan builder chooses only the required members."""
     pruning = conn.explain("SELECT * FROM jet_map1 WHERE k IN (1, 2, 3)").to_dict()["pruning"]
     assert pruning["required_members"] == sorted({owner(conn, "jet_map1", key) for key in (1, 2, 3)})
+
+
+@pytest.mark.usefixtures("maps")
+def test_sql_fills_required_partitions_and_the_job_is_deployed_by_them(conn: secateur.Connection) -> None:
+    """SQL-oriented approach: ``ExecutionPlanBuilder`` chooses the members by the partitions that SQL found.
+
+    Work of one partition inside the statement is one processor, ``lazyForceTotalParallelismOne``, at that owner.
+    """
+    sql = (
+        "SELECT x.v, y.n FROM (SELECT v, count(*) AS n FROM jet_map1 WHERE k = 7 GROUP BY v) AS y"
+        " JOIN jet_map2 AS x ON x.v = y.v"
+    )
+    assert sorted(conn.execute(sql).fetchall()) == [(v, 1) for v in range(7, 400, 40)]
+    vertices = conn.explain(sql).to_dict()["dag"]["vertices"]
+    places = {vertex["name"]: (vertex["members"], vertex["local_parallelism"]) for vertex in vertices}
+    for scan_and_its_groups in ("scan jet_map1", "y"):
+        assert places[scan_and_its_groups] == ([owner(conn, "jet_map1", 7)], 1)

@@ -1,9 +1,8 @@
 """Member pruning: from the partitions that a job requires to the members that take part.
 
-There are two ways, which agree. ``JobConfig.required_partitions`` names the partitions from outside (as a SQL planner
-does); without it, the requirements that the sources declare are collected, which works for any DAG, including
-hand-written ones. Either way no owner of rows that a source would read is left out: a source that needs more than the
-job allows is refused.
+``JobConfig.required_partitions`` names the partitions: every SELECT fills it, and so may whoever submits a DAG. Their
+owners take part, and a source that needs more than the job allows is refused, so no owner of rows that it would read is
+left out. Where it is None, what the sources of the DAG declare in their placements stands in for it.
 
 Source: the job partition pruning design of Hazelcast Jet, its "SQL-oriented" and its "generic" approach.
 """
@@ -77,7 +76,8 @@ def choose_participants(
     if config.required_partitions is not None:
         required = _required_by_group(config.required_partitions, topology, table)
         for group, partitions in required.items():
-            chosen.update(topology.primaries(group, sorted(partitions)))
+            if partitions:
+                chosen.update(topology.ownership(group).owners_of(tuple(partitions)))
         if config.member_pruning:
             _check_sources(dag, placements, required)
     unknown = chosen - set(topology.member_ids)
@@ -111,9 +111,9 @@ def _required_by_group(
                 " requires; try again"
             )
         count = topology.owners[group].partitions
-        beyond = [partition for partition in partitions if partition >= count]
-        if beyond:
-            raise DagError(f"JobConfig.required_partitions[{key!r}] has partition {min(beyond)}, but there are {count}")
+        if partitions and max(partitions) >= count:
+            beyond = min(partition for partition in partitions if partition >= count)
+            raise DagError(f"JobConfig.required_partitions[{key!r}] has partition {beyond}, but there are {count}")
         by_group[group] = by_group.get(group, frozenset()) | partitions
     return by_group
 
@@ -131,9 +131,10 @@ def _check_sources(dag: FrozenDAG, placements: Mapping[str, Placement], required
                 " Anywhere), or remove JobConfig.required_partitions"
             )
         if isinstance(placement, OnPartitions):
-            needed = {partition for partitions in placement.by_member.values() for partition in partitions}
-            missing = sorted(needed - required.get(placement.group, frozenset()))
-            if missing:
+            allowed = required.get(placement.group, frozenset())
+            if not all(map(allowed.issuperset, placement.by_member.values())):
+                needed = {partition for partitions in placement.by_member.values() for partition in partitions}
+                missing = sorted(needed - allowed)
                 shown = ", ".join(map(str, missing[:_SHOWN])) + (", ..." if len(missing) > _SHOWN else "")
                 raise DagError(
                     f"vertex {name!r} reads {len(needed)} partitions, but {len(missing)} of them are not in"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, assert_never
+from typing import Any, Final, NamedTuple, assert_never
 
 from secateur.dag.dag import DAG, FrozenDAG
 from secateur.dag.edge import Edge, EdgeConfig, UnmatchedRows, between, from_
+from secateur.dag.supplier import ProcessorMetaSupplier
+from secateur.dag.total_parallelism_one import total_parallelism_one_at_owner
 from secateur.engine.execution_plan.plan_builder import ExecutionPlanBuilder
 from secateur.engine.processors.merge_members import MergeMembers
 from secateur.engine.processors.result_sink import ResultSink
@@ -36,7 +38,7 @@ def select_dag(
     mark: str | None = None,
     since: Mapping[int, str] | None = None,
 ) -> tuple[FrozenDAG, JobConfig]:
-    """Return the DAG of a statement and its arguments.
+    """Return the DAG of a statement and its arguments, which restrict it to the partitions that its scans read.
 
     Run it at one of the owning members with the statement's parameters in order; the answer is the only table of the
     result, in the schema of ``plan.columns`` even if it has no row. A stage without input, or whose consumers all have
@@ -62,13 +64,16 @@ def select_dag(
         for index, (scan, ids) in enumerate(zip(plan.scans, partitions, strict=True))
     ]
     runs = _running(plan, partitions)
+    homes = _single_partitions(plan, partitions, runs)
     names, merges = vertex_names(plan), merge_names(plan)
     dag = DAG()
-    for name, stage, is_running in zip(names, plan.stages, runs, strict=True):
+    for name, stage, is_running, home in zip(names, plan.stages, runs, homes, strict=True):
         inputs = [(stage_relation(number), plan.stages[number].fragment.schema) for number in stage.inputs]
-        vertex = StageVertex(
+        vertex: ProcessorMetaSupplier = StageVertex(
             stage, [scans[number] for number in stage.scans] if is_running else (), inputs, is_running=is_running
         )
+        if home is not None:
+            vertex = total_parallelism_one_at_owner(vertex, home.group, home.partition)
         dag.new_vertex(name, vertex, local_parallelism=1)
     dag.new_vertex(RESULT_VERTEX, ResultSink(plan.stages[-1].limit))
     out = [0] * len(plan.stages)
@@ -89,7 +94,7 @@ def select_dag(
                 dag.edge(edge.with_config(_PASSED_ON) if passes_on else edge)
             out[number] += 1
     dag.edge(between(names[-1], RESULT_VERTEX).with_config(_PASSED_ON))
-    return dag.freeze(), JobConfig(timeout_s=timeout_s)
+    return dag.freeze(), JobConfig(required_partitions=_required(plan, partitions, runs), timeout_s=timeout_s)
 
 
 def vertex_names(plan: SelectPlan) -> tuple[str, ...]:
@@ -139,6 +144,48 @@ def _running(plan: SelectPlan, partitions: Sequence[Sequence[int]]) -> list[bool
             for number in plan.stages[index].inputs:
                 heard[number] = True
     return [has_rows and is_heard for has_rows, is_heard in zip(fed, heard, strict=True)]
+
+
+class _OnePartition(NamedTuple):
+    """The only partition whose rows a stage works on."""
+
+    group: str
+    partition: int
+
+
+def _single_partitions(
+    plan: SelectPlan, partitions: Sequence[Sequence[int]], runs: Sequence[bool]
+) -> list[_OnePartition | None]:
+    """Return the stages that work on the rows of one partition, as that partition; None for all others.
+
+    A stage that reads tables works where it reads. One that gets all its rows from stages of one partition works there
+    too: otherwise these few rows would be dealt to every participant, or sent to the coordinator and from there to the
+    next stage. Only the last stage, whose rows are the answer, has to be at the coordinator.
+    """
+    homes: list[_OnePartition | None] = []
+    for stage, is_running in zip(plan.stages, runs, strict=True):
+        read = [number for number in stage.scans if not plan.scans[number].replicated]
+        found: set[_OnePartition | None]
+        if stage is plan.stages[-1] or not is_running or any(len(partitions[number]) > 1 for number in read):
+            found = set()
+        elif read:
+            found = {_OnePartition(plan.scans[number].group, id_) for number in read for id_ in partitions[number]}
+        else:
+            found = {homes[number] for number in stage.inputs if runs[number]}
+        homes.append(found.pop() if len(found) == 1 else None)
+    return homes
+
+
+def _required(plan: SelectPlan, partitions: Sequence[Sequence[int]], runs: Sequence[bool]) -> dict[str, frozenset[int]]:
+    """The partitions that the stages which run read, by affinity group: their owners are the job's members."""
+    required: dict[str, frozenset[int]] = {}
+    for stage, is_running in zip(plan.stages, runs, strict=True):
+        for number in stage.scans if is_running else ():
+            scan = plan.scans[number]
+            if not scan.replicated:
+                ids = frozenset(partitions[number])
+                required[scan.group] = ids if scan.group not in required else required[scan.group] | ids
+    return required
 
 
 def _exchanged(edge: Edge, stage: QueryStage, consumer: QueryStage, plan: SelectPlan) -> Edge:

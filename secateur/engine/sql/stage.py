@@ -57,7 +57,8 @@ class QueryStage(msgspec.Struct, frozen=True, omit_defaults=True):
         scans: Indices into the plan's scans. Each member reads those of the required partitions that it owns, or its
             own copy of a replicated table.
         inputs: Indices of earlier stages.
-        at_coordinator: Whether it runs once, at the coordinator, where it can read replicated tables only. Otherwise it
+        at_coordinator: Whether it runs once, at the coordinator, where it can read replicated tables only; if it is not
+            the last stage and all its rows come from one partition, at the owner of that. Otherwise it
             runs at each member that owns a required partition of one of its scans or, when it scans no partitioned
             table, at every participant.
         exchange: How its output is sent; without meaning for the last stage, whose output is the answer.
