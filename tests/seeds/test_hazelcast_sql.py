@@ -363,3 +363,40 @@ def test_the_reason_names_a_pattern_on_a_hashed_column(where: str, reason: str) 
     )
     (scan,) = world.prepare(f"SELECT * FROM t WHERE {where}", ()).bounds
     assert reason in (scan.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("where", "params", "texts"),
+    [
+        pytest.param(
+            "length(k) < 9 AND k SIMILAR TO 'test[0-9]est'",
+            (),
+            [f"test{digit}est" for digit in range(10)],
+            id="a class",
+        ),
+        pytest.param(
+            "len(k) < 9 AND k GLOB 'test[0-9]est'", (), [f"test{digit}est" for digit in range(10)], id="a glob"
+        ),
+        pytest.param(r"k ~ '^tes[tT]{1,1}$'", (), ["test", "tesT"], id="the expression of the document"),
+        pytest.param("length(k) <= 6 AND k SIMILAR TO 'test(ab)*'", (), ["test", "testab"], id="without an end"),
+        pytest.param("k LIKE 'test%' AND length(k) = 4", (), ["test"], id="LIKE, beside the length of its prefix"),
+        pytest.param("k ILIKE 'a1'", (), ["a1", "A1"], id="in any case"),
+        pytest.param("regexp_full_match(k, 'a|b')", (), ["a", "b"], id="alternatives"),
+        pytest.param("k SIMILAR TO $1", ("test[01]",), ["test0", "test1"], id="a parameter"),
+        pytest.param("k LIKE $1", ("test",), ["test"], id="a parameter without wildcards"),
+        pytest.param("k ~ $1 AND length(k) < 5", ("^test.*",), ["test"], id="a parameter, beside a length"),
+        pytest.param(
+            "length(k) < 9 AND (k LIKE 'x%' AND k = 'xa' OR k ~ '^[ab]$')", (), ["xa", "a", "b"], id="in an OR"
+        ),
+    ],
+)
+def test_patterns_with_finitely_many_matches(where: str, params: tuple[str, ...], texts: list[str]) -> None:
+    """Role of Data Types: "String types: analysis is possible for finite strings and possibly finite String patterns
+    ... if they're present with some form of String size limit operator".
+    """
+    world = World()
+    world.fill(f"CREATE TABLE t (k VARCHAR PRIMARY KEY) PARTITION BY HASH (k) PARTITIONS {PARTITIONS}", "SELECT 'test'")
+    scheme = world.table("t").scheme
+    assert kept(world, f"SELECT * FROM t WHERE {where}", params) == [
+        sorted({scheme.partition_of({"k": text}) for text in texts})
+    ]

@@ -16,6 +16,7 @@ import pytest
 
 import secateur
 from secateur.cluster import Cluster
+from worlds import World
 
 SPLIT_TIME: Final = 1451606400000
 HOSTS: Final = ("host001.example.com", "host002.example.com", "a", "")
@@ -223,3 +224,52 @@ class TestSecondPruningAtTheServer:
         assert cursor.fetchall() == []
         assert cursor.stats is not None
         assert (cursor.stats.execution, cursor.stats.partitions_read) == ("local", 1)
+
+
+LEAST: Final = (
+    *(
+        ("TINYINT", "-128"),
+        ("BIGINT", "-9223372036854775808"),
+        ("UTINYINT", "0"),
+        ("VARCHAR", "''"),
+        ("BLOB", "''::BLOB"),
+    ),
+    *(("BOOLEAN", "FALSE"), ("UUID", "'00000000-0000-0000-0000-000000000000'::UUID"), ("DECIMAL(4, 2)", "-99.99")),
+)
+GREATEST: Final = (
+    *(("TINYINT", "127"), ("BIGINT", "9223372036854775807"), ("UTINYINT", "255"), ("BOOLEAN", "TRUE")),
+    *(("UUID", "'ffffffff-ffff-ffff-ffff-ffffffffffff'::UUID"), ("DECIMAL(4, 2)", "99.99")),
+)
+
+
+class TestLexicographicBounds:
+    """Primary key bounds: a bound that ends with the least value of a column is a bound on the columns before it."""
+
+    @pytest.mark.parametrize(("type_", "least"), LEAST, ids=[type_ for type_, _ in LEAST])
+    def test_the_least_value_of_a_last_column_takes_no_key_in(self, type_: str, least: str) -> None:
+        for strict in ("(a, b, c) < (1, 'b', {})", "NOT (a, b, c) >= (1, 'b', {})", "(1, 'b', {}) > (a, b, c)"):
+            assert _kept_below(type_, strict.format(least)) == [0], strict
+        assert _kept_below(type_, f"(a, b, c) <= (1, 'b', {least})") == [0, 1]
+
+    @pytest.mark.parametrize(("type_", "greatest"), GREATEST, ids=[type_ for type_, _ in GREATEST])
+    def test_nothing_is_greater_than_the_greatest_value(self, type_: str, greatest: str) -> None:
+        assert _kept_below(type_, f"(a, b, c) > (1, 'b', {greatest}) AND (a, b) <= (1, 'b')") == []
+        assert _kept_below(type_, f"(a, b, c) >= (1, 'b', {greatest}) AND (a, b) <= (1, 'b')") == [1]
+
+    def test_null_is_greater_than_the_greatest_value(self) -> None:
+        assert _kept_below("TINYINT", "(a, b, v) > (1, 'b', 127) AND (a, b) <= (1, 'b')") == [1]
+        assert _kept_below("TINYINT", "(a, b, v) < (1, 'b', -128)") == [0]
+
+
+def _kept_below(type_: str, where: str) -> list[int]:
+    """The partitions kept of a table that is split at (1, 'b'), beside which DuckDB finds the rows."""
+    world = World()
+    world.fill(
+        f"CREATE TABLE t (a INTEGER, b VARCHAR, c {type_}, v TINYINT, PRIMARY KEY (a, b, c))"
+        " PARTITION BY RANGE (a, b) SPLIT AT ((1, 'b'))",
+        f"SELECT 1, 'b', {dict(LEAST)[type_]}, NULL",
+    )
+    sql = f"SELECT * FROM t WHERE {where}"
+    (kept,) = world.kept(world.prepare(sql, ()).plan, ())
+    assert world.duck.sql(sql).fetchall() == [] or 1 in kept
+    return list(kept)

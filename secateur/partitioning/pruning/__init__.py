@@ -11,6 +11,7 @@ _FILES = {
         "ComparisonTarget",
         "RowField",
         "ShiftedColumn",
+        "ShortText",
         "TruncatedColumn",
         "WidenedColumn",
         "allowed",
@@ -44,8 +45,10 @@ _FILES = {
         "unite",
     ],
     "operand": ["Cast", "Computed", "Constant", "Operand", "Parameter", "ParameterList"],
-    "patterns": ["starting_with", "texts_like"],
+    "patterns": ["texts_globbed", "texts_like", "texts_like_in_any_case"],
+    "regular_expressions": ["texts_matched", "texts_similar"],
     "select_partitions": ["combination_limit"],
+    "text_sets": ["starting_with"],
     "tree": ["PartitionTree"],
 }
 

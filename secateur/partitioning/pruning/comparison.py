@@ -7,16 +7,18 @@ everywhere else. Pruning with None keeps everything and is never wrong.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, assert_never
 
 from secateur.partitioning.pruning.comparison_bound import ComparisonBound, comparison_bounds_of, representable
 from secateur.partitioning.pruning.domain import NOTHING, Domain, Span, points, within
-from secateur.partitioning.pruning.patterns import starting_with, texts_like
+from secateur.partitioning.pruning.patterns import texts_globbed, texts_like, texts_like_in_any_case
+from secateur.partitioning.pruning.regular_expressions import texts_matched, texts_similar
+from secateur.partitioning.pruning.text_sets import PatternDomain, starting_with
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
-__all__ = ["EXCLUDING", "MIRRORED", "NEGATED", "Comparison", "compare"]
+__all__ = ["EXCLUDING", "MIRRORED", "NEGATED", "PATTERNS", "Comparison", "compare"]
 
 
 class Comparison(Enum):
@@ -33,24 +35,32 @@ class Comparison(Enum):
     NOT_BETWEEN = "NOT BETWEEN"
     LIKE = "LIKE"
     NOT_LIKE = "NOT LIKE"
+    ILIKE = "ILIKE"
+    NOT_ILIKE = "NOT ILIKE"
+    GLOB = "GLOB"
+    NOT_GLOB = "NOT GLOB"
+    SIMILAR_TO = "SIMILAR TO"
+    NOT_SIMILAR_TO = "NOT SIMILAR TO"
+    MATCHES = "~"
+    NOT_MATCHES = "!~"
     STARTS_WITH = "^@"
     NOT_STARTS_WITH = "NOT ^@"
 
 
-NEGATED: Final = {
-    Comparison.IN: Comparison.NOT_IN,
-    Comparison.NOT_IN: Comparison.IN,
-    Comparison.LESS: Comparison.GREATER_EQUAL,
-    Comparison.LESS_EQUAL: Comparison.GREATER,
-    Comparison.GREATER: Comparison.LESS_EQUAL,
-    Comparison.GREATER_EQUAL: Comparison.LESS,
-    Comparison.BETWEEN: Comparison.NOT_BETWEEN,
-    Comparison.NOT_BETWEEN: Comparison.BETWEEN,
-    Comparison.LIKE: Comparison.NOT_LIKE,
-    Comparison.NOT_LIKE: Comparison.LIKE,
-    Comparison.STARTS_WITH: Comparison.NOT_STARTS_WITH,
-    Comparison.NOT_STARTS_WITH: Comparison.STARTS_WITH,
-}
+_OPPOSITES: Final = (
+    (Comparison.IN, Comparison.NOT_IN),
+    (Comparison.LESS, Comparison.GREATER_EQUAL),
+    (Comparison.LESS_EQUAL, Comparison.GREATER),
+    (Comparison.BETWEEN, Comparison.NOT_BETWEEN),
+    (Comparison.LIKE, Comparison.NOT_LIKE),
+    (Comparison.ILIKE, Comparison.NOT_ILIKE),
+    (Comparison.GLOB, Comparison.NOT_GLOB),
+    (Comparison.SIMILAR_TO, Comparison.NOT_SIMILAR_TO),
+    (Comparison.MATCHES, Comparison.NOT_MATCHES),
+    (Comparison.STARTS_WITH, Comparison.NOT_STARTS_WITH),
+)
+
+NEGATED: Final = {comparison: other for pair in _OPPOSITES for comparison, other in (pair, pair[::-1])}
 """The comparison that is TRUE exactly where the given one is FALSE.
 
 DISTINCT is never NULL: where it is FALSE a column that is not NULL passes IN.
@@ -63,20 +73,34 @@ MIRRORED: Final = {
     Comparison.GREATER_EQUAL: Comparison.LESS_EQUAL,
 }
 """The comparison that means the same when its sides are exchanged; one that is not listed means the same itself."""
+PATTERNS: Final[Mapping[Comparison, Callable[..., PatternDomain | None]]] = {
+    Comparison.LIKE: texts_like,
+    Comparison.ILIKE: texts_like_in_any_case,
+    Comparison.GLOB: texts_globbed,
+    Comparison.SIMILAR_TO: texts_similar,
+    Comparison.MATCHES: texts_matched,
+}
+"""The comparisons of a text with a pattern, and which texts match it."""
 EXCLUDING: Final = frozenset(
-    {Comparison.NOT_IN, Comparison.DISTINCT, Comparison.NOT_BETWEEN, Comparison.NOT_LIKE, Comparison.NOT_STARTS_WITH}
+    {
+        *(Comparison.NOT_IN, Comparison.DISTINCT, Comparison.NOT_BETWEEN, Comparison.NOT_STARTS_WITH),
+        *(NEGATED[comparison] for comparison in PATTERNS),
+    }
 )
 """Comparisons that name the values that do not pass, so almost all values pass."""
 
 
-def compare(comparison: Comparison, values: Sequence[Any], column_type: SqlType) -> Domain | None:
+def compare(
+    comparison: Comparison, values: Sequence[Any], column_type: SqlType, *, length_max: int | None = None
+) -> Domain | None:
     """The non-NULL column values for which ``column <comparison> values`` is TRUE.
 
     Args:
         comparison: The operator; equality is IN with one value.
         values: The other operands as Python objects; None is SQL's NULL, of no type. BETWEEN has two, IN any number,
-            LIKE a pattern and, where it has one, the escape character, the others one.
+            LIKE and ILIKE a pattern and, where it has one, the escape character, the others one.
         column_type: The type of the column.
+        length_max: Texts with more characters do not count for a pattern; None if all do.
 
     Returns:
         The domain, or None when the comparison is not certainly exact in the column's type, such as a string column
@@ -86,8 +110,16 @@ def compare(comparison: Comparison, values: Sequence[Any], column_type: SqlType)
         Nothing: any Python object is a valid value here; what is not understood answers None.
     """
     match comparison:
-        case Comparison.LIKE | Comparison.NOT_LIKE:
-            return _like(values, column_type, wanted=comparison is Comparison.LIKE)
+        case Comparison.LIKE | Comparison.ILIKE | Comparison.GLOB | Comparison.SIMILAR_TO | Comparison.MATCHES:
+            return _matching(PATTERNS[comparison], values, column_type, length_max)
+        case (
+            Comparison.NOT_LIKE
+            | Comparison.NOT_ILIKE
+            | Comparison.NOT_GLOB
+            | Comparison.NOT_SIMILAR_TO
+            | Comparison.NOT_MATCHES
+        ):
+            return _not_matching(PATTERNS[NEGATED[comparison]], values, column_type)
         case Comparison.STARTS_WITH | Comparison.NOT_STARTS_WITH:
             return _starts_with(values[0], column_type, wanted=comparison is Comparison.STARTS_WITH)
         case _:
@@ -144,15 +176,30 @@ def _above(bound: ComparisonBound, *, closed: bool) -> Span:
     return Span(lower=bound.value, lower_closed=closed and bound.exact)
 
 
-def _like(operands: Sequence[Any], column_type: SqlType, *, wanted: bool) -> Domain | None:
+def _matching(
+    pattern: Callable[..., PatternDomain | None], operands: Sequence[Any], column_type: SqlType, length_max: int | None
+) -> Domain | None:
     if column_type.kind is not TypeKind.VARCHAR:
         return None
     if any(operand is None for operand in operands):
         return NOTHING
-    found = texts_like(*operands) if all(isinstance(operand, str) for operand in operands) else None
-    if found is None or wanted:
-        return None if found is None else found.superset
-    return found.superset.complement() if found.exact else None
+    found = pattern(*operands, length_max=length_max) if _are_texts(operands) else None
+    return None if found is None else found.superset
+
+
+def _not_matching(
+    pattern: Callable[..., PatternDomain | None], operands: Sequence[Any], column_type: SqlType
+) -> Domain | None:
+    if column_type.kind is not TypeKind.VARCHAR:
+        return None
+    if any(operand is None for operand in operands):
+        return NOTHING
+    found = pattern(*operands) if _are_texts(operands) else None
+    return found.superset.complement() if found is not None and found.exact else None
+
+
+def _are_texts(operands: Sequence[Any]) -> bool:
+    return all(isinstance(operand, str) for operand in operands)
 
 
 def _starts_with(prefix: Any, column_type: SqlType, *, wanted: bool) -> Domain | None:

@@ -30,6 +30,7 @@ __all__ = [
     "ComparisonTarget",
     "RowField",
     "ShiftedColumn",
+    "ShortText",
     "TruncatedColumn",
     "WidenedColumn",
     "allowed",
@@ -71,6 +72,12 @@ class TruncatedColumn(msgspec.Struct, frozen=True, array_like=True, tag_field="k
             raise ValueError(f"{self.unit!r} is no unit to which a column is truncated")
 
 
+class ShortText(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="short"):
+    """A text column, beside a condition that lets only texts of at most ``length_max`` characters pass."""
+
+    length_max: int
+
+
 class RowField(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="field"):
     """The column as a field of a row value.
 
@@ -82,7 +89,7 @@ class RowField(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", t
     compared: int
 
 
-ComparisonTarget = BareColumn | WidenedColumn | ShiftedColumn | TruncatedColumn | RowField
+ComparisonTarget = BareColumn | WidenedColumn | ShiftedColumn | TruncatedColumn | ShortText | RowField
 
 BARE: Final = BareColumn()
 
@@ -137,6 +144,8 @@ def allowed(
             return _shifted(comparison_target, comparison, values, column_type)
         case TruncatedColumn():
             return _truncated(comparison_target, comparison, values, column_type)
+        case ShortText(length_max):
+            return compare(comparison, values, column_type, length_max=length_max)
         case RowField(compared):
             return (
                 compare(comparison, values[:compared], column_type)

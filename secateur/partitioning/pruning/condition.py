@@ -16,13 +16,14 @@ from typing import Any, assert_never
 
 import msgspec
 
-from secateur.partitioning.pruning.comparison import Comparison
+from secateur.partitioning.pruning.comparison import PATTERNS, Comparison
 from secateur.partitioning.pruning.comparison_target import (
     BARE,
     BareColumn,
     ComparisonTarget,
     RowField,
     ShiftedColumn,
+    ShortText,
     TruncatedColumn,
     WidenedColumn,
     allowed,
@@ -66,12 +67,17 @@ class ParameterComparison(msgspec.Struct, frozen=True, array_like=True):
         if self.comparison is not Comparison.IN:
             return False
         match self.comparison_target:
-            case BareColumn() | WidenedColumn() | ShiftedColumn() | RowField():
+            case BareColumn() | WidenedColumn() | ShiftedColumn() | ShortText() | RowField():
                 return True
             case TruncatedColumn():
                 return False  # all instants of a unit truncate to one value
             case _:
                 assert_never(self.comparison_target)
+
+    @property
+    def may_name_values(self) -> bool:
+        """Whether there are operands that let a few values of the column pass, such as a pattern without wildcards."""
+        return self.names_values or self.comparison in PATTERNS
 
     @property
     def compared(self) -> tuple[Operand | ParameterList, ...]:

@@ -1,81 +1,160 @@
-"""Domains of prefixes and LIKE patterns.
+"""The texts that LIKE, ILIKE and GLOB patterns match.
 
-The texts that begin with ``abc`` are ``[abc, abd)``: from the prefix itself up to the first text after all of them.
-Texts are ordered by code points, which is the order of their UTF-8 bytes. After the last code point, the character
-before it is advanced instead; surrogates, which no text holds, are skipped.
+A pattern is a run of characters and wildcards. The characters before the first wildcard bound the text, and a wildcard
+that stands for few characters, such as a class, or a letter in either case, multiplies them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import string
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from secateur.partitioning.pruning.domain import EVERYTHING, Domain, Span, points
+from secateur.partitioning.pruning.text_sets import (
+    ANY_CHARACTER,
+    ANY_TEXT,
+    EMPTY_TEXT,
+    PatternDomain,
+    TextSet,
+    TextSets,
+    is_text,
+    pattern_domain,
+)
 
-__all__ = ["PatternDomain", "starting_with", "texts_like"]
+__all__ = ["texts_globbed", "texts_like", "texts_like_in_any_case"]
 
-_CODE_POINT_MAX: Final = 0x10FFFF
-_SURROGATES: Final = range(0xD800, 0xE000)
-
-
-@dataclass(frozen=True, slots=True)
-class PatternDomain:
-    """The texts that a pattern can match: all are in ``superset``; ``exact`` is True if every text of it matches."""
-
-    superset: Domain
-    exact: bool
+_BEYOND_ASCII: Final = {"i": "\u0130", "k": "\u212a"}
+_ANY_CASE: Final = {
+    letter: frozenset({letter.lower(), letter.upper(), *_BEYOND_ASCII.get(letter.lower(), "")})
+    for letter in string.ascii_letters
+}
+"""The characters that are a letter in lower case, as DuckDB's ILIKE finds them."""
+_ALPHANUMERIC: Final = frozenset(string.ascii_letters + string.digits)
+_PATTERN_LENGTH_MAX: Final = 1000
 
 
-def starting_with(prefix: str) -> Domain | None:
-    """The texts that begin with a prefix; None when it is no text that UTF-8 has."""
-    if not _is_text(prefix):
-        return None
-    behind = _behind(prefix)
-    return Domain(spans=(Span(prefix, behind, upper_closed=behind is None),)) if prefix else EVERYTHING
-
-
-def texts_like(pattern: str, escape: str = "") -> PatternDomain | None:
+def texts_like(pattern: str, escape: str = "", *, length_max: int | None = None) -> PatternDomain | None:
     """The texts that ``text LIKE pattern ESCAPE escape`` may match.
 
     Args:
         pattern: ``%`` stands for any text, ``_`` for one character.
         escape: Makes the character behind it stand for itself; empty for none.
+        length_max: Longer texts, in characters, do not count.
 
     Returns:
         None for patterns that the dialect refuses or reads in its own way: a pattern that ends with the escape
         character, an escape of several bytes, a NUL.
     """
-    if not _is_text(pattern) or "\0" in pattern or len(escape) > 1 or not escape.isascii():
+    tokens = _like_tokens(pattern, escape)
+    return None if tokens is None else pattern_domain(lambda sets: _product(sets, tokens), length_max)
+
+
+def texts_like_in_any_case(pattern: str, escape: str = "", *, length_max: int | None = None) -> PatternDomain | None:
+    """The texts that ``text ILIKE pattern ESCAPE escape`` may match; as :func:`texts_like`."""
+    if escape in _ANY_CASE or len(pattern) > _PATTERN_LENGTH_MAX:
         return None
-    prefix: list[str] = []
-    rest = ""
+    tokens = _like_tokens(pattern, escape)
+    if tokens is None:
+        return None
+
+    def cased() -> Iterator[str | TextSet]:
+        for token in tokens:
+            if isinstance(token, TextSet):
+                yield token
+                continue
+            for character in token:
+                yield (
+                    TextSet(_ANY_CASE.get(character, frozenset({character}))) if character.isascii() else ANY_CHARACTER
+                )
+
+    return pattern_domain(lambda sets: _product(sets, cased()), length_max)
+
+
+def texts_globbed(pattern: str, *, length_max: int | None = None) -> PatternDomain | None:
+    """The texts that ``text GLOB pattern`` may match.
+
+    Args:
+        pattern: ``*`` stands for any text, ``?`` for one byte, ``[abc]`` and ``[a-c]`` for one of some bytes.
+        length_max: Longer texts, in characters, do not count.
+
+    Returns:
+        None for patterns that are not read.
+    """
+    if not is_text(pattern) or "\0" in pattern or len(pattern) > _PATTERN_LENGTH_MAX:
+        return None
+    tokens = list(_glob_tokens(pattern))
+    return pattern_domain(lambda sets: _product(sets, tokens), length_max)
+
+
+def _product(sets: TextSets, tokens: Iterable[str | TextSet]) -> TextSet:
+    found = EMPTY_TEXT
+    for token in tokens:
+        found = sets.product(found, sets.of(frozenset({token})) if isinstance(token, str) else token)
+    return found
+
+
+def _like_tokens(pattern: str, escape: str) -> list[str | TextSet] | None:
+    """The runs of characters and the wildcards of a pattern."""
+    if not is_text(pattern) or "\0" in pattern or len(escape) > 1 or not escape.isascii():
+        return None
+    tokens: list[str | TextSet] = []
+    run: list[str] = []
     characters = iter(pattern)
     for character in characters:
-        literal = character == escape
-        if literal:
+        if character == escape:
             character = next(characters, "")
             if not character:
                 return None
-        if rest or (not literal and character in "%_"):
-            rest += "x" if literal else character
-        else:
-            prefix.append(character)
-    found = starting_with("".join(prefix))
-    if not rest:
-        return PatternDomain(points(["".join(prefix)]), exact=True)
-    return None if found is None else PatternDomain(found, exact=not rest.strip("%"))
+        elif character in "%_":
+            if run:
+                tokens.append("".join(run))
+                run.clear()
+            tokens.append(ANY_TEXT if character == "%" else ANY_CHARACTER)
+            continue
+        run.append(character)
+    return [*tokens, "".join(run)] if run else tokens
 
 
-def _behind(prefix: str) -> str | None:
-    """The smallest text that is greater than all texts that begin with the prefix."""
-    for position in range(len(prefix) - 1, -1, -1):
-        following = ord(prefix[position]) + 1
-        if following in _SURROGATES:
-            following = _SURROGATES.stop
-        if following <= _CODE_POINT_MAX:
-            return prefix[:position] + chr(following)
-    return None
+def _glob_tokens(pattern: str) -> Iterator[str | TextSet]:
+    position = 0
+    while position < len(pattern):
+        character = pattern[position]
+        match character:
+            case "*":
+                yield ANY_TEXT
+            case "?":
+                yield ANY_CHARACTER
+            case "[":
+                end = pattern.find("]", position)
+                characters = _listed(pattern[position + 1 : end]) if end > 0 else None
+                if characters is None:
+                    # The bytes that such a class stands for, and where it ends, only DuckDB knows.
+                    yield ANY_CHARACTER
+                    return
+                yield TextSet(characters)
+                position = end
+            case "\\":
+                position += 1
+                if pattern[position : position + 1] not in tuple(string.punctuation):
+                    yield ANY_CHARACTER
+                    return
+                yield pattern[position]
+            case _:
+                yield character
+        position += 1
 
 
-def _is_text(value: str) -> bool:
-    return not any(ord(character) in _SURROGATES for character in value)
+def _listed(content: str) -> frozenset[str] | None:
+    """The characters of a class of letters and digits, and ranges of them; None for any other."""
+    found: set[str] = set()
+    position = 0
+    while position < len(content):
+        first = last = content[position]
+        if content[position + 1 : position + 2] == "-":
+            last = content[position + 2 : position + 3]
+            position += 2
+        if first not in _ALPHANUMERIC or last not in _ALPHANUMERIC or last < first:
+            return None
+        found.update(map(chr, range(ord(first), ord(last) + 1)))
+        position += 1
+    return frozenset(found) or None

@@ -16,6 +16,7 @@ from secateur.partitioning.pruning.comparison_target import (
     BareColumn,
     RowField,
     ShiftedColumn,
+    ShortText,
     TruncatedColumn,
     WidenedColumn,
 )
@@ -106,7 +107,7 @@ def _choice_text(choice: Choice) -> str:
 
 def _test_text(test: ParameterComparison) -> str:
     match test.comparison_target:
-        case BareColumn() | RowField():
+        case BareColumn() | ShortText() | RowField():
             return _bare_text(test.comparison, [_operand_text(operand) for operand in test.compared])
         case comparison_target:
             operands = ", ".join(_shortened([_operand_text(operand) for operand in test.operands]))
@@ -139,6 +140,14 @@ def _bare_text(comparison: Comparison, operands: Sequence[str]) -> str:
             | Comparison.GREATER_EQUAL
             | Comparison.LIKE
             | Comparison.NOT_LIKE
+            | Comparison.ILIKE
+            | Comparison.NOT_ILIKE
+            | Comparison.GLOB
+            | Comparison.NOT_GLOB
+            | Comparison.SIMILAR_TO
+            | Comparison.NOT_SIMILAR_TO
+            | Comparison.MATCHES
+            | Comparison.NOT_MATCHES
         ):
             return f"{comparison.value} {operands[0]}"
         case _:

@@ -12,8 +12,8 @@ from typing import Final
 
 from sqlglot import exp
 
-from secateur.partitioning.pruning.comparison import EXCLUDING, MIRRORED, NEGATED, Comparison
-from secateur.partitioning.pruning.comparison_target import RowField, allowed
+from secateur.partitioning.pruning.comparison import EXCLUDING, MIRRORED, NEGATED, PATTERNS, Comparison
+from secateur.partitioning.pruning.comparison_target import BARE, RowField, ShortText, allowed
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.discrete import close_spans
 from secateur.partitioning.pruning.domain import Domain, points
@@ -58,16 +58,21 @@ class ComparisonReader:
     Attributes:
         types: The type of each column that matters, by name.
         column_of: The name of the scan's column that a column node means, or None when it is another table's.
+        further: The types of other columns, which count as the last fields of row values.
         nullable: The columns that may be NULL where the predicate is evaluated.
         notes: Why something about a key column could not be used, in the user's terms; grows as predicates are read.
         pairs: The columns of the scan that were seen compared for equality; grows as well.
+        longest: The number of characters that texts have at most where the predicates are read, of columns for which
+            that is known.
     """
 
     types: Mapping[str, SqlType]
     column_of: Callable[[exp.Column], str | None]
+    further: Mapping[str, SqlType]
     nullable: frozenset[str]
     notes: list[str] = field(default_factory=list)
     pairs: dict[tuple[str, str], None] = field(default_factory=dict)
+    longest: Mapping[str, int] = field(default_factory=dict)
 
     def comparison(self, node: exp.Expr, wanted: Truth) -> Boxes:
         """``x = y`` and its relatives, of values or rows, ``IS [NOT] DISTINCT FROM``."""
@@ -125,17 +130,17 @@ class ComparisonReader:
             self._unused(node) if found is None else self._tested(found, Comparison.BETWEEN, [low, high], node, wanted)
         )
 
-    def like(self, node: exp.Like, escape: exp.Expr | None, wanted: Truth) -> Boxes:
-        """``x [NOT] LIKE pattern [ESCAPE character]``."""
+    def pattern(
+        self, comparison: Comparison, text: exp.Expr, operands: Sequence[exp.Expr], node: exp.Expr, wanted: Truth
+    ) -> Boxes:
+        """``x [NOT] LIKE pattern [ESCAPE character]``, regular expressions and the other patterns."""
         if node.args.get("negate"):
             wanted = wanted.negated
-        column = self._key(node.this)
-        operands = [node.expression] if escape is None else [node.expression, escape]
-        return (
-            self._unused(node)
-            if column is None
-            else self._tested(KeyExpression(column), Comparison.LIKE, operands, node, wanted)
-        )
+        column = self._key(text)
+        if column is None:
+            return self._unused(node)
+        target = ShortText(self.longest[column]) if column in self.longest else BARE
+        return self._tested(KeyExpression(column, target), comparison, operands, node, wanted)
 
     def starts_with(self, comparison_target: exp.Expr, prefix: exp.Expr, node: exp.Expr, wanted: Truth) -> Boxes:
         """``starts_with(x, prefix)`` and ``x ^@ prefix``."""
@@ -215,10 +220,12 @@ class ComparisonReader:
             return _tested_box(found.column, ParameterComparison(comparison, tuple(operands), found.comparison_target))
         values = [operand.value for operand in operands if isinstance(operand, Constant)]
         domain = allowed(found.comparison_target, comparison, values, self.types[found.column])
+        if domain is None and (comparison in PATTERNS or NEGATED.get(comparison) in PATTERNS):
+            return self._unused(whole)
         if domain is None:
             self._note(self._inexact(found.column, operands, whole))
             return UNBOUNDED
-        if domain.is_everything and comparison in (Comparison.LIKE, Comparison.STARTS_WITH):
+        if domain.is_everything and (comparison in PATTERNS or comparison is Comparison.STARTS_WITH):
             self._note(
                 f"the pattern of {shown(whole)} begins with a wildcard: begin it with the first characters of"
                 f" {found.column}"
@@ -262,16 +269,24 @@ class ComparisonReader:
 
     def _field_operands(self, own: exp.Expr, others: Sequence[exp.Expr], whole: exp.Expr) -> FieldOperands | None:
         """Return the operands of one field, in each row; None when they are not known."""
-        column, mirrored = self._key(own), False
+        column, mirrored = self._known(own), False
         if column is None and len(others) == 1:
-            column, mirrored, others = self._key(others[0]), True, [own]
-        operands = None if column is None else self._operands(column, others, whole)
-        if column is None or operands is None:
+            column, mirrored, others = self._known(others[0]), True, [own]
+        if column is None:
+            return None
+        operands = (
+            self._operands(column, others, whole)
+            if column in self.types
+            else [operand for node in others if (operand := operand_of(node)) is not None]
+        )
+        if operands is None or len(operands) < len(others):
             return None
         constants = [operand for operand in operands if isinstance(operand, Constant) and operand.value is not None]
         values = [constant.value for constant in constants]
-        if allowed(RowField(len(values)), Comparison.IN, values, self.types[column]) is None:
-            self._note(self._inexact(column, constants, whole))
+        column_type = self.types.get(column) or self.further[column]
+        if allowed(RowField(len(values)), Comparison.IN, values, column_type) is None:
+            if column in self.types:
+                self._note(self._inexact(column, constants, whole))
             return None
         return FieldOperands(
             column,
@@ -288,15 +303,26 @@ class ComparisonReader:
         comparison = MIRRORED.get(comparison, comparison) if found.mirrored else comparison
         known = isinstance(operand, Constant) and operand.value is not None
         if found.column in self.nullable and not (known and comparison in _FALSE_OF_NULL):
-            return self._unused(whole)
+            return self._unused(whole) if found.column in self.types else UNBOUNDED
         if operand == Constant(None):
             return NOWHERE if comparison is Comparison.IN else UNBOUNDED
+        if found.column not in self.types:
+            return (
+                NOWHERE if known and not found.opened and self._never(found.column, comparison, operand) else UNBOUNDED
+            )
         beside = [other for other in found.opened if other != operand]
         return self._passing(KeyExpression(found.column, RowField(1)), comparison, [operand, *beside], whole)
 
+    def _never(self, column: str, comparison: Comparison, operand: Operand) -> bool:
+        """Whether no value of a field passes: none is less than the least value of its type."""
+        assert isinstance(operand, Constant)
+        column_type = self.further[column]
+        found = allowed(RowField(1), comparison, [operand.value], column_type)
+        return found is not None and close_spans(found, column_type).is_nothing
+
     def _any_row(self, found: FieldOperands) -> Boxes:
         """One field of a row against that of any row."""
-        if found.column in self.nullable:
+        if found.column in self.nullable or found.column not in self.types:
             return UNBOUNDED
         return _tested_box(
             found.column, ParameterComparison(Comparison.IN, found.operands, RowField(len(found.operands)))
@@ -343,6 +369,12 @@ class ComparisonReader:
         node = node.unnest()
         column = self.column_of(node) if isinstance(node, exp.Column) else None
         return column if column in self.types else None
+
+    def _known(self, node: exp.Expr) -> str | None:
+        """The name of the column whose type is known that a node is, bare."""
+        node = node.unnest()
+        column = self.column_of(node) if isinstance(node, exp.Column) else None
+        return column if column in self.types or column in self.further else None
 
     def _expression(self, node: exp.Expr) -> KeyExpression | None:
         return key_expression(node, self._typed)

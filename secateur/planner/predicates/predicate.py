@@ -15,6 +15,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from secateur.partitioning.pruning.comparison import Comparison
 from secateur.partitioning.pruning.condition import Box
 from secateur.partitioning.pruning.operand import Constant
 from secateur.partitioning.types.column_type import SqlType
@@ -24,12 +25,21 @@ from secateur.planner.predicates.comparisons import ComparisonReader
 from secateur.planner.predicates.conditional import BRANCHES_MAX, Conditional, conditional_in
 from secateur.planner.predicates.constants import operand_of
 from secateur.planner.predicates.membership import list_membership
+from secateur.planner.predicates.text_lengths import longest_texts
 from secateur.planner.predicates.truth import Truth
 from secateur.planner.predicates.unused import shown
 from secateur.planner.segmented_stack import on_segmented_stack
 
 __all__ = ["PredicateReader", "flat"]
 
+_PATTERNS: Final[dict[type[exp.Expr], Comparison]] = {
+    exp.Like: Comparison.LIKE,
+    exp.ILike: Comparison.ILIKE,
+    exp.Glob: Comparison.GLOB,
+    exp.SimilarTo: Comparison.SIMILAR_TO,
+    exp.RegexpLike: Comparison.MATCHES,
+}
+_MATCHES: Final = {"regexp_full_match": Comparison.SIMILAR_TO, "regexp_matches": Comparison.MATCHES}
 _STARTS_WITH: Final = frozenset({"starts_with", "prefix", "^@"})
 
 
@@ -79,21 +89,31 @@ class PredicateReader:
         return reader
 
     def _read_about(self, types: Mapping[str, SqlType]) -> None:
-        self._leaves = ComparisonReader(types, self.column_of, frozenset(types) - frozenset(self.types), self.notes)
+        further = {name: type_ for name, type_ in self.further.items() if name not in types}
+        nullable = (types.keys() | further.keys()) - self.types.keys() - self.never_null
+        self._leaves = ComparisonReader(types, self.column_of, further, frozenset(nullable), self.notes)
 
     def read_conjuncts(self, conjuncts: Sequence[exp.Expr]) -> list[Boxes]:
         """The boxes of each conjunct of a conjunction, for :meth:`close`.
 
         They may speak of ``further`` columns, where the conjuncts equate such a one with a column of the key.
         """
-        read = [self.read(conjunct) for conjunct in conjuncts]
+        read = self._read_beside(conjuncts)
         known = {**self.further, **self.types}
         linked = ColumnEqualities.of(self._leaves.pairs, known).linked_with(self.types)
         if linked <= self.types.keys():
             return read
         self.notes.clear()
         self._read_about({**{name: known[name] for name in linked}, **self.types})
-        return [self.read(conjunct) for conjunct in conjuncts]
+        return self._read_beside(conjuncts)
+
+    def _read_beside(self, conjuncts: Sequence[exp.Expr]) -> list[Boxes]:
+        """Where each conjunct of a conjunction is TRUE, of rows for which the others are."""
+        before = self._leaves.longest
+        self._leaves.longest = {**before, **longest_texts(conjuncts, self.column_of)}
+        read = [self.read(conjunct) for conjunct in conjuncts]
+        self._leaves.longest = before
+        return read
 
     def close(self, boxes: Boxes, conjuncts: Sequence[exp.Expr]) -> Boxes:
         """Apply the equalities of a conjunction to ``boxes``, which hold all rows that pass it.
@@ -144,10 +164,15 @@ class PredicateReader:
                 return self._leaves.in_list(node, wanted)
             case exp.Between() if not node.args.get("symmetric"):
                 return self._leaves.between(node, wanted)
-            case exp.Escape(this=exp.Like() as like):
-                return self._leaves.like(like, node.expression, wanted)
-            case exp.Like():
-                return self._leaves.like(node, None, wanted)
+            case exp.Escape(this=exp.Like() | exp.ILike() as like):
+                operands = [like.expression, node.expression]
+                return self._leaves.pattern(_PATTERNS[type(like)], like.this, operands, like, wanted)
+            case exp.Like() | exp.ILike() | exp.Glob() | exp.SimilarTo() | exp.RegexpLike() if not node.args.get(
+                "flag"
+            ):
+                return self._leaves.pattern(_PATTERNS[type(node)], node.this, [node.expression], node, wanted)
+            case exp.Anonymous(expressions=[text, pattern]) if str(node.this).lower() in _MATCHES:
+                return self._leaves.pattern(_MATCHES[str(node.this).lower()], text, [pattern], node, wanted)
             case exp.StartsWith():
                 return self._leaves.starts_with(node.this, node.expression, node, wanted)
             case exp.Anonymous(expressions=[text, prefix]) if str(node.this).lower() in _STARTS_WITH:
@@ -182,7 +207,8 @@ class PredicateReader:
                 return UNBOUNDED if wanted else NOWHERE
 
     def _all(self, parts: Sequence[exp.Expr], wanted: Truth) -> Boxes:
-        boxes = intersect(*(self.read(part, wanted) for part in parts))
+        read = self._read_beside(parts) if wanted is Truth.TRUE else [self.read(part, wanted) for part in parts]
+        boxes = intersect(*read)
         return self._equalities(parts, wanted).applied(boxes)
 
     def _equalities(self, parts: Sequence[exp.Expr], wanted: Truth) -> ColumnEqualities:

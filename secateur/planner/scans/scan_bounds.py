@@ -159,7 +159,7 @@ def _may_be_finite(constraint: Constraint, column_type: SqlType) -> bool:
     A constraint that only excludes values can do so where the type has few.
     """
     if any(
-        choice.domain.is_finite and all(test.names_values for test in choice.tests) for choice in constraint.choices
+        choice.domain.is_finite and all(test.may_name_values for test in choice.tests) for choice in constraint.choices
     ):
         return True
     if column_type.kind in _DENSE:

@@ -346,7 +346,8 @@ SELECT * FROM orders WHERE customer_id ILIKE 'c2%'
 execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
-  because ILIKE compares customer_id without regard to case: use LIKE, or compare customer_id with values
+  because the predicates on customer_id bound a range, but customer_id is hashed: compare customer_id with = or IN
+  primary key bounds: ('C2') <= key < ('c3'), in 2 ranges
 when distributed: two-stage
 */
 ----

@@ -817,7 +817,7 @@ SELECT count(*) FROM texts WHERE b NOT LIKE 'a%b'
 execution: distributed on 3 of 3 members
 tree: texts: all
 scan texts: all 6 partitions
-  because NOT LIKE excludes values of b: name the values to keep, with = or IN; b is a VARCHAR, and b NOT LIKE 'a%b' would cast it: write 'a%b' as a VARCHAR
+  because NOT LIKE excludes values of b: name the values to keep, with = or IN; b is matched by a pattern that does not bound it: compare it with values, or with LIKE 'prefix%'
 when distributed: two-stage
 */
 ----
@@ -866,9 +866,9 @@ when distributed: two-stage
 SELECT count(*) FROM texts WHERE b ILIKE 'abc%'
 /*
 execution: distributed on 3 of 3 members
-tree: texts: all
-scan texts: all 6 partitions
-  because ILIKE compares b without regard to case: use LIKE, or compare b with values
+tree: texts: (p0 | p1 | p2)
+scan texts: 3 of 6 partitions [p0, p1, p2]
+  primary key bounds: ('ABC') <= key < ('abd'), in 8 ranges
 when distributed: two-stage
 */
 ----

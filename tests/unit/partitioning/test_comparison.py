@@ -276,7 +276,8 @@ def test_every_comparison_has_a_negation_but_distinct() -> None:
 @pytest.mark.parametrize("comparison", NEGATED, ids=lambda comparison: comparison.value)
 def test_a_value_passes_a_comparison_or_its_negation(comparison: Comparison) -> None:
     ordered = comparison in (Comparison.BETWEEN, Comparison.NOT_BETWEEN)
-    values = ["b", "d"] if ordered else ["b"]
+    matched = comparison in (Comparison.MATCHES, Comparison.NOT_MATCHES)
+    values = ["b", "d"] if ordered else ["^b$"] if matched else ["b"]
     passing, negated = (compare(form, values, parse_type("VARCHAR")) for form in (comparison, NEGATED[comparison]))
     assert passing is not None
     assert negated == passing.complement()
