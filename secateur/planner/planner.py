@@ -144,7 +144,13 @@ class Planner:
         self._lock = threading.Lock()
 
     def prepare(
-        self, sql: str, params: Params, view: CatalogView, settings: Mapping[str, Any] | None = None
+        self,
+        sql: str,
+        params: Params,
+        view: CatalogView,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        anew: bool = False,
     ) -> Statement:
         """Plan one statement.
 
@@ -154,6 +160,8 @@ class Planner:
                 without any, to be explained or bound later.
             view: The tables.
             settings: Those of the session; a plan depends on :class:`~secateur.planner.plan_settings.PlanSettings`.
+            anew: Whether to plan with the statistics of now, even where an earlier plan would do: its estimates may be
+                old.
 
         Returns:
             The statement; INSERT ... VALUES comes evaluated.
@@ -169,7 +177,7 @@ class Planner:
         """
         catalog = PlanningCatalog(view, PlanSettings.of(settings, self._cost_model))
         known = self._styles.get(sql)
-        if known is not None:
+        if known is not None and not anew:
             cached = self._cached(sql, known, params, catalog)
             if cached is not None:
                 return cached
@@ -550,7 +558,15 @@ def _with_params(
             return planned.evaluate(values or (), catalog_version)
         case PlannedSelect():
             return PlannedSelect(
-                planned.plan, planned.bounds, values, lists, planned.materialized, planned.rewrites, planned.colocated
+                planned.plan,
+                planned.bounds,
+                values,
+                lists,
+                planned.materialized,
+                planned.rewrites,
+                planned.colocated,
+                planned.filters,
+                planned.estimated_rows,
             )
         case InsertSelect() | ChangeStatement() | CoordinatedChange():
             return with_fields(planned, select=replace(planned.select, params=values))

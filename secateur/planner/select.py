@@ -43,6 +43,7 @@ from secateur.planner.scans.scan_reading import QueryReading, ScanReading, read_
 from secateur.planner.stages import as_written, sent_if_placed, staged, why_whole
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.steps.join_keys import PlanStep, find_join_keys
+from secateur.planner.text.dialect import to_sql
 from secateur.planner.text.folding import folded
 from secateur.planner.text.hoisted_lists import lists_agree
 from secateur.planner.text.parameters import Parameters
@@ -149,6 +150,10 @@ class BoundSelect:
         )
         if joins is not None:
             read = joins.noted_in(read)
+        filters = tuple(
+            _own_name(" AND ".join(_factor(scan.scope.conjuncts[index]) for index in scan.bounds.residual), query)
+            for scan in read.scans
+        )  # before the placement, which changes the tree
         is_of_system = any(scan.system is not None for scan in query.scans)
         repeatable = reading is not None and reading.is_repeatable
         local = Fragment.over(
@@ -202,7 +207,18 @@ class BoundSelect:
             undivided=as_written(query, read, self._schemas, self.columns) if self._settings.is_verified else (),
         ).named()
         statement = PlannedSelect(
-            plan, tuple(scan.bounds for scan in read.scans), None, rewrites=read.rewrites, colocated=read.colocated
+            plan,
+            tuple(scan.bounds for scan in read.scans),
+            None,
+            rewrites=read.rewrites,
+            colocated=read.colocated,
+            filters=filters,
+            estimated_rows=tuple(
+                round(self._estimates[scan.relation].rows)
+                if self._statistics_snapshot.of(scan.table.table_id) is not None
+                else None
+                for scan in query.scans
+            ),
         )
         return statement if joins is None or self._plan_step is None else joins.in_steps(statement, self._plan_step)
 
@@ -266,6 +282,12 @@ class BoundSelect:
         query = self._query
         parts = (query.text, len(query.parameters.lists), self._parameter_types, self._catalog_version, self._settings)
         return blake2b(repr(parts).encode(), digest_size=12).hexdigest()
+
+
+def _factor(conjunct: exp.Expr) -> str:
+    """A conjunct as SQL, in parentheses where AND would divide it."""
+    text = to_sql(conjunct)
+    return f"({text})" if isinstance(conjunct, exp.Or) else text
 
 
 def _may_be_empty(tree: PartitionTree) -> bool:

@@ -72,6 +72,9 @@ class PlannedSelect:
         materialized: The same query in steps, where that prunes more; None where it does not.
         rewrites: The names of the applied rewrite rules, in their order.
         colocated: Groups of scans whose rows meet only within partitions of one number, as names of relations.
+        filters: For each scan the predicates that are tested on the rows that the search finds, as SQL; empty where
+            there are none. EXPLAIN shows them.
+        estimated_rows: For each scan how many rows are expected to pass its predicates; None without statistics.
     """
 
     plan: SelectPlan
@@ -81,6 +84,8 @@ class PlannedSelect:
     materialized: PlannedSteps | None = None
     rewrites: tuple[str, ...] = ()
     colocated: tuple[tuple[str, ...], ...] = ()
+    filters: tuple[str, ...] = ()
+    estimated_rows: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,9 +102,11 @@ def described_tables(file: PlanFile) -> DescribedTables:
 
 
 def define(conn: secateur.Connection, file: PlanFile) -> None:
-    """Make the tables of a file, with their rows."""
+    """Make the tables of a file, with their rows and statistics."""
     for statement in file.definitions:
         conn.execute(statement)
+    for (name,) in conn.execute("SELECT table_name FROM secateur.tables WHERE table_type = 'BASE TABLE'").fetchall():
+        conn.table(name).statistics()
 
 
 def _without_dag(lines: list[str]) -> list[str]:

@@ -261,6 +261,24 @@ def test_partition_information_in_explain_plan(conn: secateur.Connection) -> Non
     assert explained.to_dict()["pruning"]["execution"] == "local"
 
 
+def test_explain_has_both_sets_of_predicates_of_a_scan(conn: secateur.Connection) -> None:
+    """The relational tree keeps the partition-complete predicates and the residual filter of a scan apart; the values
+    of a component are shown beside the range of another column.
+    """
+    conn.execute(
+        "CREATE TABLE hz_metrics (host VARCHAR, metric VARCHAR, time BIGINT, value BIGINT, PRIMARY KEY (host, metric,"
+        " time)) PARTITION BY HASH (host, metric) PARTITIONS 8, RANGE (time) SPLIT AT (10, 20, 30)"
+    )
+    explained = conn.explain(
+        "SELECT value FROM hz_metrics WHERE host = 'h1' AND metric = 'm1' AND time >= 0 AND value > 1"
+    )
+    (scan,) = explained.to_dict()["pruning"]["scans"]
+    assert (len(scan["partitions"]), scan["partitions_total"]) == (4, 32)
+    assert scan["partitioning_key_values"] == [["h1", "m1", None]]
+    assert (scan["columns"], scan["filter"]) == (["host", "metric", "time", "value"], "value > 1")
+    assert "partitioning key (host, metric, time): ('h1', 'm1', [0, inf))" in str(explained)
+
+
 def test_successful_case_example() -> None:
     """``SELECT * FROM map WHERE __key.comp1 = 1 AND __key.comp2 = 2`` with a strategy of comp1 and comp2."""
     world = _example()

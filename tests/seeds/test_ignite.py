@@ -238,12 +238,19 @@ def test_optimization_3_several_partitions_of_one_node_are_local_as_well(conn: s
 def test_management_and_monitoring(conn: secateur.Connection, small: str) -> None:
     """Whether pruning is applicable, the formatted tree, the topology version, and why it is not applicable."""
     pruned = conn.explain(f"SELECT * FROM {small} WHERE k = ?").to_dict()["pruning"]
-    assert (pruned["applicable"], pruned["tree"]) == (True, f"{small}: (?0)")
+    assert (pruned["applicable"], pruned["tree"]) == (True, f"{small}: ($1)")
     assert pruned["topology_version"] > 0
     whole = conn.explain(f"SELECT * FROM {small} WHERE v = 5").to_dict()["pruning"]
     assert whole["applicable"] is False
     assert whole["tree"] == f"{small}: all"
     assert whole["scans"][0]["reason"] == "no predicate on the partition key k: compare it with values"
+
+
+def test_management_explains_why_values_leave_nothing_out(conn: secateur.Connection, small: str) -> None:
+    """If pruning is not applicable, explain why: also where predicates bound the key and all partitions remain."""
+    (scan,) = conn.explain(f"SELECT * FROM {small} WHERE k BETWEEN ? AND ?", [0, 199]).to_dict()["pruning"]["scans"]
+    assert scan["partitions"] is None
+    assert "compare with =, IN or a narrower range" in scan["reason"]
 
 
 def test_non_equi_joins_and_cross_joins_prune_each_scan_by_itself(company: World) -> None:

@@ -173,7 +173,7 @@ class StatementReplies:
 
     def explain(self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Explained:
         """How a statement would run."""
-        statement = bounded_depth(lambda: self._planner.prepare(sql, params, view, settings))
+        statement = bounded_depth(lambda: self._planner.prepare(sql, params, view, settings, anew=True))
         explained = explain(
             statement.target if isinstance(statement, ExplainStatement) else statement, params, view, settings
         )

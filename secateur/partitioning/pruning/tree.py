@@ -127,7 +127,7 @@ class PartitionTree(msgspec.Struct, frozen=True, array_like=True, dict=True):
         return range(self.total) if self.scheme.range is None else self.scheme.live_ids()
 
     def __str__(self) -> str:
-        """Return the text form, such as ``orders: (p17 | ?0)``; see :mod:`~secateur.partitioning.pruning.tree_text`."""
+        """Return the text form, such as ``orders: (p17 | $1)``; see :mod:`~secateur.partitioning.pruning.tree_text`."""
         return f"{self.table}: {node_text(self.root, self.scheme)}"
 
 

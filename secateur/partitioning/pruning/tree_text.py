@@ -1,8 +1,8 @@
-"""The text form of a partition tree, for EXPLAIN: ``(p17 | ?0)``.
+"""The text form of a partition tree, for EXPLAIN: ``(p17 | $1)``.
 
-``p17`` is a constant partition, ``?0`` the partition of parameter 0, and ``?0[]`` the partitions of the elements of
-parameter 0, a list. For a partitioning key of several columns a key is a tuple, ``(?0, *)``; ``*`` marks a column that
-is not bound.
+``p17`` is a constant partition, ``$1`` the partition of the first parameter, and ``$1[]`` the partitions of the
+elements of the first parameter, a list. Parameters are counted from 1, as in SQL. For a partitioning key of several
+columns a key is a tuple, ``($1, *)``; ``*`` marks a column that is not bound.
 """
 
 from __future__ import annotations
@@ -172,9 +172,9 @@ def _comparison_target_text(comparison_target: WidenedColumn | ShiftedColumn | T
 def _operand_text(operand: Operand | ParameterList) -> str:
     match operand:
         case Parameter(index):
-            return f"?{index}"
+            return f"${index + 1}"
         case ParameterList(index):
-            return f"?{index}[]"
+            return f"${index + 1}[]"
         case Constant(value):
             return value_text(value)
         case Cast(inner, wanted):

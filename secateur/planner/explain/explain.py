@@ -16,6 +16,7 @@ from secateur.partitioning.pruning.nodes import All, Everywhere
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.topology.topology import Topology
 from secateur.planner.explain.lines import dag_text, head_text, listed, stages_text
+from secateur.planner.explain.parameter_names import with_parameter_names
 from secateur.planner.explain.scan_facts import ScanExplanation, execution_mode, is_one_key, scan_facts, scan_json
 from secateur.planner.explain.steps import ExplainedStep, combined_execution_mode
 from secateur.planner.explain.writes import copy_holders, insert_pruning, publication, write_dag
@@ -217,8 +218,13 @@ def _explain_select(statement: PlannedSelect, topology: Topology, *, enabled: bo
             first += step.parameter_count
         outer = outer.materialized.outer
     pruning, facts = _pruning(statement, outer, steps, topology, enabled=enabled)
-    dag = _dag(outer.plan, facts, statement.params, topology, *execution_mode(outer.plan, facts, topology))
-    return ExplainedStatement(_text(outer.plan, pruning, facts, steps, dag), {"pruning": pruning, "dag": dag})
+    own_execution, members = execution_mode(outer.plan, facts, topology)
+    dag = _dag(outer.plan, facts, statement.params, topology, own_execution, members)
+    lines = head_text(pruning, facts)
+    if own_execution == "distributed":
+        lines.extend(_strategy_text(outer.plan))
+    lines.extend(line for step in steps for line in step.lines())
+    return ExplainedStatement("\n".join(lines + dag_text(dag)), {"pruning": pruning, "dag": dag})
 
 
 def _pruning(
@@ -235,10 +241,18 @@ def _pruning(
     count = statement.plan.parameter_count
     known = None if params is None else (*params, *[UNKNOWN] * (plan.parameter_count - count))
     trees = [_shown(scan.tree, statement) for scan in plan.scans]
-    scans = zip(plan.scans, outer.bounds, trees, strict=True)
+    names = plan.parameter_names
+    scans = zip(plan.scans, outer.bounds, trees, outer.filters, outer.estimated_rows, strict=True)
     only_keys = all(step.use is SubqueryUse.KEYS for step in steps)
     found = "the keys of the join are" if only_keys else "the values of the subquery are"
-    facts = [scan_facts(scan, bounds, tree, known, count, enabled=enabled, found=found) for scan, bounds, tree in scans]
+    facts = [
+        replace(
+            scan_facts(scan, bounds, tree, known, count, enabled=enabled, found=found, names=names),
+            filter=filter_text,
+            rows=rows,
+        )
+        for scan, bounds, tree, filter_text, rows in scans
+    ]
     prunable = any(
         fact.scan.reason is None and not isinstance(tree.root, (All, Everywhere))
         for fact, tree in zip(facts, trees, strict=True)
@@ -255,7 +269,7 @@ def _pruning(
             if reasons and len(unpruned) == len([fact for fact in facts if not fact.scan.replicated])
             else None
         ),
-        "tree": "; ".join(map(str, trees)),
+        "tree": with_parameter_names("; ".join(map(str, trees)), names),
         "execution": execution,
         "topology_version": topology.version,
         "required_members": members,
@@ -288,8 +302,10 @@ def _explain_step(step: PlannedStep, first: int, whole: PlannedSelect, topology:
     params = None if whole.params is None else (*whole.params, *unknown)
     explained = _explain_select(replace(step.query, params=params, lists=whole.lists), topology, enabled=True)
     parameters = tuple(range(first, first + step.parameter_count))
+    names = whole.plan.parameter_names
+    text = with_parameter_names(step.text, names)
     return ExplainedStep(
-        parameters, step.use, step.text, explained.text, explained.json["pruning"], step.values_max, step.estimate
+        parameters, step.use, text, explained.text, explained.json["pruning"], step.values_max, step.estimate
     )
 
 
@@ -312,22 +328,13 @@ def _dag(
     return describe_select(plan, [fact.possible for fact in facts], values, topology, members[0])
 
 
-def _text(
-    plan: SelectPlan,
-    pruning: dict[str, Any],
-    facts: Sequence[ScanExplanation],
-    steps: Sequence[ExplainedStep],
-    dag: dict[str, Any],
-) -> str:
-    lines = head_text(pruning, facts)
+def _strategy_text(plan: SelectPlan) -> list[str]:
     match plan.strategy:
         case Strategy.TWO_STAGE:
-            lines.append("when distributed: two-stage")
+            return ["when distributed: two-stage"]
         case Strategy.PLACED:
-            lines.extend(stages_text(plan))
+            return stages_text(plan)
         case Strategy.GATHER:
-            lines.append(f"when distributed: gather ({plan.gather_reason})")
+            return [f"when distributed: gather ({plan.gather_reason})"]
         case _:
             assert_never(plan.strategy)
-    lines.extend(line for step in steps for line in step.lines())
-    return "\n".join(lines + dag_text(dag))

@@ -8,8 +8,9 @@ from typing import Any, Final, assert_never
 
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.engine.sql.stage import ExchangeKind, stage_relation
+from secateur.partitioning.pruning.domain import Domain
 from secateur.partitioning.pruning.key_range import IndexSlice, KeyPrefix, KeyRanges, KeySlice
-from secateur.partitioning.pruning.tree_text import value_text
+from secateur.partitioning.pruning.tree_text import domain_text, value_text
 from secateur.planner.explain.scan_facts import ScanExplanation, json_values
 
 __all__ = ["dag_text", "head_text", "listed", "stages_text"]
@@ -50,22 +51,30 @@ def _scan_text(fact: ScanExplanation) -> list[str]:
     if scan.system is not None:
         return [f"scan {name}: system table, its rows are computed when the statement runs"]
     if scan.replicated:
-        return [f"scan {name}: replicated, every member has it", *_key_bounds_text(fact.keys)]
+        return [f"scan {name}: replicated, every member has it", *_key_bounds_text(fact.keys), *_rows_text(fact)]
     if fact.partitions is None:
         kept = f"all {total} partitions" if fact.known else f"the partitions that the parameters select, of {total}"
-        return [f"scan {name}: {kept}", f"  because {fact.reason}", *_key_bounds_text(fact.keys)]
-    lines = [
-        (
-            f"scan {name}: {len(fact.partitions)} of {total}"
-            f" partitions{listed([f'p{partition}' for partition in fact.partitions])}"
-        )
-    ]
-    if fact.key_values:
-        lines.append(
-            f"  partitioning key ({', '.join(fact.key)}):"
-            f" {', '.join(_key_text(key) for key in fact.key_values[:_PARTITIONS_SHOWN_MAX])}"
-        )
-    return [*lines, *_key_bounds_text(fact.keys)] if fact.partitions else lines
+        lines = [f"scan {name}: {kept}", f"  because {fact.reason}"]
+    else:
+        partitions = listed([f"p{partition}" for partition in fact.partitions])
+        lines = [f"scan {name}: {len(fact.partitions)} of {total} partitions{partitions}"]
+    if fact.partitions is not None and not fact.partitions:
+        return lines
+    return [*lines, *_key_values_text(fact), *_key_bounds_text(fact.keys), *_rows_text(fact)]
+
+
+def _key_values_text(fact: ScanExplanation) -> list[str]:
+    if not fact.key_values:
+        return []
+    keys = [_parts_text(key) for key in fact.key_values[:_PARTITIONS_SHOWN_MAX]]
+    return [f"  partitioning key ({', '.join(fact.key)}): {', '.join(keys)}"]
+
+
+def _rows_text(fact: ScanExplanation) -> list[str]:
+    """Return the columns that are read, the expected rows, and the filter that the rows have to pass."""
+    rows = "" if fact.rows is None else f"; about {fact.rows:,} row{'' if fact.rows == 1 else 's'}"
+    lines = [f"  columns: {', '.join(fact.scan.columns)}{rows}"]
+    return [*lines, f"  filter: {fact.filter}"] if fact.filter else lines
 
 
 def _key_bounds_text(keys: KeySlice | None) -> list[str]:
@@ -125,6 +134,15 @@ def stages_text(plan: SelectPlan) -> list[str]:
         goes = "" if is_last else _GOES[stage.exchange] + (", in order" if stage.order else "")
         lines.append(f"  {'' if is_last else f'{stage_relation(index)} '}{stage.name}: {where}{what}{goes}")
     return [*lines, f"  gathered: {plan.gather_reason}"] if plan.gather_reason else lines
+
+
+def _parts_text(key: Sequence[Any | Domain]) -> str:
+    """A key of values and domains."""
+    parts = (
+        domain_text(part) if isinstance(part, Domain) else value_text(value)
+        for part, value in zip(key, json_values(key), strict=True)
+    )
+    return f"({', '.join(parts)})"
 
 
 def _key_text(key: Sequence[Any]) -> str:

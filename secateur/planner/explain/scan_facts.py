@@ -9,18 +9,18 @@ from math import prod
 from typing import Any, Final, assert_never
 
 from secateur.engine.sql.select_plan import ScanPlan, SelectPlan
-from secateur.partitioning.pruning.comparison_target import allowed
 from secateur.partitioning.pruning.condition import Box
-from secateur.partitioning.pruning.expression import UNKNOWN
+from secateur.partitioning.pruning.domain import EVERYTHING, Domain
 from secateur.partitioning.pruning.key_range import IndexSlice, KeyPrefix, KeyRanges, KeySlice
 from secateur.partitioning.pruning.nodes import Keys
 from secateur.partitioning.pruning.operand import Constant, Parameter, ParameterList
-from secateur.partitioning.pruning.select_partitions import select_partitions
 from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.partitioning.pruning.tree_text import node_text, value_text
+from secateur.partitioning.pruning.tree_text import domain_text, node_text
 from secateur.partitioning.topology.topology import Topology
+from secateur.planner.explain.nothing_pruned import why_nothing_pruned
+from secateur.planner.explain.parameter_names import with_parameter_names
 from secateur.planner.explain.steps import needs_values
-from secateur.planner.scans.scan_bounds import ScanBounds, overflow_reason
+from secateur.planner.scans.scan_bounds import ScanBounds
 
 __all__ = ["ScanExplanation", "execution_mode", "is_one_key", "json_values", "scan_facts", "scan_json"]
 
@@ -35,8 +35,12 @@ class ScanExplanation:
         partitions: Ids, or None for all or unknown; ``reason`` then explains why.
         possible: The ids that may be read: those, or all.
         known: Whether ``possible`` is exactly what will be read.
-        key_values: The keys that are looked up, or None when they are not a short list.
+        key_values: The keys that are looked up: for each column its value, or the domain that it has to be in; None
+            when they are not a short list, or no column has values.
         keys: The part of each partition that is searched, or None for all of it or when it is not known.
+        reason: Why no partition is left out, or why that is not known.
+        filter: The predicates that are tested on the rows found, as SQL; empty where there are none.
+        rows: How many rows are expected to pass; None without statistics.
     """
 
     scan: ScanPlan
@@ -44,9 +48,11 @@ class ScanExplanation:
     partitions: Sequence[int] | None
     possible: Sequence[int]
     known: bool
-    key_values: list[list[Any]] | None
+    key_values: list[tuple[Any | Domain, ...]] | None
     keys: KeySlice | None
     reason: str | None
+    filter: str = ""
+    rows: int | None = None
 
 
 def scan_facts(
@@ -58,6 +64,7 @@ def scan_facts(
     *,
     enabled: bool,
     found: str,
+    names: Sequence[str],
 ) -> ScanExplanation:
     """Explain a scan.
 
@@ -69,6 +76,7 @@ def scan_facts(
         count: How many parameters the user's statement has; later ones are values of subqueries.
         enabled: Whether pruning is on.
         found: The contribution of subqueries or joins, in words.
+        names: The names of the parameters, if they have names.
     """
     live = scan.tree.live_ids()
     key = scan.tree.scheme.columns
@@ -83,7 +91,7 @@ def scan_facts(
     if needs_values(scan.tree.root, count):
         later = (
             f"{found} known only at run time: EXPLAIN ANALYZE shows which partitions of "
-            f"{node_text(scan.tree.root, scan.tree.scheme)} they select"
+            f"{_tree_text(scan.tree, names)} they select"
         )
         return ScanExplanation(scan, key, None, live, False, None, keys, later)
     if params is None and not scan.tree.is_constant:
@@ -91,65 +99,50 @@ def scan_facts(
         if listed is not None and not listed.is_all:
             return ScanExplanation(scan, key, listed.ids, listed.ids, True, None, keys, None)
         unbound = (
-            "the parameters are not bound: EXPLAIN with values shows the partitions of "
-            f"{node_text(shown.root, shown.scheme)}"
+            f"the parameters are not bound: EXPLAIN with values shows the partitions of {_tree_text(shown, names)}"
         )
         return ScanExplanation(scan, key, None, live, False, None, keys, unbound)
     ids = scan.tree.bind(values)
-    reason = _bound_reason(scan, bounds, values) if ids.is_all else None
-    if reason is not None:
-        return ScanExplanation(scan, key, None, live, True, None, keys, reason)
-    return ScanExplanation(scan, key, ids.ids, ids.ids, True, _key_values(scan, bounds, values), keys, None)
+    key_values = _key_values(scan, bounds, values)
+    if ids.is_all and len(ids) > 1:
+        reason = why_nothing_pruned(scan.tree, bounds, values)
+        return ScanExplanation(scan, key, None, live, True, key_values, keys, reason)
+    return ScanExplanation(scan, key, ids.ids, ids.ids, True, key_values, keys, None)
 
 
-def _bound_reason(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any]) -> str | None:
-    """Why these values of the parameters leave nothing out, where others would."""
-    scheme = scan.tree.scheme
-    types = dict(scheme.types)
-    for box in (box for boxes in bounds.factors for box in boxes):
-        for column, constraint in box.constraints:
-            for test in constraint.tests:
-                values = test.values(params, types[column])
-                if allowed(test.comparison_target, test.comparison, values, types[column]) is None:
-                    if UNKNOWN in values and not any(isinstance(operand, ParameterList) for operand in test.operands):
-                        return (
-                            f"only DuckDB can compute the value that {column} is compared with: compute it "
-                            "first and pass it as a parameter"
-                        )
-                    if UNKNOWN in values:
-                        return (
-                            f"{column} is compared with a parameter that is not a list of {types[column]} "
-                            "values: pass such a list"
-                        )
-                    shown = ", ".join(value_text(value) for value in values[:3])
-                    return (
-                        f"{column} is a {types[column]}, and comparing it with {shown} would cast it: pass "
-                        f"a {types[column]}"
-                    )
-        overflows = select_partitions(scheme, box.resolve(params, types), scan.tree.limit).overflows
-        if overflows:
-            return "; ".join(dict.fromkeys(map(overflow_reason, overflows)))
-    return None
+def _tree_text(tree: PartitionTree, names: Sequence[str]) -> str:
+    return with_parameter_names(node_text(tree.root, tree.scheme), names)
 
 
-def _key_values(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any]) -> list[list[Any]] | None:
-    """The keys that the predicates name, sorted; None when they do not name a short list of whole keys."""
+def _key_values(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any]) -> list[tuple[Any | Domain, ...]] | None:
+    """The keys that the predicates name, sorted; None when they do not name a short list of them.
+
+    A column that is not bound to values has its domain in place of a value.
+    """
     scheme = scan.tree.scheme
     types = dict(scheme.types)
     if len(bounds.factors) != 1:
         return None
-    found: set[tuple[Any, ...]] = set()
+    found: set[tuple[Any | Domain, ...]] = set()
     for box in bounds.factors[0]:
         domains = box.resolve(params, types)
         if any(domain.is_nothing for domain in domains.values()):
             continue
-        if not all(column in domains and domains[column].is_finite for column in scheme.columns):
+        of_key = [domains.get(column, EVERYTHING) for column in scheme.columns]
+        if not any(domain.is_finite for domain in of_key):
             return None
-        values = [sorted(domains[column].points) for column in scheme.columns]
+        values = [list(domain.points) if domain.is_finite else [domain] for domain in of_key]
         if prod(map(len, values)) + len(found) > _KEYS_SHOWN_MAX:
             return None
         found.update(product(*values))
-    return [[_json_value(value) for value in key] for key in sorted(found)]
+    return sorted(found, key=_order_of_key)
+
+
+def _order_of_key(key: tuple[Any | Domain, ...]) -> tuple[tuple[bool, Any], ...]:
+    """Values in their order, then domains in that of their texts."""
+    return tuple(
+        (isinstance(value, Domain), domain_text(value) if isinstance(value, Domain) else value) for value in key
+    )
 
 
 def execution_mode(plan: SelectPlan, facts: Sequence[ScanExplanation], topology: Topology) -> tuple[str, list[str]]:
@@ -198,9 +191,12 @@ def scan_json(fact: ScanExplanation) -> dict[str, Any]:
         "partitions": None if fact.partitions is None else list(fact.partitions),
         "partitions_total": fact.scan.tree.total,
         "partitioning_key": list(fact.key),
-        "partitioning_key_values": fact.key_values,
+        "partitioning_key_values": None if fact.key_values is None else [json_values(key) for key in fact.key_values],
         "primary_key_bounds": _key_bounds_json(fact.keys),
         **({"index": fact.keys.name} if isinstance(fact.keys, IndexSlice) else {}),
+        "columns": list(fact.scan.columns),
+        "filter": fact.filter or None,
+        "estimated_rows": fact.rows,
         "reason": fact.reason,
     }
 
@@ -220,11 +216,13 @@ def _key_bounds_json(keys: KeySlice | None) -> dict[str, Any]:
 
 
 def json_values(values: Sequence[Any]) -> list[Any]:
-    """Values as JSON has them: dates, decimals and UUIDs as text, bytes in hexadecimal."""
+    """Values as JSON has them: dates, decimals and UUIDs as text, bytes in hexadecimal, null for a domain."""
     return [_json_value(value) for value in values]
 
 
 def _json_value(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, str)):
         return value
+    if isinstance(value, Domain):
+        return None
     return value.hex() if isinstance(value, bytes) else str(value)

@@ -50,7 +50,7 @@ class ExplainedStep:
         }
 
     def lines(self) -> list[str]:
-        names = ", ".join(f"?{index}{'' if self.use is SubqueryUse.VALUE else '[]'}" for index in self.parameters)
+        names = ", ".join(f"${index + 1}{'' if self.use is SubqueryUse.VALUE else '[]'}" for index in self.parameters)
         reckoned = (
             []
             if self.estimate is None

@@ -70,6 +70,9 @@ def insert_pruning(table: TableDef, rows: pa.Table, topology: Topology, *, enabl
         "partitioning_key": list(key),
         "partitioning_key_values": _key_values(rows, key),
         "primary_key_bounds": {"lower": None, "upper": None},
+        "columns": rows.column_names,
+        "filter": None,
+        "estimated_rows": rows.num_rows,
         "reason": reason,
     }
     return {

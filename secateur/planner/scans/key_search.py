@@ -26,7 +26,7 @@ from secateur.planner.predicates.bounds import Boxes
 from secateur.planner.predicates.predicate import PredicateReader
 from secateur.planner.scans.scan_predicates import ScanPredicates
 
-__all__ = ["KeyReader", "direct_search", "key_search"]
+__all__ = ["KeyReader", "direct_search", "is_key_comparison", "key_search"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def key_search(table: TableDef, scope: ScanPredicates, factors: Sequence[Boxes],
     if bounds is None or len(factors) != 1 or len(factors[0]) != 1:
         return KeySearch(bounds)
     direct = direct_search(types, factors[0][0])
-    if direct is not None and whole and all(_is_comparison(conjunct, scope, table) for conjunct in scope.conjuncts):
+    if direct is not None and whole and all(is_key_comparison(conjunct, scope, table) for conjunct in scope.conjuncts):
         direct = replace(direct, decides=True)
     return KeySearch(bounds, direct)
 
@@ -148,7 +148,7 @@ def _ends(constraint: Constraint, column_type: SqlType) -> tuple[KeyEnd | None, 
     return lower[0] if lower else None, upper[0] if upper else None
 
 
-def _is_comparison(conjunct: exp.Expr, scope: ScanPredicates, table: TableDef) -> bool:
+def is_key_comparison(conjunct: exp.Expr, scope: ScanPredicates, table: TableDef) -> bool:
     """Whether a conjunct compares a primary-key column with operands, so that its boxes represent it completely."""
     match conjunct:
         case exp.EQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():

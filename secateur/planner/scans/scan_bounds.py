@@ -26,7 +26,7 @@ from secateur.planner.binding.query import TableReference
 from secateur.planner.predicates.bounds import NOWHERE, UNBOUNDED, Boxes, multiply
 from secateur.planner.predicates.predicate import PredicateReader
 from secateur.planner.scans.index_search import index_search
-from secateur.planner.scans.key_search import KeyReader, key_search
+from secateur.planner.scans.key_search import KeyReader, is_key_comparison, key_search
 from secateur.planner.scans.scan_predicates import ScanPredicates
 
 __all__ = ["ScanBounds", "bound_scan", "box_node", "overflow_reason"]
@@ -46,12 +46,15 @@ class ScanBounds:
         tree: The partitions that follow.
         keys: The search in the sorted partitions that follows.
         reason: The prune reason, or None.
+        residual: Which of the conjuncts of the scan the user wrote about it and the search does not answer completely:
+            they are tested on the rows that it finds.
     """
 
     factors: tuple[Boxes, ...]
     tree: PartitionTree
     keys: KeySearch
     reason: str | None
+    residual: tuple[int, ...] = ()
 
 
 def bound_scan(
@@ -75,15 +78,22 @@ def bound_scan(
     keys = key_search(table, scope, key_factors, whole=scope.whole and UNBOUNDED not in read_keys)
     if keys.bounds is None:
         keys = replace(keys, index=index_search(table, scope))
+    written = set(map(id, scope.local))
+    residual = tuple(
+        index
+        for index, (conjunct, boxes) in enumerate(zip(scope.conjuncts, read_keys, strict=True))
+        if id(conjunct) in written
+        and (keys.direct is None or boxes == UNBOUNDED or not is_key_comparison(conjunct, scope, table))
+    )
     total, limit = scheme.live_partition_count, combination_limit(scheme, combinations_per_partition)
     if table.replicated:
-        return ScanBounds((), PartitionTree(table.name, scheme, Everywhere(), total, limit), keys, None)
+        return ScanBounds((), PartitionTree(table.name, scheme, Everywhere(), total, limit), keys, None, residual)
     overflows: list[UnprunedComponent] = []
     root = intersect(unite(box_node(box, scheme, total, limit, overflows) for box in boxes) for boxes in factors)
     if NOWHERE in key_factors:
         root = Nothing()
     reason = _reason(table, scope, factors, [*scope.notes, *reader.notes], overflows) if isinstance(root, All) else None
-    return ScanBounds(factors, PartitionTree(table.name, scheme, root, total, limit), keys, reason)
+    return ScanBounds(factors, PartitionTree(table.name, scheme, root, total, limit), keys, reason, residual)
 
 
 def overflow_reason(overflow: UnprunedComponent) -> str:

@@ -167,7 +167,7 @@ class JoinKeys:
         outer = structs.replace(
             plan, scans=scans, parameter_count=plan.parameter_count + sum(step.parameter_count for step in steps)
         ).named()
-        inner = PlannedSelect(outer, self.bounds, None, rewrites=statement.rewrites, colocated=statement.colocated)
+        inner = replace(statement, plan=outer, bounds=self.bounds)
         return replace(statement, materialized=PlannedSteps(steps, inner, self.watched))
 
 

@@ -52,10 +52,11 @@ UPDATE orders SET priority = 'high' WHERE customer_id = ?
 /*
 UPDATE of orders
 execution: local on 1 of 3 members
-tree: orders: (?0)
+tree: orders: ($1)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id, id, priority, amount, day
 backups: none
 written: by the primary, then by its backups
 */
@@ -68,6 +69,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, amount
+  filter: amount > 1
 backups: none
 written: staged on all copies, then published at once by the controller
 */
@@ -89,6 +92,7 @@ execution: distributed on 3 of 3 members
 tree: airlines: any
 scan airlines: replicated, every member has it
   primary key bounds: ('AA')
+  columns: code, name
 backups: none
 written: staged on all copies, then published at once by the controller
 */
@@ -101,6 +105,7 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id
 backups: none
 written: staged on all copies, then published at once by the controller
 */
@@ -110,9 +115,11 @@ DELETE FROM orders WHERE customer_id IN (?, ?)
 /*
 DELETE of orders
 execution: distributed on at most 3 of 3 members
-tree: orders: (?0 | ?1)
+tree: orders: ($1 | $2)
 scan orders: the partitions that the parameters select, of 271
-  because the parameters are not bound: EXPLAIN with values shows the partitions of (?0 | ?1)
+  because the parameters are not bound: EXPLAIN with values shows the partitions of ($1 | $2)
+  columns: customer_id, id
+  filter: customer_id IN ($1, $2)
 backups: none
 written: to one partition by its primary and its backups, to several as a load that is staged on all copies and published at once by the controller
 */
@@ -127,9 +134,7 @@ rewrites: derived_table_to_join
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: in 2 stages
-  x0 scan orders: at the members over orders, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id, priority
 */
 ----
 -- where it runs: a row
@@ -138,14 +143,12 @@ INSERT INTO orders VALUES (?, ?, NULL, 1, NULL) ON CONFLICT DO UPDATE SET amount
 /*
 change of orders, computed by one member from:
 execution: local on 1 of 3 members
-tree: orders: (CAST(?0 AS VARCHAR))
+tree: orders: (CAST($1 AS VARCHAR))
 rewrites: derived_table_to_join
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1', 1)
-when distributed: in 2 stages
-  x0 scan orders: at the members over orders, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id, id, priority, amount, day
 written: to one partition by its primary and its backups, to several as a load that is staged on all copies and published at once by the controller
 */
 ----
@@ -159,9 +162,8 @@ rewrites: derived_table_to_join
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1', 1) <= key <= ('C1', 2), in 2 ranges
-when distributed: in 2 stages
-  x0 scan orders: at the members over orders, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id, id, priority, amount, day
+  filter: (("customer_id" = CAST('C1' AS TEXT) AND "id" = CAST(1 AS BIGINT)) OR ("customer_id" = CAST('C1' AS TEXT) AND "id" = CAST(2 AS BIGINT)))
 written: to one partition by its primary and its backups, to several as a load that is staged on all copies and published at once by the controller
 */
 ----
@@ -175,6 +177,7 @@ tree: orders: all
 rewrites: derived_table_to_join
 scan orders: all 271 partitions
   because "orders"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
+  columns: customer_id, id, priority, amount, day
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -188,14 +191,12 @@ INSERT INTO orders VALUES (?, 1, NULL, 1, NULL) ON CONFLICT DO UPDATE SET amount
 /*
 change of orders, computed by one member from:
 execution: local on 1 of 3 members
-tree: orders: (CAST(?0 AS VARCHAR))
+tree: orders: (CAST($1 AS VARCHAR))
 rewrites: derived_table_to_join
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1', 1)
-when distributed: in 2 stages
-  x0 scan orders: at the members over orders, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id, id, priority, amount, day
 written: staged on all copies, then published at once by the controller
 */
 ----
@@ -205,14 +206,12 @@ INSERT INTO orders VALUES (?, 1, NULL, 1, NULL) ON CONFLICT DO UPDATE SET id = 2
 /*
 change of orders, computed by one member from:
 execution: local on 1 of 3 members
-tree: orders: (CAST(?0 AS VARCHAR))
+tree: orders: (CAST($1 AS VARCHAR))
 rewrites: derived_table_to_join
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1', 1)
-when distributed: in 2 stages
-  x0 scan orders: at the members over orders, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id, id, priority, amount, day
 written: staged on all copies, then published at once by the controller
 */
 ----
@@ -225,6 +224,7 @@ tree: orders: all
 rewrites: derived_table_to_join
 scan orders: all 271 partitions
   because "orders"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
+  columns: customer_id, id, priority, amount, day
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -240,6 +240,7 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
 when distributed: two-stage
 written: staged on all copies, then published at once by the controller
 */
@@ -252,6 +253,7 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
 when distributed: two-stage
 written: staged on all copies, then published at once by the controller
 */
@@ -264,8 +266,10 @@ execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
 scan customers: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
 when distributed: in 4 stages
   x0 scan customers: at the members over customers, to the coordinator
   x1 subquery: at the coordinator over x0, to every member
@@ -283,6 +287,7 @@ tree: orders: all
 rewrites: derived_table_to_join
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -296,8 +301,10 @@ change of orders, computed by one member from:
 execution: distributed on 3 of 3 members
 tree: airlines: any; orders: all
 scan airlines: replicated, every member has it
+  columns: code
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
 when distributed: in 2 stages
   x0 join airlines: at the members over airlines, orders, to the coordinator
   final: at the coordinator over x0
@@ -310,10 +317,11 @@ UPDATE orders SET amount = amount + ? WHERE customer_id = ? AND id = ?
 /*
 UPDATE of orders
 execution: local on 1 of 3 members
-tree: orders: (?1)
+tree: orders: ($2)
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1', 7)
+  columns: customer_id, id, priority, amount, day
 backups: none
 written: by the primary, then by its backups
 */
@@ -326,7 +334,9 @@ execution: distributed on 3 of 3 members
 tree: customers: all; airlines: any
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: name
 scan airlines: replicated, every member has it
+  columns: code, name
 when distributed: in 2 stages
   x0 join c: at the members over c, airlines, to the coordinator
   final: at the coordinator over x0
@@ -341,8 +351,8 @@ execution: local on 1 of 3 members
 tree: airlines: any
 rewrites: derived_table_to_join
 scan airlines: replicated, every member has it
-when distributed: in 1 stages
-  final: at the coordinator over airlines
+  columns: code, name
+  filter: code IN (SELECT k FROM x)
 written: staged on all copies, then published at once by the controller
 */
 ----
@@ -355,8 +365,11 @@ tree: orders: all; orders: all
 rewrites: in_pull_out
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
+  filter: id IN (SELECT id FROM orders)
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
 when distributed: in 3 stages
   x0 scan orders: at the members over orders, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -370,10 +383,11 @@ DELETE FROM orders WHERE customer_id = $1
 /*
 DELETE of orders
 execution: local on 1 of 3 members
-tree: orders: (?0)
+tree: orders: ($1)
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id, id
 backups: none
 written: by the primary, then by its backups
 */
@@ -383,11 +397,11 @@ written: by the primary, then by its backups
 SELECT customer_id, id FROM orders WHERE customer_id = $1
 /*
 execution: local on 1 of 3 members
-tree: orders: (?0)
+tree: orders: ($1)
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: two-stage
+  columns: customer_id, id
 */
 ----
 -- its condition prunes as that of a query, 3
@@ -396,10 +410,12 @@ DELETE FROM orders WHERE customer_id = $1 AND id = $2 AND amount > 1
 /*
 DELETE of orders
 execution: local on 1 of 3 members
-tree: orders: (?0)
+tree: orders: ($1)
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1', 2)
+  columns: customer_id, id, amount
+  filter: amount > 1
 backups: none
 written: by the primary, then by its backups
 */
@@ -409,11 +425,12 @@ written: by the primary, then by its backups
 SELECT customer_id, id FROM orders WHERE customer_id = $1 AND id = $2 AND amount > 1
 /*
 execution: local on 1 of 3 members
-tree: orders: (?0)
+tree: orders: ($1)
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1', 2)
-when distributed: two-stage
+  columns: customer_id, id, amount
+  filter: amount > 1
 */
 ----
 -- its condition prunes as that of a query, 5
@@ -426,6 +443,8 @@ tree: orders: all
 scan orders: all 271 partitions
   because customer_id = $1 excludes values of customer_id: name the values to keep, with = or IN
   primary key bounds: key, in 2 ranges
+  columns: customer_id, id
+  filter: NOT customer_id = $1
 backups: none
 written: staged on all copies, then published at once by the controller
 */
@@ -439,6 +458,8 @@ tree: orders: all
 scan orders: all 271 partitions
   because customer_id = $1 excludes values of customer_id: name the values to keep, with = or IN
   primary key bounds: key, in 2 ranges
+  columns: customer_id, id
+  filter: NOT customer_id = $1
 when distributed: two-stage
 */
 ----
@@ -451,6 +472,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because the OR branch amount = 1 does not restrict the key: compare customer_id with values in every branch
+  columns: customer_id, id, amount
+  filter: (amount = 1 OR customer_id = $1)
 backups: none
 written: staged on all copies, then published at once by the controller
 */
@@ -463,6 +486,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because the OR branch amount = 1 does not restrict the key: compare customer_id with values in every branch
+  columns: customer_id, id, amount
+  filter: (amount = 1 OR customer_id = $1)
 when distributed: two-stage
 */
 ----
@@ -475,7 +500,10 @@ tree: orders: all; airlines: any
 rewrites: in_pull_out
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority
+  filter: priority IN (SELECT code FROM airlines)
 scan airlines: replicated, every member has it
+  columns: code
 backups: none
 written: staged on all copies, then published at once by the controller
 */
@@ -489,8 +517,10 @@ tree: customers: all; customers: all
 rewrites: derived_table_to_join
 scan customers: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, name, score
 scan customers: all 271 partitions
   because "customers"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
+  columns: customer_id, name, score
 when distributed: in 5 stages
   x0 scan customers: at the members over customers, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
@@ -510,8 +540,10 @@ tree: customers: all; customers: all
 rewrites: derived_table_to_join
 scan customers: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, name, score
 scan customers: all 271 partitions
   because "customers"."customer_id" IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; "customers"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
+  columns: customer_id, name, score
 when distributed: in 5 stages
   x0 scan customers: at the members over customers, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
@@ -531,8 +563,11 @@ tree: orders: all; customers: all
 rewrites: derived_table_to_join, in_to_exists, exists_to_semi_join
 scan orders AS o: all 271 partitions
   because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: customer_id
+  filter: NOT o.customer_id IN (SELECT customer_id FROM customers)
 scan customers: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: customer_id, name, score
 co-located: o, customers
 when distributed: in 2 stages
   x0 join o: at the members over o, customers, to the coordinator
@@ -549,6 +584,7 @@ tree: customers: all
 rewrites: derived_table_to_join
 scan customers: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, name, score
 when distributed: in 3 stages
   x0 scan customers: at the members over customers, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
@@ -565,8 +601,10 @@ tree: customers: all; customers: all
 rewrites: derived_table_to_join
 scan customers: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, name, score
 scan customers: all 271 partitions
   because "customers"."customer_id" = excluded."customer_id" only joins the key: compare either side with a value
+  columns: customer_id, name, score
 when distributed: gather (its tables are small, about 1.0 MB for 2 table references in 6 queries: one member reads them sooner than all members exchange rows)
 written: staged on all copies, then published at once by the controller
 */
@@ -577,12 +615,10 @@ INSERT INTO customers SELECT customer_id, priority, amount FROM orders WHERE cus
 /*
 INSERT into customers from:
 execution: local on 1 of 3 members
-tree: orders: (?0)
+tree: orders: ($1)
 rewrites: derived_table_to_join
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: in 2 stages
-  x0 scan orders: at the members over orders, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id, priority, amount
 */

@@ -11,6 +11,8 @@ tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   index i0: amount = ('5.00')
+  columns: customer_id, id, priority, amount, day
+  filter: amount = 5
 when distributed: two-stage
 */
 ----
@@ -22,6 +24,8 @@ tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   index i0: ('5.00') <= amount <= ('7.00')
+  columns: customer_id, id, priority, amount, day
+  filter: amount BETWEEN 5 AND 7 AND id > 3
 when distributed: two-stage
 */
 ----
@@ -33,6 +37,8 @@ tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   index i1: ('2024-01-01') < day
+  columns: customer_id, id, priority, amount, day
+  filter: day > CAST('2024-01-01' AS DATE)
 when distributed: two-stage
 */
 ----
@@ -44,6 +50,8 @@ tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   index i1: day = ('2024-01-01')
+  columns: customer_id, id, priority, amount, day
+  filter: amount > 1 AND day = CAST('2024-01-01' AS DATE)
 when distributed: two-stage
 */
 ----
@@ -55,6 +63,8 @@ tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   index i0: ('1.00') <= amount <= ('2.00'), in 2 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: amount IN (1, 2)
 when distributed: two-stage
 */
 ----
@@ -65,6 +75,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
+  filter: (amount = 1 OR amount IS NULL)
 when distributed: two-stage
 */
 ----
@@ -75,6 +87,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
+  filter: (amount = 1 OR priority = 'x')
 when distributed: two-stage
 */
 ----
@@ -86,6 +100,8 @@ tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   index i0: amount, in 2 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: NOT amount = 1
 when distributed: two-stage
 */
 ----
@@ -97,7 +113,8 @@ tree: orders: (p262)
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
+  filter: amount = 1
 */
 ----
 -- the index that is searched, 10
@@ -107,5 +124,7 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
+  filter: priority = 'x'
 when distributed: two-stage
 */

@@ -1,6 +1,9 @@
 -- EXPLAIN of queries: open parameters, nothing to read, pruning that is switched off.
 -- tables: shop
 CREATE TABLE numbers (n INT PRIMARY KEY) PARTITION BY HASH (n) PARTITIONS 10;
+CREATE TABLE samples (host VARCHAR, metric VARCHAR, time BIGINT, value DOUBLE, PRIMARY KEY (host, metric, time))
+  PARTITION BY HASH (host, metric) PARTITIONS 2, RANGE (time) SPLIT AT (10, 20, 30);
+CREATE TABLE readings (device BIGINT, time BIGINT, PRIMARY KEY (device, time)) PARTITION BY HASH (device) PARTITIONS 4;
 ----
 -- the example of the design
 SELECT count(*), sum(amount), priority FROM orders o WHERE customer_id = 'C2' GROUP BY priority
@@ -10,16 +13,18 @@ tree: orders: (p128)
 scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, priority, amount
 */
 ----
 -- unbound parameters are shown in the tree, 1
 SELECT * FROM orders WHERE customer_id IN ('C2', ?)
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: (p128 | ?0)
+tree: orders: (p128 | $1)
 scan orders: the partitions that the parameters select, of 271
-  because the parameters are not bound: EXPLAIN with values shows the partitions of (p128 | ?0)
+  because the parameters are not bound: EXPLAIN with values shows the partitions of (p128 | $1)
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN ('C2', $1)
 when distributed: two-stage
 */
 ----
@@ -28,10 +33,12 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id IN ('C2', ?)
 /*
 execution: distributed on 2 of 3 members
-tree: orders: (p128 | ?0)
+tree: orders: (p128 | $1)
 scan orders: 2 of 271 partitions [p128, p156]
   partitioning key (customer_id): ('C2'), ('C9')
   primary key bounds: ('C2') <= key <= ('C9'), in 2 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN ('C2', $1)
 when distributed: two-stage
 */
 ----
@@ -39,10 +46,10 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ?
 /*
 execution: local on at most 3 of 3 members
-tree: orders: (?0)
+tree: orders: ($1)
 scan orders: the partitions that the parameters select, of 271
-  because the parameters are not bound: EXPLAIN with values shows the partitions of (?0)
-when distributed: two-stage
+  because the parameters are not bound: EXPLAIN with values shows the partitions of ($1)
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- nothing to read
@@ -51,7 +58,6 @@ SELECT count(*) FROM orders WHERE customer_id = NULL
 execution: none on 0 of 3 members
 tree: orders: none
 scan orders: 0 of 271 partitions
-when distributed: two-stage
 */
 ----
 -- a scan that is not pruned says why, 1
@@ -61,6 +67,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because customer_id is wrapped in lower(): compare the bare column
+  columns: customer_id, id, priority, amount, day
+  filter: LOWER(customer_id) = 'c2'
 when distributed: two-stage
 */
 ----
@@ -69,9 +77,10 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ?
 /*
 execution: distributed on 3 of 3 members
-tree: orders: (?0)
+tree: orders: ($1)
 scan orders: all 271 partitions
   because customer_id is a VARCHAR, and comparing it with 5 would cast it: pass a VARCHAR
+  columns: customer_id, id, priority, amount, day
 when distributed: two-stage
 */
 ----
@@ -83,6 +92,7 @@ tree: metrics: all
 scan metrics: all 8 partitions
   because partition key is (host, metric, time) but only host is bound: compare metric, time with values as well
   primary key bounds: ('h')
+  columns: host, metric, time, value
 when distributed: two-stage
 */
 ----
@@ -91,10 +101,11 @@ when distributed: two-stage
 SELECT * FROM numbers WHERE n BETWEEN ? AND ?
 /*
 execution: distributed on 3 of 3 members
-tree: numbers: ([?0, ?1])
+tree: numbers: ([$1, $2])
 scan numbers: all 10 partitions
   because the range of (n) has more values than the limit of 80, or values that cannot be counted: compare with = or IN, or with a narrower range
   primary key bounds: (1) <= key <= (1000)
+  columns: n
 when distributed: two-stage
 */
 ----
@@ -107,6 +118,7 @@ pruning: off, topology version 3
 tree: orders: (p128)
 scan orders: all 271 partitions
   because pruning is off: SET pruning = on
+  columns: customer_id, id, priority, amount, day
 when distributed: two-stage
 */
 ----
@@ -118,8 +130,10 @@ tree: orders: (p128); customers: all
 scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id, id
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, score
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -133,7 +147,7 @@ execution: local on 1 of 3 members
 tree: airlines: any
 scan airlines: replicated, every member has it
   primary key bounds: ('AA')
-when distributed: two-stage
+  columns: code, name
 */
 ----
 -- what reads nothing has the same form, 1
@@ -162,7 +176,7 @@ tree: orders: (p128)
 scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2', 7)
-when distributed: two-stage
+  columns: customer_id, id
 */
 ----
 -- a reason names tables as the user does
@@ -173,8 +187,11 @@ execution: distributed on 3 of 3 members
 tree: orders: all; orders: all
 scan orders: all 271 partitions
   because customer_id is compared with (SELECT $low FROM orders AS x) || RANDOM(), which is neither a constant nor a parameter: pass its value as a parameter
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id = (SELECT $low FROM orders AS x) || RANDOM()
 scan orders AS x: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id
 when distributed: in 3 stages
   x0 scan x: at the members over x, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -185,5 +202,107 @@ when distributed: in 3 stages
 SELECT count(*) FROM duckdb_functions()
 /*
 execution: local on 0 of 3 members
-when distributed: gather (the result of duckdb_functions depends on when and where it is evaluated: filter by the partitioning key to gather less)
+*/
+----
+-- values of a key are shown beside the range of its last column
+SELECT value FROM samples WHERE host = 'h1' AND metric IN ('m1', 'm2') AND time >= 15
+/*
+execution: distributed on 3 of 3 members
+tree: samples: (p3 | p5 | p7)
+scan samples: 3 of 8 partitions [p3, p5, p7]
+  partitioning key (host, metric, time): ('h1', 'm1', [15, inf)), ('h1', 'm2', [15, inf))
+  primary key bounds: ('h1', 'm1', 15) <= key <= ('h1', 'm2'), in 2 ranges
+  columns: host, metric, time, value
+  filter: host = 'h1' AND metric IN ('m1', 'm2') AND time >= 15
+when distributed: two-stage
+*/
+----
+-- the filter is the part of WHERE that the search does not answer
+SELECT value FROM samples WHERE host = 'h1' AND metric = 'm1' AND time BETWEEN 1 AND 9 AND value > 0.5
+/*
+execution: local on 1 of 3 members
+tree: samples: (p1)
+scan samples: 1 of 8 partitions [p1]
+  partitioning key (host, metric, time): ('h1', 'm1', [1, 9])
+  primary key bounds: ('h1', 'm1', 1) <= key <= ('h1', 'm1', 9)
+  columns: host, metric, time, value
+  filter: value > 0.5
+*/
+----
+-- a range that reaches every range of the table has a reason
+SELECT value FROM samples WHERE host = 'h1' AND time > 5
+/*
+execution: distributed on 3 of 3 members
+tree: samples: (p0 | p1 | p2 | p3 | p4 | p5 | p6 | p7)
+scan samples: all 8 partitions
+  because metric of HASH (host, metric) is not bound: compare metric with = or IN; the predicates on time reach every range of RANGE (time): ask for a narrower range
+  partitioning key (host, metric, time): ('h1', *, (5, inf))
+  primary key bounds: ('h1')
+  columns: host, time, value
+  filter: host = 'h1' AND time > 5
+when distributed: two-stage
+*/
+----
+-- values that are in all partitions have a reason
+SELECT time FROM readings WHERE device IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+/*
+execution: distributed on 3 of 3 members
+tree: readings: (p0 | p1 | p2 | p3)
+scan readings: all 4 partitions
+  because the values of HASH (device) are in all of its 4 partitions: ask for fewer keys at once
+  partitioning key (device): (1), (2), (3), (4), (5), (6), (7), (8), (9), (10)
+  primary key bounds: (1) <= key <= (10), in 10 ranges
+  columns: device, time
+  filter: device IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+when distributed: two-stage
+*/
+----
+-- a range of values that are in all partitions has a reason
+-- parameters: 1, 20
+SELECT time FROM readings WHERE device BETWEEN ? AND ?
+/*
+execution: distributed on 3 of 3 members
+tree: readings: ([$1, $2])
+scan readings: all 4 partitions
+  because the range of device has values in all 4 partitions of HASH (device): compare with =, IN or a narrower range
+  primary key bounds: (1) <= key <= (20)
+  columns: device, time
+when distributed: two-stage
+*/
+----
+-- alternatives that reach every partition only together have a reason
+SELECT value FROM samples WHERE (host = 'h1' AND metric = 'm1') OR (host = 'h2' AND metric = 'm1') OR (host = 'h4' AND metric = 'm3')
+/*
+execution: distributed on 3 of 3 members
+tree: samples: (p0 | p1 | p2 | p3 | p4 | p5 | p6 | p7)
+scan samples: all 8 partitions
+  because its alternatives reach every partition together: ask for fewer keys at once
+  partitioning key (host, metric, time): ('h1', 'm1', *), ('h2', 'm1', *), ('h4', 'm3', *)
+  primary key bounds: ('h1', 'm1') <= key <= ('h4', 'm3'), in 3 ranges
+  columns: host, metric, value
+  filter: ((host = 'h1' AND metric = 'm1') OR (host = 'h2' AND metric = 'm1') OR (host = 'h4' AND metric = 'm3'))
+when distributed: two-stage
+*/
+----
+-- parameters have the names that the user gave them
+SELECT value FROM samples WHERE host = $machine AND metric = $metric AND time > $since AND value <> $value
+/*
+execution: distributed on at most 3 of 3 members
+tree: samples: (($machine, $metric, > $since))
+scan samples: the partitions that the parameters select, of 8
+  because the parameters are not bound: EXPLAIN with values shows the partitions of (($machine, $metric, > $since))
+  columns: host, metric, time, value
+  filter: value <> $value
+when distributed: two-stage
+*/
+----
+-- nothing is said of a division where one member runs everything
+SELECT host, count(*) FROM samples WHERE host = 'h1' AND metric = 'm1' AND time = 3 GROUP BY host ORDER BY 1
+/*
+execution: local on 1 of 3 members
+tree: samples: (p1)
+scan samples: 1 of 8 partitions [p1]
+  partitioning key (host, metric, time): ('h1', 'm1', 3)
+  primary key bounds: ('h1', 'm1', 3)
+  columns: host, metric, time
 */

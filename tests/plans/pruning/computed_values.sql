@@ -8,11 +8,11 @@ CREATE TABLE numbers (n BIGINT PRIMARY KEY) PARTITION BY HASH (n) PARTITIONS 97;
 SELECT * FROM orders WHERE customer_id = upper(?)
 /*
 execution: local on 1 of 3 members
-tree: orders: (upper(?0))
+tree: orders: (upper($1))
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- text keys, 2
@@ -20,11 +20,11 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ? || '2'
 /*
 execution: local on 1 of 3 members
-tree: orders: (?0 || '2')
+tree: orders: ($1 || '2')
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- text keys, 3
@@ -32,11 +32,11 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = concat('C', ?)
 /*
 execution: local on 1 of 3 members
-tree: orders: (concat('C', ?0))
+tree: orders: (concat('C', $1))
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- text keys, 4
@@ -44,11 +44,11 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = CAST(? AS VARCHAR)
 /*
 execution: local on 1 of 3 members
-tree: orders: (CAST(?0 AS VARCHAR))
+tree: orders: (CAST($1 AS VARCHAR))
 scan orders: 1 of 271 partitions [p261]
   partitioning key (customer_id): ('7')
   primary key bounds: ('7')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- text keys, 5
@@ -56,11 +56,11 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ?::VARCHAR
 /*
 execution: local on 1 of 3 members
-tree: orders: (CAST(?0 AS VARCHAR))
+tree: orders: (CAST($1 AS VARCHAR))
 scan orders: 1 of 271 partitions [p261]
   partitioning key (customer_id): ('7')
   primary key bounds: ('7')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- text keys, 6
@@ -68,11 +68,11 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = trim(lower(?))
 /*
 execution: local on 1 of 3 members
-tree: orders: (trim(lower(?0)))
+tree: orders: (trim(lower($1)))
 scan orders: 1 of 271 partitions [p192]
   partitioning key (customer_id): ('c2')
   primary key bounds: ('c2')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- text keys, 7
@@ -80,11 +80,11 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = substring(? FROM 2 FOR 2)
 /*
 execution: local on 1 of 3 members
-tree: orders: (substring(?0, 2, 2))
+tree: orders: (substring($1, 2, 2))
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- text keys, 8
@@ -92,11 +92,11 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = 'C' || lpad(CAST(? AS VARCHAR), 5, '0')
 /*
 execution: local on 1 of 3 members
-tree: orders: ('C' || lpad(CAST(?0 AS VARCHAR), 5, '0'))
+tree: orders: ('C' || lpad(CAST($1 AS VARCHAR), 5, '0'))
 scan orders: 1 of 271 partitions [p3]
   partitioning key (customer_id): ('C00042')
   primary key bounds: ('C00042')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- text keys, 9
@@ -104,11 +104,11 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = coalesce(?, 'nobody')
 /*
 execution: local on 1 of 3 members
-tree: orders: (coalesce(?0, 'nobody'))
+tree: orders: (coalesce($1, 'nobody'))
 scan orders: 1 of 271 partitions [p157]
   partitioning key (customer_id): ('nobody')
   primary key bounds: ('nobody')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- dates, 1
@@ -116,11 +116,11 @@ when distributed: two-stage
 SELECT * FROM days WHERE day = CAST(? AS DATE)
 /*
 execution: local on 1 of 3 members
-tree: days: (CAST(?0 AS DATE))
+tree: days: (CAST($1 AS DATE))
 scan days: 1 of 97 partitions [p5]
   partitioning key (day): ('2024-02-29')
   primary key bounds: ('2024-02-29')
-when distributed: two-stage
+  columns: day, n
 */
 ----
 -- dates, 2
@@ -128,11 +128,11 @@ when distributed: two-stage
 SELECT * FROM days WHERE day = ?::DATE
 /*
 execution: local on 1 of 3 members
-tree: days: (CAST(?0 AS DATE))
+tree: days: (CAST($1 AS DATE))
 scan days: 1 of 97 partitions [p5]
   partitioning key (day): ('2024-02-29')
   primary key bounds: ('2024-02-29')
-when distributed: two-stage
+  columns: day, n
 */
 ----
 -- dates, 3
@@ -140,11 +140,11 @@ when distributed: two-stage
 SELECT * FROM days WHERE day = CAST(? AS DATE) + INTERVAL 1 MONTH
 /*
 execution: local on 1 of 3 members
-tree: days: (CAST(?0 AS DATE) + INTERVAL 1 MONTH)
+tree: days: (CAST($1 AS DATE) + INTERVAL 1 MONTH)
 scan days: 1 of 97 partitions [p5]
   partitioning key (day): ('2024-02-29')
   primary key bounds: ('2024-02-29')
-when distributed: two-stage
+  columns: day, n
 */
 ----
 -- dates, 4
@@ -152,11 +152,11 @@ when distributed: two-stage
 SELECT * FROM days WHERE day = ? - INTERVAL '2 days'
 /*
 execution: local on 1 of 3 members
-tree: days: (?0 + INTERVAL -2 DAY)
+tree: days: ($1 + INTERVAL -2 DAY)
 scan days: 1 of 97 partitions [p5]
   partitioning key (day): ('2024-02-29')
   primary key bounds: ('2024-02-29')
-when distributed: two-stage
+  columns: day, n
 */
 ----
 -- dates, 5
@@ -164,11 +164,11 @@ when distributed: two-stage
 SELECT * FROM days WHERE day = DATE '2024-02-28' + ?
 /*
 execution: local on 1 of 3 members
-tree: days: ('2024-02-28' + ?0)
+tree: days: ('2024-02-28' + $1)
 scan days: 1 of 97 partitions [p5]
   partitioning key (day): ('2024-02-29')
   primary key bounds: ('2024-02-29')
-when distributed: two-stage
+  columns: day, n
 */
 ----
 -- dates, 6
@@ -176,11 +176,11 @@ when distributed: two-stage
 SELECT * FROM days WHERE day = date_trunc('month', ?)
 /*
 execution: local on 1 of 3 members
-tree: days: (date_trunc('month', ?0))
+tree: days: (date_trunc('month', $1))
 scan days: 1 of 97 partitions [p64]
   partitioning key (day): ('2024-02-01')
   primary key bounds: ('2024-02-01')
-when distributed: two-stage
+  columns: day, n
 */
 ----
 -- numbers, 1
@@ -188,11 +188,11 @@ when distributed: two-stage
 SELECT * FROM numbers WHERE n = ? + 1
 /*
 execution: local on 1 of 3 members
-tree: numbers: (?0 + 1)
+tree: numbers: ($1 + 1)
 scan numbers: 1 of 97 partitions [p1]
   partitioning key (n): (5)
   primary key bounds: (5)
-when distributed: two-stage
+  columns: n
 */
 ----
 -- numbers, 2
@@ -200,11 +200,11 @@ when distributed: two-stage
 SELECT * FROM numbers WHERE n = CAST(? AS BIGINT)
 /*
 execution: local on 1 of 3 members
-tree: numbers: (CAST(?0 AS BIGINT))
+tree: numbers: (CAST($1 AS BIGINT))
 scan numbers: 1 of 97 partitions [p1]
   partitioning key (n): (5)
   primary key bounds: (5)
-when distributed: two-stage
+  columns: n
 */
 ----
 -- numbers, 3
@@ -212,11 +212,11 @@ when distributed: two-stage
 SELECT * FROM numbers WHERE n = -(?) * 2
 /*
 execution: local on 1 of 3 members
-tree: numbers: (-?0 * 2)
+tree: numbers: (-$1 * 2)
 scan numbers: 1 of 97 partitions [p63]
   partitioning key (n): (-8)
   primary key bounds: (-8)
-when distributed: two-stage
+  columns: n
 */
 ----
 -- numbers, 4
@@ -224,11 +224,11 @@ when distributed: two-stage
 SELECT * FROM numbers WHERE n = abs(?)
 /*
 execution: local on 1 of 3 members
-tree: numbers: (abs(?0))
+tree: numbers: (abs($1))
 scan numbers: 1 of 97 partitions [p1]
   partitioning key (n): (5)
   primary key bounds: (5)
-when distributed: two-stage
+  columns: n
 */
 ----
 -- numbers, 5
@@ -236,11 +236,11 @@ when distributed: two-stage
 SELECT * FROM numbers WHERE n = ? % 10
 /*
 execution: local on 1 of 3 members
-tree: numbers: (?0 % 10)
+tree: numbers: ($1 % 10)
 scan numbers: 1 of 97 partitions [p1]
   partitioning key (n): (5)
   primary key bounds: (5)
-when distributed: two-stage
+  columns: n
 */
 ----
 -- numbers, 6
@@ -248,11 +248,11 @@ when distributed: two-stage
 SELECT * FROM numbers WHERE n = length(?)
 /*
 execution: local on 1 of 3 members
-tree: numbers: (length(?0))
+tree: numbers: (length($1))
 scan numbers: 1 of 97 partitions [p1]
   partitioning key (n): (5)
   primary key bounds: (5)
-when distributed: two-stage
+  columns: n
 */
 ----
 -- numbers, 7
@@ -260,11 +260,11 @@ when distributed: two-stage
 SELECT * FROM numbers WHERE n = nullif(?, 0)
 /*
 execution: local on 1 of 3 members
-tree: numbers: (nullif(?0, 0))
+tree: numbers: (nullif($1, 0))
 scan numbers: 1 of 97 partitions [p1]
   partitioning key (n): (5)
   primary key bounds: (5)
-when distributed: two-stage
+  columns: n
 */
 ----
 -- explain says what the value would have to be, 1
@@ -272,8 +272,9 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = upper(?)
 /*
 execution: distributed on 3 of 3 members
-tree: orders: (upper(?0))
+tree: orders: (upper($1))
 scan orders: all 271 partitions
   because only DuckDB can compute the value that customer_id is compared with: compute it first and pass it as a parameter
+  columns: customer_id, id, priority, amount, day
 when distributed: two-stage
 */

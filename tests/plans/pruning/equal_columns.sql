@@ -8,7 +8,10 @@ execution: distributed on 3 of 3 members
 tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 88 more)
 rewrites: constant_propagation
 scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 87 more]
+  partitioning key (a, b, s): (5, 5, *)
   primary key bounds: (5, 5)
+  columns: a, b
+  filter: a = b
 when distributed: two-stage
 */
 ----
@@ -19,7 +22,10 @@ execution: distributed on 3 of 3 members
 tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 88 more)
 rewrites: constant_propagation
 scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 87 more]
+  partitioning key (a, b, s): (5, *, *)
   primary key bounds: (5)
+  columns: a, x
+  filter: a = x AND x = 5
 when distributed: two-stage
 */
 ----
@@ -30,7 +36,10 @@ execution: distributed on 3 of 3 members
 tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 88 more)
 rewrites: constant_propagation
 scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 87 more]
+  partitioning key (a, b, s): (5, *, *)
   primary key bounds: (5)
+  columns: a, x
+  filter: x = 5 AND x = a
 when distributed: two-stage
 */
 ----
@@ -41,7 +50,10 @@ execution: distributed on 3 of 3 members
 tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 191 more)
 rewrites: constant_propagation
 scan pairs: 206 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 190 more]
+  partitioning key (a, b, s): (5, *, *), (6, *, *)
   primary key bounds: (5) <= key <= (6), in 2 ranges
+  columns: a, x, y
+  filter: a = x AND x = y AND y IN (5, 6)
 when distributed: two-stage
 */
 ----
@@ -53,6 +65,8 @@ tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p42
 rewrites: constant_propagation
 scan pairs: 309 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 293 more]
   primary key bounds: (5) <= key <= (7)
+  columns: a, x
+  filter: a = x AND x BETWEEN 5 AND 7
 when distributed: two-stage
 */
 ----
@@ -63,7 +77,10 @@ execution: distributed on 3 of 3 members
 tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 88 more)
 rewrites: constant_propagation
 scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 87 more]
+  partitioning key (a, b, s): (5, *, 5)
   primary key bounds: (5)
+  columns: a, s
+  filter: a = s AND s = 5
 when distributed: two-stage
 */
 ----
@@ -72,10 +89,13 @@ when distributed: two-stage
 SELECT count(*) FROM pairs WHERE a = x AND x = ?
 /*
 execution: distributed on 3 of 3 members
-tree: pairs: ((?0, *, *))
+tree: pairs: (($1, *, *))
 rewrites: constant_propagation
 scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 87 more]
+  partitioning key (a, b, s): (5, *, *)
   primary key bounds: (5)
+  columns: a, x
+  filter: a = x AND x = $1
 when distributed: two-stage
 */
 ----
@@ -84,10 +104,13 @@ when distributed: two-stage
 SELECT count(*) FROM pairs WHERE a = x AND x = ? AND a IN (5, 6)
 /*
 execution: distributed on 3 of 3 members
-tree: pairs: (({5, 6} & ?0, *, *))
+tree: pairs: (({5, 6} & $1, *, *))
 rewrites: constant_propagation
 scan pairs: 103 of 10403 partitions [p3708, p3709, p3710, p3711, p3712, p3713, p3714, p3715, p3716, p3717, p3718, p3719, p3720, p3721, p3722, p3723, 87 more]
+  partitioning key (a, b, s): (6, *, *)
   primary key bounds: (6)
+  columns: a, x
+  filter: a = x AND x = $1 AND a IN (5, 6)
 when distributed: two-stage
 */
 ----
@@ -98,7 +121,10 @@ execution: distributed on 3 of 3 members
 tree: pairs: (p3708 | p3709 | p3710 | p3711 | p3712 | p3713 | p3714 | p3715 | p3716 | p3717 | p3718 | p3719 | p3720 | p3721 | p3722 | 191 more)
 rewrites: constant_propagation
 scan pairs: 206 of 10403 partitions [p3708, p3709, p3710, p3711, p3712, p3713, p3714, p3715, p3716, p3717, p3718, p3719, p3720, p3721, p3722, p3723, 190 more]
+  partitioning key (a, b, s): (6, *, *), (7, *, *)
   primary key bounds: (6) <= key <= (7), in 2 ranges
+  columns: a, x
+  filter: a = x AND x > 5 AND a IN (5, 6, 7)
 when distributed: two-stage
 */
 ----
@@ -108,7 +134,10 @@ SELECT count(*) FROM pairs WHERE (a = x AND x = 5) OR a = 6
 execution: distributed on 3 of 3 members
 tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 191 more)
 scan pairs: 206 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 190 more]
+  partitioning key (a, b, s): (5, *, *), (6, *, *)
   primary key bounds: (5) <= key <= (6), in 2 ranges
+  columns: a, x
+  filter: ((a = x AND x = 5) OR a = 6)
 when distributed: two-stage
 */
 ----
@@ -119,7 +148,10 @@ execution: distributed on 3 of 3 members
 tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 191 more)
 rewrites: constant_propagation
 scan pairs: 206 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 190 more]
+  partitioning key (a, b, s): (5, *, *), (6, *, *)
   primary key bounds: (5) <= key <= (6), in 2 ranges
+  columns: a, x
+  filter: a = x AND (x = 5 OR x = 6)
 when distributed: two-stage
 */
 ----
@@ -129,7 +161,10 @@ SELECT count(*) FROM pairs WHERE NOT (a <> x OR x <> 5)
 execution: distributed on 3 of 3 members
 tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 88 more)
 scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 87 more]
+  partitioning key (a, b, s): (5, *, *)
   primary key bounds: (5)
+  columns: a, x
+  filter: NOT (a <> x OR x <> 5)
 when distributed: two-stage
 */
 ----
@@ -139,6 +174,9 @@ SELECT count(*) FROM pairs WHERE a = x AND (x = y AND y = 5 OR x = 6)
 execution: distributed on 3 of 3 members
 tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 191 more)
 scan pairs: 206 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 190 more]
+  partitioning key (a, b, s): (5, *, *), (6, *, *)
+  columns: a, x, y
+  filter: a = x AND (x = y AND y = 5 OR x = 6)
 when distributed: two-stage
 */
 ----
@@ -148,7 +186,10 @@ SELECT count(*) FROM pairs WHERE a = a AND a = 5
 execution: distributed on 3 of 3 members
 tree: pairs: (p412 | p413 | p414 | p415 | p416 | p417 | p418 | p419 | p420 | p421 | p422 | p423 | p424 | p425 | p426 | 88 more)
 scan pairs: 103 of 10403 partitions [p412, p413, p414, p415, p416, p417, p418, p419, p420, p421, p422, p423, p424, p425, p426, p427, 87 more]
+  partitioning key (a, b, s): (5, *, *)
   primary key bounds: (5)
+  columns: a
+  filter: a = a
 when distributed: two-stage
 */
 ----
@@ -159,6 +200,8 @@ execution: distributed on 3 of 3 members
 tree: pairs: all
 scan pairs: all 10403 partitions
   because a is compared with x, which is neither a constant nor a parameter: pass its value as a parameter
+  columns: a, x
+  filter: (a = x OR x = 5)
 when distributed: two-stage
 */
 ----
@@ -169,6 +212,8 @@ execution: distributed on 3 of 3 members
 tree: pairs: all
 scan pairs: all 10403 partitions
   because a is compared with x, which is neither a constant nor a parameter: pass its value as a parameter
+  columns: a, x
+  filter: a <> x AND x = 5
 when distributed: two-stage
 */
 ----
@@ -179,6 +224,8 @@ execution: distributed on 3 of 3 members
 tree: pairs: all
 scan pairs: all 10403 partitions
   because a is compared with d, which is neither a constant nor a parameter: pass its value as a parameter
+  columns: a, d
+  filter: a = d AND d = 5
 when distributed: two-stage
 */
 ----
@@ -189,6 +236,8 @@ execution: distributed on 3 of 3 members
 tree: pairs: all
 scan pairs: all 10403 partitions
   because a is compared with x, which is neither a constant nor a parameter: pass its value as a parameter
+  columns: a, x
+  filter: a = x
 when distributed: two-stage
 */
 ----
@@ -199,6 +248,8 @@ execution: distributed on 3 of 3 members
 tree: pairs: all
 scan pairs: all 10403 partitions
   because a is compared with x, which is neither a constant nor a parameter: pass its value as a parameter
+  columns: a, x
+  filter: NOT (a = x AND x = 5)
 when distributed: two-stage
 */
 ----
@@ -209,7 +260,6 @@ execution: none on 0 of 3 members
 tree: pairs: none
 rewrites: constant_propagation
 scan pairs: 0 of 10403 partitions
-when distributed: two-stage
 */
 ----
 -- a contradiction between equals is never true, 2
@@ -219,5 +269,4 @@ execution: none on 0 of 3 members
 tree: pairs: none
 rewrites: constant_propagation
 scan pairs: 0 of 10403 partitions
-when distributed: two-stage
 */

@@ -9,7 +9,7 @@ tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2', 7)
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- bounds, 2
@@ -17,11 +17,11 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ? AND id < ?
 /*
 execution: local on 1 of 3 members
-tree: orders: (?0)
+tree: orders: ($1)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2') <= key < ('C2', 7)
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- bounds, 3
@@ -32,6 +32,7 @@ tree: orders: all
 scan orders: all 271 partitions
   because the predicates on customer_id bound a range, but customer_id is hashed: compare customer_id with = or IN
   primary key bounds: ('C2') <= key
+  columns: customer_id, id, priority, amount, day
 when distributed: two-stage
 */
 ----
@@ -43,6 +44,7 @@ tree: orders: all
 scan orders: all 271 partitions
   because the predicates on customer_id bound a range, but customer_id is hashed: compare customer_id with = or IN
   primary key bounds: key < ('C2')
+  columns: customer_id, id, priority, amount, day
 when distributed: two-stage
 */
 ----
@@ -54,6 +56,8 @@ tree: orders: (p22 | p128 | p187)
 scan orders: 3 of 271 partitions [p22, p128, p187]
   partitioning key (customer_id): ('C2'), ('C3'), ('C5')
   primary key bounds: ('C2') <= key <= ('C5'), in 3 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN ('C5', 'C2', 'C3')
 when distributed: two-stage
 */
 ----
@@ -62,11 +66,11 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ? AND id > ?
 /*
 execution: local on 1 of 3 members
-tree: orders: (?0)
+tree: orders: ($1)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: no key
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- bounds, 7
@@ -76,6 +80,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
+  filter: id = 7
 when distributed: two-stage
 */
 ----
@@ -83,10 +89,10 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ?
 /*
 execution: local on at most 3 of 3 members
-tree: orders: (?0)
+tree: orders: ($1)
 scan orders: the partitions that the parameters select, of 271
-  because the parameters are not bound: EXPLAIN with values shows the partitions of (?0)
-when distributed: two-stage
+  because the parameters are not bound: EXPLAIN with values shows the partitions of ($1)
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- bounds, 9
@@ -96,7 +102,7 @@ execution: local on 1 of 3 members
 tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- bounds, 10
@@ -107,7 +113,8 @@ tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
+  filter: priority = $1
 */
 ----
 -- values that match no key of the partition leave none
@@ -115,11 +122,11 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ? AND id > ? AND id < ?
 /*
 execution: local on 1 of 3 members
-tree: orders: (?0)
+tree: orders: ($1)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: no key
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- a scan that cannot be pruned has bounds all the same
@@ -130,6 +137,7 @@ tree: metrics: all
 scan metrics: all 8 partitions
   because partition key is (host, metric, time) but only host is bound: compare metric, time with values as well
   primary key bounds: ('h1')
+  columns: host, metric, time, value
 when distributed: two-stage
 */
 ----
@@ -140,7 +148,7 @@ execution: local on 1 of 3 members
 tree: airlines: any
 scan airlines: replicated, every member has it
   primary key bounds: ('LH')
-when distributed: two-stage
+  columns: code, name
 */
 ----
 -- pruning switched off searches nothing
@@ -152,5 +160,6 @@ pruning: off, topology version 3
 tree: orders: (p128)
 scan orders: all 271 partitions
   because pruning is off: SET pruning = on
+  columns: customer_id, id, priority, amount, day
 when distributed: two-stage
 */

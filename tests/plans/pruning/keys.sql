@@ -10,7 +10,7 @@ tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- keys are named, 2
@@ -21,7 +21,7 @@ tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- keys are named, 3
@@ -32,7 +32,7 @@ tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- keys are named, 4
@@ -43,7 +43,7 @@ tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- keys are named, 5
@@ -54,7 +54,7 @@ tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- keys are named, 6
@@ -65,7 +65,7 @@ tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- keys are named, 7
@@ -76,7 +76,8 @@ tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
+  filter: amount > 5 AND priority LIKE 'a%'
 */
 ----
 -- keys are named, 8
@@ -87,6 +88,8 @@ tree: orders: (p128 | p262)
 scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN ('C1', 'C2', NULL)
 when distributed: two-stage
 */
 ----
@@ -98,6 +101,8 @@ tree: orders: (p22 | p128 | p262)
 scan orders: 3 of 271 partitions [p22, p128, p262]
   partitioning key (customer_id): ('C1'), ('C2'), ('C3')
   primary key bounds: ('C1') <= key <= ('C3'), in 3 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: (customer_id IN ('C1') OR customer_id = 'C2' OR customer_id IN ('C3', 'C1'))
 when distributed: two-stage
 */
 ----
@@ -109,6 +114,8 @@ tree: orders: (p128 | p262)
 scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1', 1) <= key <= ('C2', 2), in 2 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: ((customer_id = 'C1' AND id = 1) OR (customer_id = 'C2' AND id = 2))
 when distributed: two-stage
 */
 ----
@@ -118,7 +125,6 @@ SELECT * FROM orders WHERE customer_id = 'C1' AND customer_id = 'C2'
 execution: none on 0 of 3 members
 tree: orders: none
 scan orders: 0 of 271 partitions
-when distributed: two-stage
 */
 ----
 -- keys are named, 12
@@ -129,7 +135,8 @@ tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN ('C1', 'C2') AND customer_id IN ('C2', 'C3')
 */
 ----
 -- keys are named, 13
@@ -140,7 +147,8 @@ tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN ('C1', 'C2') AND (customer_id = 'C2' OR customer_id = 'C9')
 */
 ----
 -- keys are named, 14
@@ -151,7 +159,8 @@ tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2') <= key <= ('C2'), in 2 ranges
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
+  filter: NOT (customer_id <> 'C2' OR id = 3)
 */
 ----
 -- keys are named, 15
@@ -162,7 +171,8 @@ tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
+  filter: NOT NOT customer_id = 'C2'
 */
 ----
 -- keys are named, 16
@@ -171,7 +181,6 @@ SELECT * FROM orders WHERE customer_id = NULL
 execution: none on 0 of 3 members
 tree: orders: none
 scan orders: 0 of 271 partitions
-when distributed: two-stage
 */
 ----
 -- keys are named, 17
@@ -180,7 +189,6 @@ SELECT * FROM orders WHERE customer_id = 'C1' AND NULL
 execution: none on 0 of 3 members
 tree: orders: none
 scan orders: 0 of 271 partitions
-when distributed: two-stage
 */
 ----
 -- keys are named, 18
@@ -189,7 +197,6 @@ SELECT * FROM orders WHERE FALSE
 execution: none on 0 of 3 members
 tree: orders: none
 scan orders: 0 of 271 partitions
-when distributed: two-stage
 */
 ----
 -- keys are named, 19
@@ -200,7 +207,8 @@ tree: orders: (p262)
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
+  filter: (customer_id = 'C1' OR FALSE)
 */
 ----
 -- keys are named, 20
@@ -211,7 +219,7 @@ tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- keys are named, 21
@@ -222,7 +230,7 @@ tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- keys are named, 22
@@ -233,7 +241,7 @@ tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- all partitions, with the reason: another column
@@ -243,6 +251,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
+  filter: id = 3
 when distributed: two-stage
 */
 ----
@@ -253,6 +263,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because customer_id is wrapped in lower(): compare the bare column
+  columns: customer_id, id, priority, amount, day
+  filter: LOWER(customer_id) = 'c2'
 when distributed: two-stage
 */
 ----
@@ -263,6 +275,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because customer_id is cast in CAST(customer_id AS BIGINT) = 2: compare the bare column with a VARCHAR
+  columns: customer_id, id, priority, amount, day
+  filter: CAST(customer_id AS BIGINT) = 2
 when distributed: two-stage
 */
 ----
@@ -273,6 +287,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because customer_id is part of an expression in customer_id || 'x' = 'C2x': compare the bare column
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id || 'x' = 'C2x'
 when distributed: two-stage
 */
 ----
@@ -283,6 +299,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because customer_id is a VARCHAR, and customer_id = 5 would cast it: write 5 as a VARCHAR
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id = 5
 when distributed: two-stage
 */
 ----
@@ -294,6 +312,8 @@ tree: orders: all
 scan orders: all 271 partitions
   because customer_id <> 'C2' excludes values of customer_id: name the values to keep, with = or IN
   primary key bounds: key, in 2 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id <> 'C2'
 when distributed: two-stage
 */
 ----
@@ -305,6 +325,8 @@ tree: orders: all
 scan orders: all 271 partitions
   because customer_id = 'C2' excludes values of customer_id: name the values to keep, with = or IN
   primary key bounds: key, in 2 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: NOT customer_id = 'C2'
 when distributed: two-stage
 */
 ----
@@ -316,6 +338,8 @@ tree: orders: all
 scan orders: all 271 partitions
   because NOT IN excludes values of customer_id: name the values to keep, with = or IN
   primary key bounds: key, in 2 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: NOT customer_id IN ('C2')
 when distributed: two-stage
 */
 ----
@@ -327,6 +351,8 @@ tree: orders: all
 scan orders: all 271 partitions
   because the predicates on customer_id bound a range, but customer_id is hashed: compare customer_id with = or IN
   primary key bounds: ('C2') <= key < ('C3')
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id LIKE 'C2%'
 when distributed: two-stage
 */
 ----
@@ -337,6 +363,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because the pattern of customer_id LIKE '%2' begins with a wildcard: begin it with the first characters of customer_id
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id LIKE '%2'
 when distributed: two-stage
 */
 ----
@@ -348,6 +376,8 @@ tree: orders: all
 scan orders: all 271 partitions
   because the predicates on customer_id bound a range, but customer_id is hashed: compare customer_id with = or IN
   primary key bounds: ('C2') <= key < ('c3'), in 2 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id ILIKE 'c2%'
 when distributed: two-stage
 */
 ----
@@ -358,6 +388,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because customer_id IN ('C2', CAST(NULL AS INT)) compares with a typed NULL: write NULL without a type
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN ('C2', CAST(NULL AS INT))
 when distributed: two-stage
 */
 ----
@@ -369,6 +401,7 @@ tree: orders: all
 scan orders: all 271 partitions
   because the predicates on customer_id bound a range, but customer_id is hashed: compare customer_id with = or IN
   primary key bounds: ('C2') < key
+  columns: customer_id, id, priority, amount, day
 when distributed: two-stage
 */
 ----
@@ -379,6 +412,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because the OR branch id = 3 does not restrict the key: compare customer_id with values in every branch
+  columns: customer_id, id, priority, amount, day
+  filter: (customer_id = 'C2' OR id = 3)
 when distributed: two-stage
 */
 ----
@@ -389,6 +424,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because customer_id is compared with priority, which is neither a constant nor a parameter: pass its value as a parameter
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id = priority
 when distributed: two-stage
 */
 ----
@@ -399,6 +436,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT 'C2')
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -411,6 +450,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because customer_id is compared with CONCAT('C', RANDOM()), which is neither a constant nor a parameter: pass its value as a parameter
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id = CONCAT('C', RANDOM())
 when distributed: two-stage
 */
 ----
@@ -421,6 +462,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because customer_id IS NOT NULL is TRUE for every row: compare customer_id with values
+  columns: customer_id, id, priority, amount, day
+  filter: NOT customer_id IS NULL
 when distributed: two-stage
 */
 ----
@@ -431,6 +474,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because customer_id is wrapped in lower(): compare the bare column
+  columns: customer_id, id, priority, amount, day
+  filter: (customer_id = 'C2' OR LOWER(customer_id) = 'c3')
 when distributed: two-stage
 */
 ----
@@ -441,6 +486,7 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
 when distributed: two-stage
 */
 ----
@@ -452,6 +498,7 @@ tree: metrics: all
 scan metrics: all 8 partitions
   because partition key is (host, metric, time) but only host is bound: compare metric, time with values as well
   primary key bounds: ('h')
+  columns: host, metric, time, value
 when distributed: two-stage
 */
 ----
@@ -461,7 +508,9 @@ SELECT value FROM metrics WHERE host = 'h' AND metric = 'm'
 execution: distributed on 2 of 3 members
 tree: metrics: (p3 | p7)
 scan metrics: 2 of 8 partitions [p3, p7]
+  partitioning key (host, metric, time): ('h', 'm', *)
   primary key bounds: ('h', 'm')
+  columns: host, metric, value
 when distributed: two-stage
 */
 ----
@@ -471,6 +520,8 @@ SELECT value FROM metrics WHERE time < TIMESTAMP '2015-06-01 00:00:00'
 execution: distributed on 3 of 3 members
 tree: metrics: (p0 | p1 | p2 | p3)
 scan metrics: 4 of 8 partitions [p0, p1, p2, p3]
+  columns: time, value
+  filter: time < CAST('2015-06-01 00:00:00' AS TIMESTAMP)
 when distributed: two-stage
 */
 ----
@@ -480,6 +531,8 @@ SELECT value FROM metrics WHERE time >= '2016-01-01 00:00:00' AND time < '2016-0
 execution: distributed on 3 of 3 members
 tree: metrics: (p4 | p5 | p6 | p7)
 scan metrics: 4 of 8 partitions [p4, p5, p6, p7]
+  columns: time, value
+  filter: time >= '2016-01-01 00:00:00' AND time < '2016-02-01'
 when distributed: two-stage
 */
 ----
@@ -491,7 +544,8 @@ tree: metrics: (p7)
 scan metrics: 1 of 8 partitions [p7]
   partitioning key (host, metric, time): ('h', 'm', '2020-01-01 00:00:00')
   primary key bounds: ('h', 'm', '2020-01-01 00:00:00')
-when distributed: two-stage
+  columns: host, metric, time, value
+  filter: host IN ('h')
 */
 ----
 -- components prune each by itself: another component in each branch
@@ -500,6 +554,8 @@ SELECT value FROM metrics WHERE host = 'h' AND metric = 'm' OR time < DATE '2000
 execution: distributed on 3 of 3 members
 tree: metrics: (p0 | p1 | p2 | p3 | p7)
 scan metrics: 5 of 8 partitions [p0, p1, p2, p3, p7]
+  columns: host, metric, time, value
+  filter: (host = 'h' AND metric = 'm' OR time < CAST('2000-01-01' AS DATE))
 when distributed: two-stage
 */
 ----
@@ -508,8 +564,11 @@ when distributed: two-stage
 SELECT value FROM metrics WHERE time <= ?
 /*
 execution: distributed on 3 of 3 members
-tree: metrics: ((*, *, <= ?0))
-scan metrics: 8 of 8 partitions [p0, p1, p2, p3, p4, p5, p6, p7]
+tree: metrics: ((*, *, <= $1))
+scan metrics: all 8 partitions
+  because host, metric of HASH (host, metric) are not bound: compare host, metric with = or IN; the predicates on time reach every range of RANGE (time): ask for a narrower range
+  columns: time, value
+  filter: time <= $1
 when distributed: two-stage
 */
 ----
@@ -518,8 +577,10 @@ when distributed: two-stage
 SELECT value FROM metrics WHERE time < ?
 /*
 execution: distributed on 3 of 3 members
-tree: metrics: ((*, *, < ?0))
+tree: metrics: ((*, *, < $1))
 scan metrics: 4 of 8 partitions [p0, p1, p2, p3]
+  columns: time, value
+  filter: time < $1
 when distributed: two-stage
 */
 ----
@@ -528,11 +589,11 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ?
 /*
 execution: local on 1 of 3 members
-tree: orders: (?0)
+tree: orders: ($1)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- parameters are bound late, 2
@@ -540,11 +601,11 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = $2 AND id = $1
 /*
 execution: local on 1 of 3 members
-tree: orders: (?1)
+tree: orders: ($2)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2', 5)
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- parameters are bound late, 3
@@ -552,11 +613,11 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = $who
 /*
 execution: local on 1 of 3 members
-tree: orders: (?0)
+tree: orders: ($who)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- parameters are bound late, 4
@@ -564,10 +625,12 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id IN (?, 'C9', ?)
 /*
 execution: distributed on 3 of 3 members
-tree: orders: (p156 | ?0 | ?1)
+tree: orders: (p156 | $1 | $2)
 scan orders: 3 of 271 partitions [p128, p156, p262]
   partitioning key (customer_id): ('C1'), ('C2'), ('C9')
   primary key bounds: ('C1') <= key <= ('C9'), in 3 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN ($1, 'C9', $2)
 when distributed: two-stage
 */
 ----
@@ -576,11 +639,12 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ? OR customer_id = ?
 /*
 execution: local on 1 of 3 members
-tree: orders: (?0 | ?1)
+tree: orders: ($1 | $2)
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
+  filter: (customer_id = $1 OR customer_id = $2)
 */
 ----
 -- parameters are bound late, 6
@@ -588,9 +652,8 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ? AND customer_id = 'C2'
 /*
 execution: none on 0 of 3 members
-tree: orders: ('C2' & ?0)
+tree: orders: ('C2' & $1)
 scan orders: 0 of 271 partitions
-when distributed: two-stage
 */
 ----
 -- parameters are bound late, 7
@@ -598,9 +661,8 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ?
 /*
 execution: none on 0 of 3 members
-tree: orders: (?0)
+tree: orders: ($1)
 scan orders: 0 of 271 partitions
-when distributed: two-stage
 */
 ----
 -- a parameter of another type keeps everything
@@ -608,9 +670,10 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ?
 /*
 execution: distributed on 3 of 3 members
-tree: orders: (?0)
+tree: orders: ($1)
 scan orders: all 271 partitions
   because customer_id is a VARCHAR, and comparing it with 5 would cast it: pass a VARCHAR
+  columns: customer_id, id, priority, amount, day
 when distributed: two-stage
 */
 ----
@@ -622,7 +685,7 @@ tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, amount
 */
 ----
 -- what stands above a scan does not stop its pruning: count
@@ -633,7 +696,7 @@ tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id
 */
 ----
 -- what stands above a scan does not stop its pruning: distinct, sort and limit
@@ -644,7 +707,7 @@ tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, priority
 */
 ----
 -- what stands above a scan does not stop its pruning: aggregate and having
@@ -655,7 +718,7 @@ tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, priority, amount
 */
 ----
 -- what stands above a scan does not stop its pruning: window
@@ -666,10 +729,7 @@ tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: in 2 stages
-  x0 scan orders: at the members over orders, to the coordinator
-  final: at the coordinator over x0
-  gathered: orders: a window is not partitioned by the partitioning key: add it to PARTITION BY (line 1, column 8)
+  columns: customer_id, id
 */
 ----
 -- what stands above a scan does not stop its pruning: common table expression
@@ -681,9 +741,7 @@ rewrites: derived_table_to_join
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: in 2 stages
-  x0 scan orders: at the members over orders, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- what stands above a scan does not stop its pruning: derived table
@@ -695,9 +753,7 @@ rewrites: derived_table_to_join
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2', 5)
-when distributed: in 2 stages
-  x0 scan orders: at the members over orders, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id, id, priority, amount, day
 */
 ----
 -- what stands above a scan does not stop its pruning: an alias comes second to a column in WHERE
@@ -708,7 +764,7 @@ tree: orders: (p128)
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id
 */
 ----
 -- what is applied too late prunes nothing: a filter above LIMIT
@@ -719,6 +775,7 @@ tree: orders: all
 rewrites: derived_table_to_join
 scan orders: all 271 partitions
   because the filter customer_id = 'C2' cannot be pushed below LIMIT: filter inside it if you mean its input
+  columns: customer_id, id, priority, amount, day
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -732,6 +789,7 @@ tree: orders: all
 rewrites: derived_table_to_join
 scan orders: all 271 partitions
   because the filter customer_id = 'C2' cannot be pushed below a window that is not partitioned by customer_id: partition it by customer_id, or filter inside the subquery
+  columns: customer_id, id, priority, amount, day
 when distributed: in 3 stages
   x0 scan orders: at the members over orders, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
@@ -746,6 +804,7 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
 when distributed: gather (the result of SAMPLE depends on when and where it is evaluated: filter by the partitioning key to gather less)
 */
 ----
@@ -756,6 +815,7 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
 when distributed: gather (the result of SAMPLE depends on when and where it is evaluated: filter by the partitioning key to gather less)
 */
 ----
@@ -766,6 +826,7 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id
 when distributed: two-stage
 */
 ----
@@ -776,6 +837,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id = 2
 when distributed: in 2 stages
   x0 scan o: at the members over o, to the coordinator
   final: at the coordinator over x0
@@ -788,6 +851,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
+  filter: o.customer_id = 'C2'
 when distributed: in 2 stages
   x0 scan o: at the members over o, to the coordinator
   final: at the coordinator over x0
@@ -800,6 +865,7 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -814,5 +880,7 @@ tree: few: all
 scan few: all 2 partitions
   because 3 combinations of (n) exceed the limit of 2: ask for fewer keys, or raise it with SET combinations_per_partition
   primary key bounds: (1) <= key <= (3), in 3 ranges
+  columns: n
+  filter: n IN (1, 2, 3)
 when distributed: two-stage
 */

@@ -6,10 +6,12 @@
 SELECT * FROM orders WHERE customer_id = ANY($1)
 /*
 execution: distributed on 2 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id = ANY($1)
 when distributed: two-stage
 */
 ----
@@ -18,9 +20,8 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ANY($1)
 /*
 execution: none on 0 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 0 of 271 partitions
-when distributed: two-stage
 */
 ----
 -- each spelling prunes by the elements, 3
@@ -28,11 +29,12 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ANY($1)
 /*
 execution: local on 1 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id = ANY($1)
 */
 ----
 -- each spelling prunes by the elements, 4
@@ -40,10 +42,12 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ANY(($1))
 /*
 execution: distributed on 2 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id = ANY(($1))
 when distributed: two-stage
 */
 ----
@@ -52,9 +56,8 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ANY(($1))
 /*
 execution: none on 0 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 0 of 271 partitions
-when distributed: two-stage
 */
 ----
 -- each spelling prunes by the elements, 6
@@ -62,11 +65,12 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ANY(($1))
 /*
 execution: local on 1 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id = ANY(($1))
 */
 ----
 -- each spelling prunes by the elements, 7
@@ -74,10 +78,12 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ANY (SELECT unnest($1))
 /*
 execution: distributed on 2 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id = ANY (SELECT UNNEST($1))
 when distributed: two-stage
 */
 ----
@@ -86,9 +92,8 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ANY (SELECT unnest($1))
 /*
 execution: none on 0 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 0 of 271 partitions
-when distributed: two-stage
 */
 ----
 -- each spelling prunes by the elements, 9
@@ -96,11 +101,12 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ANY (SELECT unnest($1))
 /*
 execution: local on 1 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id = ANY (SELECT UNNEST($1))
 */
 ----
 -- each spelling prunes by the elements, 10
@@ -108,10 +114,12 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id IN $1
 /*
 execution: distributed on 2 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN $1
 when distributed: two-stage
 */
 ----
@@ -120,9 +128,8 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id IN $1
 /*
 execution: none on 0 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 0 of 271 partitions
-when distributed: two-stage
 */
 ----
 -- each spelling prunes by the elements, 12
@@ -130,11 +137,12 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id IN $1
 /*
 execution: local on 1 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN $1
 */
 ----
 -- each spelling prunes by the elements, 13
@@ -142,10 +150,12 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id IN (SELECT unnest($1))
 /*
 execution: distributed on 2 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT UNNEST($1))
 when distributed: two-stage
 */
 ----
@@ -154,9 +164,8 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id IN (SELECT unnest($1))
 /*
 execution: none on 0 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 0 of 271 partitions
-when distributed: two-stage
 */
 ----
 -- each spelling prunes by the elements, 15
@@ -164,11 +173,12 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id IN (SELECT unnest($1))
 /*
 execution: local on 1 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT UNNEST($1))
 */
 ----
 -- each spelling prunes by the elements, 16
@@ -176,10 +186,12 @@ when distributed: two-stage
 SELECT * FROM orders WHERE list_contains($1, customer_id)
 /*
 execution: distributed on 2 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: LIST_CONTAINS($1, customer_id)
 when distributed: two-stage
 */
 ----
@@ -188,9 +200,8 @@ when distributed: two-stage
 SELECT * FROM orders WHERE list_contains($1, customer_id)
 /*
 execution: none on 0 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 0 of 271 partitions
-when distributed: two-stage
 */
 ----
 -- each spelling prunes by the elements, 18
@@ -198,11 +209,12 @@ when distributed: two-stage
 SELECT * FROM orders WHERE list_contains($1, customer_id)
 /*
 execution: local on 1 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
+  filter: LIST_CONTAINS($1, customer_id)
 */
 ----
 -- each spelling prunes by the elements, 19
@@ -210,10 +222,12 @@ when distributed: two-stage
 SELECT * FROM orders WHERE list_has($1, customer_id)
 /*
 execution: distributed on 2 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: LIST_HAS($1, customer_id)
 when distributed: two-stage
 */
 ----
@@ -222,9 +236,8 @@ when distributed: two-stage
 SELECT * FROM orders WHERE list_has($1, customer_id)
 /*
 execution: none on 0 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 0 of 271 partitions
-when distributed: two-stage
 */
 ----
 -- each spelling prunes by the elements, 21
@@ -232,11 +245,12 @@ when distributed: two-stage
 SELECT * FROM orders WHERE list_has($1, customer_id)
 /*
 execution: local on 1 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
+  filter: LIST_HAS($1, customer_id)
 */
 ----
 -- each spelling prunes by the elements, 22
@@ -244,10 +258,12 @@ when distributed: two-stage
 SELECT * FROM orders WHERE array_contains($1, customer_id)
 /*
 execution: distributed on 2 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: ARRAY_CONTAINS($1, customer_id)
 when distributed: two-stage
 */
 ----
@@ -256,9 +272,8 @@ when distributed: two-stage
 SELECT * FROM orders WHERE array_contains($1, customer_id)
 /*
 execution: none on 0 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 0 of 271 partitions
-when distributed: two-stage
 */
 ----
 -- each spelling prunes by the elements, 24
@@ -266,11 +281,12 @@ when distributed: two-stage
 SELECT * FROM orders WHERE array_contains($1, customer_id)
 /*
 execution: local on 1 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
+  filter: ARRAY_CONTAINS($1, customer_id)
 */
 ----
 -- each spelling prunes by the elements, 25
@@ -278,10 +294,12 @@ when distributed: two-stage
 SELECT * FROM orders WHERE array_has($1, customer_id)
 /*
 execution: distributed on 2 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: ARRAY_HAS($1, customer_id)
 when distributed: two-stage
 */
 ----
@@ -290,9 +308,8 @@ when distributed: two-stage
 SELECT * FROM orders WHERE array_has($1, customer_id)
 /*
 execution: none on 0 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 0 of 271 partitions
-when distributed: two-stage
 */
 ----
 -- each spelling prunes by the elements, 27
@@ -300,11 +317,12 @@ when distributed: two-stage
 SELECT * FROM orders WHERE array_has($1, customer_id)
 /*
 execution: local on 1 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
+  filter: ARRAY_HAS($1, customer_id)
 */
 ----
 -- each spelling prunes by the elements, 28
@@ -312,10 +330,12 @@ when distributed: two-stage
 SELECT * FROM orders WHERE contains($1, customer_id)
 /*
 execution: distributed on 2 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: CONTAINS($1, customer_id)
 when distributed: two-stage
 */
 ----
@@ -324,9 +344,8 @@ when distributed: two-stage
 SELECT * FROM orders WHERE contains($1, customer_id)
 /*
 execution: none on 0 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 0 of 271 partitions
-when distributed: two-stage
 */
 ----
 -- each spelling prunes by the elements, 30
@@ -334,11 +353,12 @@ when distributed: two-stage
 SELECT * FROM orders WHERE contains($1, customer_id)
 /*
 execution: local on 1 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount, day
+  filter: CONTAINS($1, customer_id)
 */
 ----
 -- what is no membership keeps everything: negated
@@ -350,6 +370,8 @@ tree: orders: all
 scan orders: all 271 partitions
   because NOT over customer_id = ANY($1) excludes values of customer_id: name the values to keep, with = or IN
   primary key bounds: key, in 2 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: NOT customer_id = ANY($1)
 when distributed: two-stage
 */
 ----
@@ -361,6 +383,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because customer_id is compared with ALL($1), whose value is not known while planning: compute it first and pass it as a parameter
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id <> ALL($1)
 when distributed: two-stage
 */
 ----
@@ -372,6 +396,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because customer_id is wrapped in lower(): compare the bare column
+  columns: customer_id, id, priority, amount, day
+  filter: LIST_CONTAINS($1, LOWER(customer_id))
 when distributed: two-stage
 */
 ----
@@ -383,6 +409,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT UNNEST($1) LIMIT 1)
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -397,6 +425,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT UNNEST($1) || 'x')
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -410,6 +440,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because customer_id is wrapped in list_position(): compare the bare column
+  columns: customer_id, id, priority, amount, day
+  filter: LIST_POSITION($1, customer_id) > 0
 when distributed: two-stage
 */
 ----
@@ -418,9 +450,11 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id IN $1
 /*
 execution: distributed on 3 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 scan orders: all 271 partitions
   because customer_id is compared with a parameter that is not a list of VARCHAR values: pass such a list
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN $1
 when distributed: two-stage
 */
 ----
@@ -429,9 +463,11 @@ when distributed: two-stage
 SELECT * FROM orders WHERE customer_id = ANY($1) OR customer_id = 'C9'
 /*
 execution: distributed on 2 of 3 members
-tree: orders: (p156 | ?0[])
+tree: orders: (p156 | $1[])
 scan orders: 2 of 271 partitions [p156, p262]
   partitioning key (customer_id): ('C1'), ('C9')
   primary key bounds: ('C1') <= key <= ('C9'), in 2 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: (customer_id = ANY($1) OR customer_id = 'C9')
 when distributed: two-stage
 */

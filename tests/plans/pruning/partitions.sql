@@ -16,7 +16,7 @@ tree: plan_orders: (p7)
 scan plan_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, id, priority, amount; about 2 rows
 */
 ----
 -- the whole primary key is a search in one partition
@@ -27,7 +27,7 @@ tree: plan_orders: (p7)
 scan plan_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2', 7)
-when distributed: two-stage
+  columns: customer_id, id, amount; about 0 rows
 */
 ----
 -- the query of the design document aggregates one partition
@@ -38,7 +38,7 @@ tree: plan_orders: (p7)
 scan plan_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id, priority, amount; about 2 rows
 */
 ----
 -- a list
@@ -48,6 +48,8 @@ tree: plan_orders: (p5 | p7 | p8 | p10)
 scan plan_orders: 4 of 16 partitions [p5, p7, p8, p10]
   partitioning key (customer_id): ('C1'), ('C2'), ('C4'), ('C9')
   primary key bounds: ('C1') <= key <= ('C9'), in 4 ranges
+  columns: customer_id, amount; about 6 rows
+  filter: (customer_id IN ('C1', 'C2', 'C9') OR customer_id = 'C4')
 when distributed: two-stage
 */
 ----
@@ -57,7 +59,6 @@ SELECT count(*), max(amount) FROM plan_orders WHERE customer_id = 'C1' AND custo
 /*
 tree: plan_orders: none
 scan plan_orders: 0 of 16 partitions
-when distributed: two-stage
 */
 ----
 -- a contradiction with NULL
@@ -66,7 +67,6 @@ SELECT id FROM plan_orders WHERE customer_id = NULL
 /*
 tree: plan_orders: none
 scan plan_orders: 0 of 16 partitions
-when distributed: two-stage
 */
 ----
 -- everything in two stages
@@ -76,6 +76,7 @@ SELECT priority, count(*) AS n, avg(amount) FROM plan_orders GROUP BY priority H
 tree: plan_orders: all
 scan plan_orders: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: priority, amount; about 6 rows
 when distributed: two-stage
 */
 ----
@@ -86,6 +87,8 @@ SELECT id FROM plan_orders WHERE lower(customer_id) = 'c2' ORDER BY id
 tree: plan_orders: all
 scan plan_orders: all 16 partitions
   because customer_id is wrapped in lower(): compare the bare column
+  columns: customer_id, id; about 1 row
+  filter: LOWER(customer_id) = 'c2'
 when distributed: two-stage
 */
 ----
@@ -97,6 +100,8 @@ tree: plan_orders: all
 scan plan_orders: all 16 partitions
   because customer_id = 'C2' excludes values of customer_id: name the values to keep, with = or IN
   primary key bounds: key, in 2 ranges
+  columns: customer_id, id; about 4 rows
+  filter: NOT customer_id = 'C2'
 when distributed: two-stage
 */
 ----
@@ -107,6 +112,8 @@ SELECT customer_id FROM plan_orders WHERE customer_id = 'C2' OR id = 9 ORDER BY 
 tree: plan_orders: all
 scan plan_orders: all 16 partitions
   because the OR branch id = 9 does not restrict the key: compare customer_id with values in every branch
+  columns: customer_id, id; about 3 rows
+  filter: (customer_id = 'C2' OR id = 9)
 when distributed: two-stage
 */
 ----
@@ -118,6 +125,7 @@ tree: plan_orders: all
 rewrites: derived_table_to_join
 scan plan_orders: all 16 partitions
   because the filter customer_id = 'C4' cannot be pushed below LIMIT: filter inside it if you mean its input
+  columns: customer_id, id, priority, amount; about 6 rows
 when distributed: in 3 stages
   x0 scan plan_orders: at the members over plan_orders, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
@@ -132,7 +140,7 @@ tree: plan_orders: (p10)
 scan plan_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: two-stage
+  columns: customer_id; about 2 rows
 */
 ----
 -- union all keeps a set for each scan
@@ -142,9 +150,11 @@ tree: plan_orders: (p10); plan_orders: (p8)
 scan plan_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id, id; about 2 rows
 scan plan_orders: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C4')
   primary key bounds: ('C4')
+  columns: customer_id, id; about 2 rows
 when distributed: in 2 stages
   x0 set operation: at the members over plan_orders, plan_orders, to the coordinator
   final: at the coordinator over x0
@@ -158,13 +168,12 @@ tree: plan_orders: (p7); plan_customers: (p7)
 scan plan_orders AS o: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id, id; about 2 rows
 scan plan_customers AS c: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id, name; about 4 rows
 co-located: o, c
-when distributed: in 2 stages
-  x0 join o: at the members over o, c, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- a left join filtered on the preserved side
@@ -174,13 +183,12 @@ tree: plan_orders: (p8); plan_customers: (p8)
 scan plan_orders AS o: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C3')
   primary key bounds: ('C3')
+  columns: customer_id, id; about 2 rows
 scan plan_customers AS c: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C3')
   primary key bounds: ('C3')
+  columns: customer_id, name; about 4 rows
 co-located: o, c
-when distributed: in 2 stages
-  x0 join o: at the members over o, c, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- a left join asked for what is missing
@@ -190,8 +198,10 @@ SELECT o.customer_id, o.id FROM plan_orders o LEFT JOIN plan_customers c ON o.cu
 tree: plan_orders: all; plan_customers: all
 scan plan_orders AS o: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id; about 6 rows
 scan plan_customers AS c: all 16 partitions
   because c.customer_id IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.customer_id = c.customer_id only joins the key: compare either side with a value
+  columns: customer_id; about 4 rows
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
@@ -206,10 +216,9 @@ tree: plan_orders: (p7); plan_priorities: any
 scan plan_orders AS o: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id, id, priority; about 2 rows
 scan plan_priorities AS p: replicated, every member has it
-when distributed: in 2 stages
-  x0 join o: at the members over o, p, to the coordinator
-  final: at the coordinator over x0
+  columns: priority, label; about 2 rows
 */
 ----
 -- a replicated table alone
@@ -219,7 +228,7 @@ SELECT label FROM plan_priorities WHERE priority = 'b'
 tree: plan_priorities: any
 scan plan_priorities: replicated, every member has it
   primary key bounds: ('b')
-when distributed: two-stage
+  columns: priority, label; about 1 row
 */
 ----
 -- a distinct aggregate gathers rows
@@ -228,6 +237,7 @@ SELECT count(DISTINCT priority) FROM plan_orders
 tree: plan_orders: all
 scan plan_orders: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: priority; about 6 rows
 when distributed: two-stage
 */
 ----
@@ -239,7 +249,7 @@ tree: plan_metrics: (p4)
 scan plan_metrics: 1 of 7 partitions [p4]
   partitioning key (host, metric, day): ('h1', 'load', '2024-01-15')
   primary key bounds: ('h1', 'load', '2024-01-15')
-when distributed: two-stage
+  columns: host, metric, day, value; about 0 rows
 */
 ----
 -- a range with hash components of its own is pruned by them
@@ -247,8 +257,10 @@ SELECT count(*) FROM plan_metrics WHERE host = 'h1' AND day >= '2024-01-01' AND 
 /*
 tree: plan_metrics: (p4)
 scan plan_metrics: 1 of 7 partitions [p4]
+  partitioning key (host, metric, day): ('h1', *, ['2024-01-01', '2024-02-01'))
   primary key bounds: ('h1')
-when distributed: two-stage
+  columns: host, day; about 0 rows
+  filter: host = 'h1' AND day >= '2024-01-01' AND day < '2024-02-01'
 */
 ----
 -- the range alone and a gap
@@ -257,7 +269,6 @@ SELECT count(*) FROM plan_metrics WHERE day BETWEEN DATE '2024-02-01' AND DATE '
 /*
 tree: plan_metrics: none
 scan plan_metrics: 0 of 7 partitions
-when distributed: two-stage
 */
 ----
 -- half of the hash component prunes only the range that hashes by it alone
@@ -266,7 +277,9 @@ SELECT count(*) FROM plan_metrics WHERE host = 'h1'
 /*
 tree: plan_metrics: (p0 | p1 | p2 | p3 | p4 | p6)
 scan plan_metrics: 6 of 7 partitions [p0, p1, p2, p3, p4, p6]
+  partitioning key (host, metric, day): ('h1', *, *)
   primary key bounds: ('h1')
+  columns: host; about 2 rows
 when distributed: two-stage
 */
 ----
@@ -275,6 +288,8 @@ SELECT count(*) FROM plan_metrics WHERE (host = 'h1' AND metric = 'load') OR day
 /*
 tree: plan_metrics: (p0 | p4 | p6)
 scan plan_metrics: 3 of 7 partitions [p0, p4, p6]
+  columns: host, metric, day; about 4 rows
+  filter: ((host = 'h1' AND metric = 'load') OR day > CAST('2024-06-01' AS DATE))
 when distributed: two-stage
 */
 ----
@@ -284,5 +299,7 @@ SELECT host FROM plan_metrics WHERE day = TIMESTAMP '2024-03-01 00:00:00'
 /*
 tree: plan_metrics: (p6)
 scan plan_metrics: 1 of 7 partitions [p6]
-when distributed: two-stage
+  partitioning key (host, metric, day): (*, *, '2024-03-01')
+  columns: host, day; about 1 row
+  filter: day = CAST('2024-03-01 00:00:00' AS TIMESTAMP)
 */

@@ -16,6 +16,8 @@ tree: numbers: (p129 | p157)
 scan numbers: 2 of 1009 partitions [p129, p157]
   partitioning key (a): (1), (3)
   primary key bounds: (1) <= key <= (3), in 2 ranges
+  columns: a
+  filter: a IN (1, 2, 3) AND a <> 2
 when distributed: two-stage
 */
 ----
@@ -24,10 +26,12 @@ when distributed: two-stage
 SELECT count(*) FROM numbers WHERE a IN (1, 2, 3) AND a <> ?
 /*
 execution: distributed on 2 of 3 members
-tree: numbers: ({1, 2, 3} & not ?0)
+tree: numbers: ({1, 2, 3} & not $1)
 scan numbers: 2 of 1009 partitions [p129, p157]
   partitioning key (a): (1), (3)
   primary key bounds: (1) <= key <= (3), in 2 ranges
+  columns: a
+  filter: a IN (1, 2, 3) AND a <> $1
 when distributed: two-stage
 */
 ----
@@ -36,9 +40,8 @@ when distributed: two-stage
 SELECT count(*) FROM numbers WHERE a IN (1, 2, 3) AND a <> ?
 /*
 execution: none on 0 of 3 members
-tree: numbers: ({1, 2, 3} & not ?0)
+tree: numbers: ({1, 2, 3} & not $1)
 scan numbers: 0 of 1009 partitions
-when distributed: two-stage
 */
 ----
 -- integers: not an equality
@@ -49,6 +52,8 @@ tree: numbers: (p129 | p157)
 scan numbers: 2 of 1009 partitions [p129, p157]
   partitioning key (a): (1), (3)
   primary key bounds: (1) <= key <= (3), in 2 ranges
+  columns: a
+  filter: a IN (1, 2, 3) AND NOT (a = 2)
 when distributed: two-stage
 */
 ----
@@ -57,11 +62,12 @@ when distributed: two-stage
 SELECT count(*) FROM numbers WHERE a IN (1, 2, 3) AND a NOT IN (2, ?)
 /*
 execution: local on 1 of 3 members
-tree: numbers: ({1, 2, 3} & not {2, ?0})
+tree: numbers: ({1, 2, 3} & not {2, $1})
 scan numbers: 1 of 1009 partitions [p129]
   partitioning key (a): (1)
   primary key bounds: (1)
-when distributed: two-stage
+  columns: a
+  filter: a IN (1, 2, 3) AND NOT a IN (2, $1)
 */
 ----
 -- integers: NOT IN with NULL
@@ -70,7 +76,6 @@ SELECT count(*) FROM numbers WHERE a IN (1, 2, 3) AND a NOT IN (2, NULL)
 execution: none on 0 of 3 members
 tree: numbers: none
 scan numbers: 0 of 1009 partitions
-when distributed: two-stage
 */
 ----
 -- integers: NOT IN with a parameter that is NULL
@@ -78,9 +83,8 @@ when distributed: two-stage
 SELECT count(*) FROM numbers WHERE a IN (1, 2, 3) AND a NOT IN (2, ?)
 /*
 execution: none on 0 of 3 members
-tree: numbers: ({1, 2, 3} & not {2, ?0})
+tree: numbers: ({1, 2, 3} & not {2, $1})
 scan numbers: 0 of 1009 partitions
-when distributed: two-stage
 */
 ----
 -- integers: NOT BETWEEN
@@ -90,6 +94,8 @@ execution: distributed on 2 of 3 members
 tree: numbers: (p129 | p985)
 scan numbers: 2 of 1009 partitions [p129, p985]
   primary key bounds: (1) <= key <= (5), in 2 ranges
+  columns: a
+  filter: a BETWEEN 1 AND 5 AND NOT a BETWEEN 2 AND 4
 when distributed: two-stage
 */
 ----
@@ -98,10 +104,11 @@ when distributed: two-stage
 SELECT count(*) FROM numbers WHERE a BETWEEN 1 AND 5 AND a NOT BETWEEN ? AND 4
 /*
 execution: local on 1 of 3 members
-tree: numbers: ([1, 5] & not [?0, 4])
+tree: numbers: ([1, 5] & not [$1, 4])
 scan numbers: 1 of 1009 partitions [p985]
   primary key bounds: (4) < key <= (5)
-when distributed: two-stage
+  columns: a
+  filter: a BETWEEN 1 AND 5 AND NOT a BETWEEN $1 AND 4
 */
 ----
 -- integers: NOT BETWEEN of parameters
@@ -109,9 +116,11 @@ when distributed: two-stage
 SELECT count(*) FROM numbers WHERE a BETWEEN ? AND ? AND a NOT BETWEEN ? AND ?
 /*
 execution: distributed on 2 of 3 members
-tree: numbers: ([?0, ?1] & not [?2, ?3])
+tree: numbers: ([$1, $2] & not [$3, $4])
 scan numbers: 2 of 1009 partitions [p129, p176]
   primary key bounds: (1) <= key < (3)
+  columns: a
+  filter: a BETWEEN $1 AND $2 AND NOT a BETWEEN $3 AND $4
 when distributed: two-stage
 */
 ----
@@ -123,7 +132,8 @@ tree: numbers: (p129)
 scan numbers: 1 of 1009 partitions [p129]
   partitioning key (a): (1)
   primary key bounds: (1)
-when distributed: two-stage
+  columns: a
+  filter: a IN (1, 2) AND NOT (a <> 1)
 */
 ----
 -- integers: IS NOT DISTINCT FROM
@@ -134,7 +144,8 @@ tree: numbers: (p985)
 scan numbers: 1 of 1009 partitions [p985]
   partitioning key (a): (5)
   primary key bounds: (5)
-when distributed: two-stage
+  columns: a
+  filter: a IS NOT DISTINCT FROM 5
 */
 ----
 -- integers: IS NOT DISTINCT FROM NULL
@@ -142,9 +153,8 @@ when distributed: two-stage
 SELECT count(*) FROM numbers WHERE a IS NOT DISTINCT FROM ?
 /*
 execution: none on 0 of 3 members
-tree: numbers: (?0)
+tree: numbers: ($1)
 scan numbers: 0 of 1009 partitions
-when distributed: two-stage
 */
 ----
 -- integers: IS DISTINCT FROM
@@ -152,11 +162,12 @@ when distributed: two-stage
 SELECT count(*) FROM numbers WHERE a IN (1, 2) AND a IS DISTINCT FROM ?
 /*
 execution: local on 1 of 3 members
-tree: numbers: ({1, 2} & not ?0)
+tree: numbers: ({1, 2} & not $1)
 scan numbers: 1 of 1009 partitions [p129]
   partitioning key (a): (1)
   primary key bounds: (1)
-when distributed: two-stage
+  columns: a
+  filter: a IN (1, 2) AND a IS DISTINCT FROM $1
 */
 ----
 -- integers: IS DISTINCT FROM NULL
@@ -164,10 +175,12 @@ when distributed: two-stage
 SELECT count(*) FROM numbers WHERE a IN (1, 2) AND a IS DISTINCT FROM ?
 /*
 execution: distributed on 2 of 3 members
-tree: numbers: ({1, 2} & not ?0)
+tree: numbers: ({1, 2} & not $1)
 scan numbers: 2 of 1009 partitions [p129, p176]
   partitioning key (a): (1), (2)
   primary key bounds: (1) <= key <= (2), in 2 ranges
+  columns: a
+  filter: a IN (1, 2) AND a IS DISTINCT FROM $1
 when distributed: two-stage
 */
 ----
@@ -177,7 +190,6 @@ SELECT count(*) FROM numbers WHERE a IS NULL
 execution: none on 0 of 3 members
 tree: numbers: none
 scan numbers: 0 of 1009 partitions
-when distributed: two-stage
 */
 ----
 -- integers: IS NOT NULL
@@ -188,7 +200,8 @@ tree: numbers: (p129)
 scan numbers: 1 of 1009 partitions [p129]
   partitioning key (a): (1)
   primary key bounds: (1)
-when distributed: two-stage
+  columns: a
+  filter: NOT a IS NULL
 */
 ----
 -- integers: IS TRUE
@@ -199,7 +212,8 @@ tree: numbers: (p129)
 scan numbers: 1 of 1009 partitions [p129]
   partitioning key (a): (1)
   primary key bounds: (1)
-when distributed: two-stage
+  columns: a
+  filter: (a = 1) IS TRUE
 */
 ----
 -- integers: IS FALSE
@@ -210,7 +224,8 @@ tree: numbers: (p129)
 scan numbers: 1 of 1009 partitions [p129]
   partitioning key (a): (1)
   primary key bounds: (1)
-when distributed: two-stage
+  columns: a
+  filter: (a <> 1) IS FALSE
 */
 ----
 -- integers: IS NOT TRUE
@@ -221,7 +236,8 @@ tree: numbers: (p129)
 scan numbers: 1 of 1009 partitions [p129]
   partitioning key (a): (1)
   primary key bounds: (1)
-when distributed: two-stage
+  columns: a
+  filter: NOT (a <> 1) IS TRUE
 */
 ----
 -- integers: IS NOT FALSE
@@ -232,6 +248,8 @@ tree: numbers: (p129 | p176)
 scan numbers: 2 of 1009 partitions [p129, p176]
   partitioning key (a): (1), (2)
   primary key bounds: (1) <= key <= (2), in 2 ranges
+  columns: a
+  filter: NOT (a = 1 OR a = 2) IS FALSE
 when distributed: two-stage
 */
 ----
@@ -241,7 +259,6 @@ SELECT count(*) FROM numbers WHERE (a = 1) IS NULL
 execution: none on 0 of 3 members
 tree: numbers: none
 scan numbers: 0 of 1009 partitions
-when distributed: two-stage
 */
 ----
 -- integers: compared with TRUE
@@ -252,7 +269,8 @@ tree: numbers: (p129)
 scan numbers: 1 of 1009 partitions [p129]
   partitioning key (a): (1)
   primary key bounds: (1)
-when distributed: two-stage
+  columns: a
+  filter: (a = 1) = TRUE
 */
 ----
 -- integers: compared with FALSE
@@ -263,7 +281,8 @@ tree: numbers: (p129)
 scan numbers: 1 of 1009 partitions [p129]
   partitioning key (a): (1)
   primary key bounds: (1)
-when distributed: two-stage
+  columns: a
+  filter: FALSE = (a <> 1)
 */
 ----
 -- integers: not FALSE
@@ -274,6 +293,8 @@ tree: numbers: (p129 | p176)
 scan numbers: 2 of 1009 partitions [p129, p176]
   partitioning key (a): (1), (2)
   primary key bounds: (1) <= key <= (2), in 2 ranges
+  columns: a
+  filter: (a IN (1, 2)) <> FALSE
 when distributed: two-stage
 */
 ----
@@ -285,7 +306,8 @@ tree: numbers: (p940)
 scan numbers: 1 of 1009 partitions [p940]
   partitioning key (a): (4)
   primary key bounds: (4)
-when distributed: two-stage
+  columns: a
+  filter: a + 1 = 5
 */
 ----
 -- integers: shifted down
@@ -293,10 +315,12 @@ when distributed: two-stage
 SELECT count(*) FROM numbers WHERE a - 2 IN (1, ?)
 /*
 execution: distributed on 2 of 3 members
-tree: numbers: (key - 2 IN 1, ?0)
+tree: numbers: (key - 2 IN 1, $1)
 scan numbers: 2 of 1009 partitions [p157, p555]
   partitioning key (a): (3), (7)
   primary key bounds: (3) <= key <= (7), in 2 ranges
+  columns: a
+  filter: a - 2 IN (1, $1)
 when distributed: two-stage
 */
 ----
@@ -307,6 +331,8 @@ execution: distributed on 2 of 3 members
 tree: numbers: (p208 | p906)
 scan numbers: 2 of 1009 partitions [p208, p906]
   primary key bounds: (-2) <= key <= (-1)
+  columns: a
+  filter: -a BETWEEN 1 AND 2
 when distributed: two-stage
 */
 ----
@@ -317,6 +343,8 @@ execution: distributed on 3 of 3 members
 tree: numbers: (p37 | p129 | p176)
 scan numbers: 3 of 1009 partitions [p37, p129, p176]
   primary key bounds: (0) <= key < (3)
+  columns: a
+  filter: 10 - a > 7
 when distributed: two-stage
 */
 ----
@@ -327,6 +355,8 @@ execution: distributed on 3 of 3 members
 tree: numbers: all
 scan numbers: all 1009 partitions
   because a is a INTEGER, and a + 1 = 1.5 would cast it: write '1.5' as a INTEGER
+  columns: a
+  filter: a + 1 = 1.5
 when distributed: two-stage
 */
 ----
@@ -338,7 +368,8 @@ tree: numbers: (p985)
 scan numbers: 1 of 1009 partitions [p985]
   partitioning key (a): (5)
   primary key bounds: (5)
-when distributed: two-stage
+  columns: a
+  filter: CAST(a AS BIGINT) = 5
 */
 ----
 -- integers: widened beyond its type
@@ -346,11 +377,12 @@ when distributed: two-stage
 SELECT count(*) FROM numbers WHERE a::BIGINT IN (?, 3000000000)
 /*
 execution: local on 1 of 3 members
-tree: numbers: (CAST(key AS BIGINT) IN ?0, 3000000000)
+tree: numbers: (CAST(key AS BIGINT) IN $1, 3000000000)
 scan numbers: 1 of 1009 partitions [p555]
   partitioning key (a): (7)
   primary key bounds: (7)
-when distributed: two-stage
+  columns: a
+  filter: CAST(a AS BIGINT) IN ($1, 3000000000)
 */
 ----
 -- integers: cast to text
@@ -361,7 +393,8 @@ tree: numbers: (p985)
 scan numbers: 1 of 1009 partitions [p985]
   partitioning key (a): (5)
   primary key bounds: (5)
-when distributed: two-stage
+  columns: a
+  filter: CAST(a AS TEXT) = '5'
 */
 ----
 -- integers: narrowed
@@ -371,6 +404,8 @@ execution: distributed on 3 of 3 members
 tree: numbers: all
 scan numbers: all 1009 partitions
   because a is cast in CAST(a AS SMALLINT) = 5: compare the bare column with a INTEGER
+  columns: a
+  filter: CAST(a AS SMALLINT) = 5
 when distributed: two-stage
 */
 ----
@@ -381,6 +416,8 @@ execution: distributed on 3 of 3 members
 tree: numbers: all
 scan numbers: all 1009 partitions
   because a is part of an expression in a % 2 = 1: compare the bare column
+  columns: a
+  filter: a % 2 = 1
 when distributed: two-stage
 */
 ----
@@ -392,7 +429,8 @@ tree: numbers: (p129)
 scan numbers: 1 of 1009 partitions [p129]
   partitioning key (a): (1)
   primary key bounds: (1, 2)
-when distributed: two-stage
+  columns: a, b
+  filter: (a, b) = (1, 2)
 */
 ----
 -- integers: a row on the right
@@ -403,7 +441,8 @@ tree: numbers: (p129)
 scan numbers: 1 of 1009 partitions [p129]
   partitioning key (a): (1)
   primary key bounds: (1, 2)
-when distributed: two-stage
+  columns: a, b
+  filter: (1, 2) = (a, b)
 */
 ----
 -- integers: rows with a column that is no key
@@ -414,6 +453,8 @@ tree: numbers: (p129 | p157)
 scan numbers: 2 of 1009 partitions [p129, p157]
   partitioning key (a): (1), (3)
   primary key bounds: (1) <= key <= (3), in 2 ranges
+  columns: a, v
+  filter: ROW(a, v) IN ((1, 2), (3, 4))
 when distributed: two-stage
 */
 ----
@@ -424,6 +465,8 @@ execution: distributed on 3 of 3 members
 tree: numbers: (p37 | p129 | p176)
 scan numbers: 3 of 1009 partitions [p37, p129, p176]
   primary key bounds: (0) <= key < (2, 5)
+  columns: a, b
+  filter: a >= 0 AND (a, b) < (2, 5)
 when distributed: two-stage
 */
 ----
@@ -432,9 +475,11 @@ when distributed: two-stage
 SELECT count(*) FROM numbers WHERE a >= 0 AND (a, b) <= (?, ?)
 /*
 execution: distributed on 3 of 3 members
-tree: numbers: ([0, inf) & < ?0 or ?0)
+tree: numbers: ([0, inf) & < $1 or $1)
 scan numbers: 3 of 1009 partitions [p37, p129, p176]
   primary key bounds: (0) <= key <= (2, 5)
+  columns: a, b
+  filter: a >= 0 AND (a, b) <= ($1, $2)
 when distributed: two-stage
 */
 ----
@@ -445,6 +490,8 @@ execution: distributed on 3 of 3 members
 tree: numbers: (p129 | p157 | p176)
 scan numbers: 3 of 1009 partitions [p129, p157, p176]
   primary key bounds: (1, 9) <= key <= (3, 0)
+  columns: a, b
+  filter: (a, b) BETWEEN (1, 9) AND (3, 0)
 when distributed: two-stage
 */
 ----
@@ -455,6 +502,8 @@ execution: distributed on 3 of 3 members
 tree: numbers: all
 scan numbers: all 1009 partitions
   because a is a INTEGER, and (a, b) = ('1', 2) would cast it: write '1' as a INTEGER
+  columns: a, b
+  filter: (a, b) = ('1', 2)
 when distributed: two-stage
 */
 ----
@@ -463,9 +512,11 @@ when distributed: two-stage
 SELECT count(*) FROM numbers WHERE (a, b) = (?, ?)
 /*
 execution: distributed on 3 of 3 members
-tree: numbers: (?0)
+tree: numbers: ($1)
 scan numbers: all 1009 partitions
   because a is a INTEGER, and comparing it with '1' would cast it: pass a INTEGER
+  columns: a, b
+  filter: (a, b) = ($1, $2)
 when distributed: two-stage
 */
 ----
@@ -474,9 +525,11 @@ when distributed: two-stage
 SELECT count(*) FROM numbers WHERE (a, b) < (?, 2)
 /*
 execution: distributed on 3 of 3 members
-tree: numbers: (< ?0 or ?0)
+tree: numbers: (< $1 or $1)
 scan numbers: all 1009 partitions
   because a is a INTEGER, and comparing it with NULL would cast it: pass a INTEGER
+  columns: a, b
+  filter: (a, b) < ($1, 2)
 when distributed: two-stage
 */
 ----
@@ -486,7 +539,6 @@ SELECT count(*) FROM numbers WHERE (a, b) = (NULL, 2)
 execution: none on 0 of 3 members
 tree: numbers: none
 scan numbers: 0 of 1009 partitions
-when distributed: two-stage
 */
 ----
 -- integers: a NULL among the rows
@@ -497,7 +549,8 @@ tree: numbers: (p129)
 scan numbers: 1 of 1009 partitions [p129]
   partitioning key (a): (1)
   primary key bounds: (1, 2)
-when distributed: two-stage
+  columns: a, b
+  filter: (a, b) IN ((1, 2), NULL)
 */
 ----
 -- integers: itself
@@ -508,7 +561,8 @@ tree: numbers: (p129)
 scan numbers: 1 of 1009 partitions [p129]
   partitioning key (a): (1)
   primary key bounds: (1)
-when distributed: two-stage
+  columns: a
+  filter: a = a
 */
 ----
 -- integers: not itself
@@ -517,7 +571,6 @@ SELECT count(*) FROM numbers WHERE a <> a
 execution: none on 0 of 3 members
 tree: numbers: none
 scan numbers: 0 of 1009 partitions
-when distributed: two-stage
 */
 ----
 -- rows: constants
@@ -528,6 +581,8 @@ tree: pairs: (p163 | p273)
 scan pairs: 2 of 1009 partitions [p163, p273]
   partitioning key (a, b): (1, 2), (3, 4)
   primary key bounds: (1, 2) <= key <= (3, 4), in 2 ranges
+  columns: a, b
+  filter: (a, b) IN ((1, 2), (3, 4))
 when distributed: two-stage
 */
 ----
@@ -536,10 +591,12 @@ when distributed: two-stage
 SELECT count(*) FROM pairs WHERE (a, b) IN ((?, ?), (3, 4))
 /*
 execution: distributed on 2 of 3 members
-tree: pairs: ((?0, ?1) | (3, 4))
+tree: pairs: (($1, $2) | (3, 4))
 scan pairs: 2 of 1009 partitions [p163, p273]
   partitioning key (a, b): (1, 2), (3, 4)
   primary key bounds: (1, 2) <= key <= (3, 4), in 2 ranges
+  columns: a, b
+  filter: (a, b) IN (($1, $2), (3, 4))
 when distributed: two-stage
 */
 ----
@@ -551,7 +608,8 @@ tree: pairs: (p163)
 scan pairs: 1 of 1009 partitions [p163]
   partitioning key (a, b): (1, 2)
   primary key bounds: (1, 2)
-when distributed: two-stage
+  columns: a, b
+  filter: (b, a) = (2, 1)
 */
 ----
 -- rows: NOT IN
@@ -562,7 +620,8 @@ tree: pairs: (p273)
 scan pairs: 1 of 1009 partitions [p273]
   partitioning key (a, b): (3, 4)
   primary key bounds: (3, 4)
-when distributed: two-stage
+  columns: a, b
+  filter: (a, b) IN ((1, 2), (3, 4)) AND NOT (a, b) IN ((1, 2))
 */
 ----
 -- rows: not a row
@@ -570,11 +629,12 @@ when distributed: two-stage
 SELECT count(*) FROM pairs WHERE (a, b) IN ((1, 2), (3, 4)) AND (a, b) <> (?, ?)
 /*
 execution: local on 1 of 3 members
-tree: pairs: ((1 & not ?0, 2) | (1, 2 & not ?1) | (3 & not ?0, 4) | (3, 4 & not ?1))
+tree: pairs: ((1 & not $1, 2) | (1, 2 & not $2) | (3 & not $1, 4) | (3, 4 & not $2))
 scan pairs: 1 of 1009 partitions [p163]
   partitioning key (a, b): (1, 2)
   primary key bounds: (1, 2)
-when distributed: two-stage
+  columns: a, b
+  filter: (a, b) IN ((1, 2), (3, 4)) AND (a, b) <> ($1, $2)
 */
 ----
 -- rows: bounds
@@ -583,7 +643,10 @@ SELECT count(*) FROM pairs WHERE (a, b) >= (1, 1) AND (a, b) <= (1, 3)
 execution: distributed on 3 of 3 members
 tree: pairs: (p163 | p503 | p582)
 scan pairs: 3 of 1009 partitions [p163, p503, p582]
+  partitioning key (a, b): (1, [1, 3])
   primary key bounds: (1, 1) <= key <= (1, 3)
+  columns: a, b
+  filter: (a, b) >= (1, 1) AND (a, b) <= (1, 3)
 when distributed: two-stage
 */
 ----
@@ -595,6 +658,8 @@ tree: pairs: (p273 | p967)
 scan pairs: 2 of 1009 partitions [p273, p967]
   partitioning key (a, b): (2, 1), (2, 2)
   primary key bounds: (2, 1) <= key <= (2, 2), in 2 ranges
+  columns: a, b
+  filter: a IN (1, 2) AND b IN (1, 2) AND (a, b) > (1, 2)
 when distributed: two-stage
 */
 ----
@@ -605,6 +670,8 @@ execution: distributed on 3 of 3 members
 tree: pairs: all
 scan pairs: all 1009 partitions
   because partition key is (a, b) but only b is bound: compare a with values as well; a is a INTEGER, and (a, b) IN ((1, 2), ('3', 4)) would cast it: write 1, '3' as a INTEGER
+  columns: a, b
+  filter: (a, b) IN ((1, 2), ('3', 4))
 when distributed: two-stage
 */
 ----
@@ -613,9 +680,12 @@ when distributed: two-stage
 SELECT count(*) FROM pairs WHERE (a, b) IN ((1, 2), (?, 4))
 /*
 execution: distributed on 3 of 3 members
-tree: pairs: ((1, 2) | (?0, 4))
+tree: pairs: ((1, 2) | ($1, 4))
 scan pairs: all 1009 partitions
   because a is a INTEGER, and comparing it with 1, '3' would cast it: pass a INTEGER
+  partitioning key (a, b): (*, 2), (*, 4)
+  columns: a, b
+  filter: (a, b) IN ((1, 2), ($1, 4))
 when distributed: two-stage
 */
 ----
@@ -625,7 +695,10 @@ SELECT count(*) FROM flags WHERE f
 execution: distributed on 3 of 3 members
 tree: flags: (p41984 | p41985 | p41986 | p41987 | p41988 | p41989 | p41990 | p41991 | p41992 | p41993 | p41994 | p41995 | p41996 | p41997 | p41998 | 1009 more)
 scan flags: 1024 of 65536 partitions [p41984, p41985, p41986, p41987, p41988, p41989, p41990, p41991, p41992, p41993, p41994, p41995, p41996, p41997, p41998, p41999, 1008 more]
+  partitioning key (f, t): (true, *)
   primary key bounds: (true)
+  columns: f
+  filter: f
 when distributed: two-stage
 */
 ----
@@ -635,7 +708,10 @@ SELECT count(*) FROM flags WHERE NOT f
 execution: distributed on 3 of 3 members
 tree: flags: (p52224 | p52225 | p52226 | p52227 | p52228 | p52229 | p52230 | p52231 | p52232 | p52233 | p52234 | p52235 | p52236 | p52237 | p52238 | 1009 more)
 scan flags: 1024 of 65536 partitions [p52224, p52225, p52226, p52227, p52228, p52229, p52230, p52231, p52232, p52233, p52234, p52235, p52236, p52237, p52238, p52239, 1008 more]
+  partitioning key (f, t): (false, *)
   primary key bounds: (false)
+  columns: f
+  filter: NOT f
 when distributed: two-stage
 */
 ----
@@ -646,6 +722,8 @@ execution: distributed on 3 of 3 members
 tree: flags: (p52224 | p52225 | p52226 | p52227 | p52228 | p52229 | p52230 | p52231 | p52232 | p52233 | p52234 | p52235 | p52236 | p52237 | p52238 | 1009 more)
 scan flags: 1024 of 65536 partitions [p52224, p52225, p52226, p52227, p52228, p52229, p52230, p52231, p52232, p52233, p52234, p52235, p52236, p52237, p52238, p52239, 1008 more]
   primary key bounds: key, in 2 ranges
+  columns: f
+  filter: f <> TRUE
 when distributed: two-stage
 */
 ----
@@ -654,9 +732,11 @@ when distributed: two-stage
 SELECT count(*) FROM flags WHERE f <> ?
 /*
 execution: distributed on 3 of 3 members
-tree: flags: ((not ?0, *))
+tree: flags: ((not $1, *))
 scan flags: 1024 of 65536 partitions [p41984, p41985, p41986, p41987, p41988, p41989, p41990, p41991, p41992, p41993, p41994, p41995, p41996, p41997, p41998, p41999, 1008 more]
   primary key bounds: key, in 2 ranges
+  columns: f
+  filter: f <> $1
 when distributed: two-stage
 */
 ----
@@ -666,7 +746,10 @@ SELECT count(*) FROM flags WHERE f IS TRUE
 execution: distributed on 3 of 3 members
 tree: flags: (p41984 | p41985 | p41986 | p41987 | p41988 | p41989 | p41990 | p41991 | p41992 | p41993 | p41994 | p41995 | p41996 | p41997 | p41998 | 1009 more)
 scan flags: 1024 of 65536 partitions [p41984, p41985, p41986, p41987, p41988, p41989, p41990, p41991, p41992, p41993, p41994, p41995, p41996, p41997, p41998, p41999, 1008 more]
+  partitioning key (f, t): (true, *)
   primary key bounds: (true)
+  columns: f
+  filter: f IS TRUE
 when distributed: two-stage
 */
 ----
@@ -676,7 +759,10 @@ SELECT count(*) FROM flags WHERE f IS NOT TRUE
 execution: distributed on 3 of 3 members
 tree: flags: (p52224 | p52225 | p52226 | p52227 | p52228 | p52229 | p52230 | p52231 | p52232 | p52233 | p52234 | p52235 | p52236 | p52237 | p52238 | 1009 more)
 scan flags: 1024 of 65536 partitions [p52224, p52225, p52226, p52227, p52228, p52229, p52230, p52231, p52232, p52233, p52234, p52235, p52236, p52237, p52238, p52239, 1008 more]
+  partitioning key (f, t): (false, *)
   primary key bounds: (false)
+  columns: f
+  filter: NOT f IS TRUE
 when distributed: two-stage
 */
 ----
@@ -686,7 +772,9 @@ SELECT count(*) FROM flags WHERE f = false
 execution: distributed on 3 of 3 members
 tree: flags: (p52224 | p52225 | p52226 | p52227 | p52228 | p52229 | p52230 | p52231 | p52232 | p52233 | p52234 | p52235 | p52236 | p52237 | p52238 | 1009 more)
 scan flags: 1024 of 65536 partitions [p52224, p52225, p52226, p52227, p52228, p52229, p52230, p52231, p52232, p52233, p52234, p52235, p52236, p52237, p52238, p52239, 1008 more]
+  partitioning key (f, t): (false, *)
   primary key bounds: (false)
+  columns: f
 when distributed: two-stage
 */
 ----
@@ -697,6 +785,7 @@ execution: distributed on 3 of 3 members
 tree: flags: (p41984 | p41985 | p41986 | p41987 | p41988 | p41989 | p41990 | p41991 | p41992 | p41993 | p41994 | p41995 | p41996 | p41997 | p41998 | 1009 more)
 scan flags: 1024 of 65536 partitions [p41984, p41985, p41986, p41987, p41988, p41989, p41990, p41991, p41992, p41993, p41994, p41995, p41996, p41997, p41998, p41999, 1008 more]
   primary key bounds: (false) < key
+  columns: f
 when distributed: two-stage
 */
 ----
@@ -706,7 +795,6 @@ SELECT count(*) FROM flags WHERE f AND NOT f
 execution: none on 0 of 3 members
 tree: flags: none
 scan flags: 0 of 65536 partitions
-when distributed: two-stage
 */
 ----
 -- few values: the last values of a type
@@ -715,7 +803,10 @@ SELECT count(*) FROM flags WHERE f AND t > 125
 execution: distributed on 2 of 3 members
 tree: flags: (p42393 | p42884)
 scan flags: 2 of 65536 partitions [p42393, p42884]
+  partitioning key (f, t): (true, (125, inf))
   primary key bounds: (true, 125) < key <= (true)
+  columns: f, t
+  filter: f
 when distributed: two-stage
 */
 ----
@@ -725,6 +816,9 @@ SELECT count(*) FROM flags WHERE t + 1 = -127
 execution: distributed on 3 of 3 members
 tree: flags: (p430 | p1454 | p2478 | p3502 | p4526 | p5550 | p6574 | p7598 | p8622 | p9646 | p10670 | p11694 | p12718 | p13742 | p14766 | 49 more)
 scan flags: 64 of 65536 partitions [p430, p1454, p2478, p3502, p4526, p5550, p6574, p7598, p8622, p9646, p10670, p11694, p12718, p13742, p14766, p15790, 48 more]
+  partitioning key (f, t): (*, -128)
+  columns: t
+  filter: t + 1 = -127
 when distributed: two-stage
 */
 ----
@@ -735,7 +829,8 @@ execution: local on 1 of 3 members
 tree: texts: (p2)
 scan texts: 1 of 6 partitions [p2]
   primary key bounds: ('abc') <= key < ('abd')
-when distributed: two-stage
+  columns: b
+  filter: b LIKE 'abc%'
 */
 ----
 -- texts: a prefix that is a parameter
@@ -743,10 +838,11 @@ when distributed: two-stage
 SELECT count(*) FROM texts WHERE b LIKE ?
 /*
 execution: local on 1 of 3 members
-tree: texts: (LIKE ?0)
+tree: texts: (LIKE $1)
 scan texts: 1 of 6 partitions [p2]
   primary key bounds: ('abc') <= key < ('abd')
-when distributed: two-stage
+  columns: b
+  filter: b LIKE $1
 */
 ----
 -- texts: NULL
@@ -754,9 +850,8 @@ when distributed: two-stage
 SELECT count(*) FROM texts WHERE b LIKE ?
 /*
 execution: none on 0 of 3 members
-tree: texts: (LIKE ?0)
+tree: texts: (LIKE $1)
 scan texts: 0 of 6 partitions
-when distributed: two-stage
 */
 ----
 -- texts: a pattern with a prefix
@@ -766,7 +861,8 @@ execution: local on 1 of 3 members
 tree: texts: (p2)
 scan texts: 1 of 6 partitions [p2]
   primary key bounds: ('abc') <= key < ('abd')
-when distributed: two-stage
+  columns: b
+  filter: b LIKE 'abc_d%'
 */
 ----
 -- texts: a pattern without wildcards
@@ -777,7 +873,8 @@ tree: texts: (p2)
 scan texts: 1 of 6 partitions [p2]
   partitioning key (b): ('abcd')
   primary key bounds: ('abcd')
-when distributed: two-stage
+  columns: b
+  filter: b LIKE 'abcd'
 */
 ----
 -- texts: an escaped wildcard
@@ -787,7 +884,8 @@ execution: local on 1 of 3 members
 tree: texts: (p1)
 scan texts: 1 of 6 partitions [p1]
   primary key bounds: ('a%') <= key < ('a&')
-when distributed: two-stage
+  columns: b
+  filter: b LIKE 'a!%%' ESCAPE '!'
 */
 ----
 -- texts: not a prefix
@@ -797,6 +895,8 @@ execution: distributed on 3 of 3 members
 tree: texts: (p0 | p4 | p5)
 scan texts: 3 of 6 partitions [p0, p4, p5]
   primary key bounds: key, in 2 ranges
+  columns: b
+  filter: b NOT LIKE 'a%'
 when distributed: two-stage
 */
 ----
@@ -805,9 +905,11 @@ when distributed: two-stage
 SELECT count(*) FROM texts WHERE NOT b LIKE ?
 /*
 execution: distributed on 3 of 3 members
-tree: texts: (NOT LIKE ?0)
+tree: texts: (NOT LIKE $1)
 scan texts: 3 of 6 partitions [p0, p4, p5]
   primary key bounds: key, in 2 ranges
+  columns: b
+  filter: NOT b LIKE $1
 when distributed: two-stage
 */
 ----
@@ -818,6 +920,8 @@ execution: distributed on 3 of 3 members
 tree: texts: all
 scan texts: all 6 partitions
   because NOT LIKE excludes values of b: name the values to keep, with = or IN; b is matched by a pattern that does not bound it: compare it with values, or with LIKE 'prefix%'
+  columns: b
+  filter: b NOT LIKE 'a%b'
 when distributed: two-stage
 */
 ----
@@ -828,6 +932,8 @@ execution: distributed on 3 of 3 members
 tree: texts: all
 scan texts: all 6 partitions
   because the pattern of b LIKE '%c' begins with a wildcard: begin it with the first characters of b
+  columns: b
+  filter: b LIKE '%c'
 when distributed: two-stage
 */
 ----
@@ -838,7 +944,8 @@ execution: local on 1 of 3 members
 tree: texts: (p2)
 scan texts: 1 of 6 partitions [p2]
   primary key bounds: ('abc') <= key < ('abd')
-when distributed: two-stage
+  columns: b
+  filter: STARTS_WITH(b, 'abc')
 */
 ----
 -- texts: the operator
@@ -846,10 +953,11 @@ when distributed: two-stage
 SELECT count(*) FROM texts WHERE b ^@ ?
 /*
 execution: local on 1 of 3 members
-tree: texts: (?0...)
+tree: texts: ($1...)
 scan texts: 1 of 6 partitions [p2]
   primary key bounds: ('abc') <= key < ('abd')
-when distributed: two-stage
+  columns: b
+  filter: b ^@ $1
 */
 ----
 -- texts: not prefix
@@ -859,6 +967,8 @@ execution: distributed on 3 of 3 members
 tree: texts: (p0 | p4 | p5)
 scan texts: 3 of 6 partitions [p0, p4, p5]
   primary key bounds: key, in 2 ranges
+  columns: b
+  filter: NOT PREFIX(b, 'a')
 when distributed: two-stage
 */
 ----
@@ -869,6 +979,8 @@ execution: distributed on 3 of 3 members
 tree: texts: (p0 | p1 | p2)
 scan texts: 3 of 6 partitions [p0, p1, p2]
   primary key bounds: ('ABC') <= key < ('abd'), in 8 ranges
+  columns: b
+  filter: b ILIKE 'abc%'
 when distributed: two-stage
 */
 ----
@@ -879,7 +991,8 @@ execution: local on 1 of 3 members
 tree: texts: (p5)
 scan texts: 1 of 6 partitions [p5]
   primary key bounds: ('é') <= key < ('ê')
-when distributed: two-stage
+  columns: b
+  filter: b LIKE 'é%'
 */
 ----
 -- texts: nothing is left
@@ -888,7 +1001,6 @@ SELECT count(*) FROM texts WHERE b <> 'a' AND b >= 'a' AND b <= 'a'
 execution: none on 0 of 3 members
 tree: texts: none
 scan texts: 0 of 6 partitions
-when distributed: two-stage
 */
 ----
 -- texts: another collation
@@ -898,6 +1010,8 @@ execution: distributed on 3 of 3 members
 tree: texts: all
 scan texts: all 6 partitions
   because b is compared under another collation in b COLLATE NOCASE = 'ABC': compare the bare column
+  columns: b
+  filter: b COLLATE NOCASE = 'ABC'
 when distributed: gather (a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE)
 */
 ----
@@ -908,6 +1022,8 @@ execution: distributed on 2 of 3 members
 tree: codes: (p1 | p2)
 scan codes: 2 of 3 partitions [p1, p2]
   primary key bounds: key, in 2 ranges
+  columns: c
+  filter: c <> 1
 when distributed: two-stage
 */
 ----
@@ -916,9 +1032,11 @@ when distributed: two-stage
 SELECT count(*) FROM codes WHERE c <> ?
 /*
 execution: distributed on 2 of 3 members
-tree: codes: (not ?0)
+tree: codes: (not $1)
 scan codes: 2 of 3 partitions [p0, p2]
   primary key bounds: key, in 2 ranges
+  columns: c
+  filter: c <> $1
 when distributed: two-stage
 */
 ----
@@ -929,7 +1047,8 @@ execution: local on 1 of 3 members
 tree: codes: (p2)
 scan codes: 1 of 3 partitions [p2]
   primary key bounds: key, in 3 ranges
-when distributed: two-stage
+  columns: c
+  filter: NOT c IN (1, 2)
 */
 ----
 -- single values: NOT BETWEEN
@@ -938,7 +1057,6 @@ SELECT count(*) FROM codes WHERE c NOT BETWEEN 1 AND 19
 execution: none on 0 of 3 members
 tree: codes: none
 scan codes: 0 of 3 partitions
-when distributed: two-stage
 */
 ----
 -- single values: a value beside
@@ -948,6 +1066,8 @@ execution: distributed on 2 of 3 members
 tree: codes: (p0 | p2)
 scan codes: 2 of 3 partitions [p0, p2]
   primary key bounds: key, in 2 ranges
+  columns: c
+  filter: NOT c BETWEEN 2 AND 18
 when distributed: two-stage
 */
 ----
@@ -958,7 +1078,8 @@ execution: local on 1 of 3 members
 tree: codes: (p1)
 scan codes: 1 of 3 partitions [p1]
   primary key bounds: key < (10), in 2 ranges
-when distributed: two-stage
+  columns: c
+  filter: c < 10 AND c <> 1
 */
 ----
 -- instants: a day
@@ -968,7 +1089,8 @@ execution: local on 1 of 3 members
 tree: events: (p1)
 scan events: 1 of 4 partitions [p1]
   primary key bounds: ('2024-01-01 00:00:00') <= key < ('2024-01-02 00:00:00')
-when distributed: two-stage
+  columns: ts
+  filter: CAST(ts AS DATE) = CAST('2024-01-01' AS DATE)
 */
 ----
 -- instants: a day that is a parameter
@@ -976,10 +1098,11 @@ when distributed: two-stage
 SELECT count(*) FROM events WHERE ts::DATE = ?
 /*
 execution: local on 1 of 3 members
-tree: events: (CAST(key AS DATE) = ?0)
+tree: events: (CAST(key AS DATE) = $1)
 scan events: 1 of 4 partitions [p1]
   primary key bounds: ('2024-01-01 00:00:00') <= key < ('2024-01-02 00:00:00')
-when distributed: two-stage
+  columns: ts
+  filter: CAST(ts AS DATE) = $1
 */
 ----
 -- instants: up to a day
@@ -989,7 +1112,8 @@ execution: local on 1 of 3 members
 tree: events: (p0)
 scan events: 1 of 4 partitions [p0]
   primary key bounds: key < ('2024-01-01 00:00:00')
-when distributed: two-stage
+  columns: ts
+  filter: CAST(ts AS DATE) <= CAST('2023-12-31' AS DATE)
 */
 ----
 -- instants: not a day
@@ -999,6 +1123,8 @@ execution: distributed on 2 of 3 members
 tree: events: (p0 | p2 | p3)
 scan events: 3 of 4 partitions [p0, p2, p3]
   primary key bounds: key, in 2 ranges
+  columns: ts
+  filter: CAST(ts AS DATE) <> CAST('2024-01-01' AS DATE)
 when distributed: two-stage
 */
 ----
@@ -1009,7 +1135,8 @@ execution: local on 1 of 3 members
 tree: events: (p1)
 scan events: 1 of 4 partitions [p1]
   primary key bounds: ('2024-01-01 00:00:00') <= key < ('2024-01-02 00:00:00')
-when distributed: two-stage
+  columns: ts
+  filter: DATE_TRUNC('day', ts) = CAST('2024-01-01 00:00:00' AS TIMESTAMP)
 */
 ----
 -- instants: a month
@@ -1017,9 +1144,11 @@ when distributed: two-stage
 SELECT count(*) FROM events WHERE date_trunc('month', ts) = ?
 /*
 execution: distributed on 2 of 3 members
-tree: events: (date_trunc(month, key) = ?0)
+tree: events: (date_trunc(month, key) = $1)
 scan events: 2 of 4 partitions [p1, p2]
   primary key bounds: ('2024-01-01 00:00:00') <= key < ('2024-02-01 00:00:00')
+  columns: ts
+  filter: DATE_TRUNC('month', ts) = $1
 when distributed: two-stage
 */
 ----
@@ -1029,7 +1158,6 @@ SELECT count(*) FROM events WHERE date_trunc('day', ts) = TIMESTAMP '2024-01-01 
 execution: none on 0 of 3 members
 tree: events: none
 scan events: 0 of 4 partitions
-when distributed: two-stage
 */
 ----
 -- instants: another unit
@@ -1039,6 +1167,8 @@ execution: distributed on 3 of 3 members
 tree: events: all
 scan events: all 4 partitions
   because ts is wrapped in date_trunc(): compare the bare column
+  columns: ts
+  filter: DATE_TRUNC('decade', ts) = CAST('2020-01-01 00:00:00' AS TIMESTAMP)
 when distributed: two-stage
 */
 ----
@@ -1050,7 +1180,8 @@ tree: days: (p606)
 scan days: 1 of 1009 partitions [p606]
   partitioning key (d): ('2024-01-02')
   primary key bounds: ('2024-01-02')
-when distributed: two-stage
+  columns: d
+  filter: d + 1 = CAST('2024-01-03' AS DATE)
 */
 ----
 -- days: a week
@@ -1058,9 +1189,11 @@ when distributed: two-stage
 SELECT count(*) FROM days WHERE date_trunc('week', d) = ?
 /*
 execution: distributed on 3 of 3 members
-tree: days: (date_trunc(week, key) = ?0)
+tree: days: (date_trunc(week, key) = $1)
 scan days: 7 of 1009 partitions [p12, p91, p107, p398, p515, p606, p820]
   primary key bounds: ('2024-01-01') <= key < ('2024-01-08')
+  columns: d
+  filter: DATE_TRUNC('week', d) = $1
 when distributed: two-stage
 */
 ----
@@ -1071,8 +1204,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; numbers: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id
 scan numbers AS n: all 1009 partitions
   because n.a IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.id = n.a only joins the key: compare either side with a value
+  columns: a
 when distributed: in 3 stages
   x0 scan n: at the members over n, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -1086,8 +1221,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; numbers: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id
 scan numbers AS n: all 1009 partitions
   because n.a IS NOT DISTINCT FROM NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.id = n.a only joins the key: compare either side with a value
+  columns: a
 when distributed: in 3 stages
   x0 scan n: at the members over n, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -1101,8 +1238,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; numbers: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id
 scan numbers AS n: all 1009 partitions
   because n.a IS DISTINCT FROM 5 can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.id = n.a only joins the key: compare either side with a value
+  columns: a
 when distributed: in 3 stages
   x0 scan n: at the members over n, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -1116,8 +1255,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; numbers: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id
 scan numbers AS n: all 1009 partitions
   because NOT (n.a = 5) IS TRUE can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.id = n.a only joins the key: compare either side with a value
+  columns: a
 when distributed: in 3 stages
   x0 scan n: at the members over n, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -1131,8 +1272,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; numbers: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id
 scan numbers AS n: all 1009 partitions
   because (n.a = 5) IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.id = n.a only joins the key: compare either side with a value
+  columns: a
 when distributed: in 3 stages
   x0 scan n: at the members over n, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -1146,8 +1289,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; numbers: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id
 scan numbers AS n: all 1009 partitions
   because (n.a, n.b) <> (1, 2) can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.id = n.a only joins the key: compare either side with a value
+  columns: a, b
 when distributed: in 3 stages
   x0 scan n: at the members over n, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -1161,8 +1306,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; numbers: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id
 scan numbers AS n: all 1009 partitions
   because (n.a, n.b) > (1, 2) can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.id = n.a only joins the key: compare either side with a value
+  columns: a, b
 when distributed: in 3 stages
   x0 scan n: at the members over n, to every member
   x1 join o: at the members over o, x0, to the coordinator

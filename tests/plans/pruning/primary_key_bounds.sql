@@ -10,8 +10,10 @@ SELECT page FROM plan_clicks WHERE (user_id, target_id) >= (500, 500) AND (user_
 /*
 tree: plan_clicks: (p0)
 scan plan_clicks: 1 of 2 partitions [p0]
+  partitioning key (user_id, target_id): (500, [500, 750])
   primary key bounds: (500, 500) <= key < (500, 750, 0)
-when distributed: two-stage
+  columns: user_id, target_id, click_id, page; about 1 row
+  filter: (user_id, target_id) >= (500, 500) AND (user_id, target_id, click_id) < (500, 750, 0)
 */
 ----
 -- an equality and a span behind it
@@ -20,16 +22,19 @@ SELECT page FROM plan_clicks WHERE user_id = 500 AND target_id < 700
 /*
 tree: plan_clicks: (p0)
 scan plan_clicks: 1 of 2 partitions [p0]
+  partitioning key (user_id, target_id): (500, (-inf, 700))
   primary key bounds: (500) <= key < (500, 700)
-when distributed: two-stage
+  columns: user_id, target_id, page; about 2 rows
 */
 ----
 -- an upper bound on a prefix takes in what extends it
 SELECT count(*) FROM plan_clicks WHERE user_id <= 1000
 /*
 tree: plan_clicks: (p0 | p1)
-scan plan_clicks: 2 of 2 partitions [p0, p1]
+scan plan_clicks: all 2 partitions
+  because the predicates on user_id reach every range of RANGE (user_id, target_id): ask for a narrower range
   primary key bounds: key <= (1000)
+  columns: user_id; about 3 rows
 when distributed: two-stage
 */
 ----
@@ -41,7 +46,7 @@ tree: plan_readings: (p8)
 scan plan_readings: 1 of 16 partitions [p8]
   partitioning key (device): ('d1')
   primary key bounds: ('d1', '2024-01-01 00:00:00') <= key < ('d1', '2024-01-02 00:00:00')
-when distributed: two-stage
+  columns: device, time, value; about 2 rows
 */
 ----
 -- one day of every device has no bounds, because the device comes first
@@ -50,6 +55,8 @@ SELECT count(*) FROM plan_readings WHERE time < TIMESTAMP '2024-01-02 00:00:00'
 tree: plan_readings: all
 scan plan_readings: all 16 partitions
   because no predicate on the partition key device: compare it with values
+  columns: time; about 4 rows
+  filter: time < CAST('2024-01-02 00:00:00' AS TIMESTAMP)
 when distributed: two-stage
 */
 ----
@@ -57,8 +64,11 @@ when distributed: two-stage
 SELECT count(*) FROM plan_clicks WHERE user_id = 999 OR (user_id = 1000 AND target_id BETWEEN 500 AND 999) OR user_id > 1500
 /*
 tree: plan_clicks: (p0 | p1)
-scan plan_clicks: 2 of 2 partitions [p0, p1]
+scan plan_clicks: all 2 partitions
+  because the predicates on user_id reach every range of RANGE (user_id, target_id): ask for a narrower range
   primary key bounds: (999) <= key, in 3 ranges
+  columns: user_id, target_id; about 6 rows
+  filter: (user_id = 999 OR (user_id = 1000 AND target_id BETWEEN 500 AND 999) OR user_id > 1500)
 when distributed: two-stage
 */
 ----
@@ -67,8 +77,10 @@ SELECT count(*) FROM plan_clicks WHERE user_id BETWEEN 998 AND 1000 AND target_i
 /*
 tree: plan_clicks: (p0)
 scan plan_clicks: 1 of 2 partitions [p0]
+  partitioning key (user_id, target_id): ([998, 1000], 5)
   primary key bounds: (998, 5) <= key <= (1000, 5), in 3 ranges
-when distributed: two-stage
+  columns: user_id, target_id; about 0 rows
+  filter: user_id BETWEEN 998 AND 1000 AND target_id = 5
 */
 ----
 -- what the partitions do not hold costs a search in each
@@ -77,7 +89,7 @@ SELECT page FROM plan_clicks WHERE user_id > 5000
 tree: plan_clicks: (p1)
 scan plan_clicks: 1 of 2 partitions [p1]
   primary key bounds: (5000) < key
-when distributed: two-stage
+  columns: user_id, page; about 2 rows
 */
 ----
 -- a contradiction behind the partitioning key needs no partition
@@ -86,5 +98,4 @@ SELECT value FROM plan_readings WHERE time < TIMESTAMP '2024-01-01 00:00:00' AND
 /*
 tree: plan_readings: none
 scan plan_readings: 0 of 16 partitions
-when distributed: two-stage
 */

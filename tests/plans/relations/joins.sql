@@ -9,13 +9,12 @@ tree: orders: (p128); customers: (p128)
 scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id
 scan customers AS c: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id
 co-located: o, c
-when distributed: in 2 stages
-  x0 join o: at the members over o, c, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- each side is pruned by what is certainly applied to it: USING merges both sides
@@ -26,13 +25,12 @@ tree: orders: (p128); customers: (p128)
 scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id
 scan customers AS c: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id
 co-located: o, c
-when distributed: in 2 stages
-  x0 join o: at the members over o, c, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- each side is pruned by what is certainly applied to it: comma
@@ -43,9 +41,11 @@ tree: orders: (p128); customers: (p22)
 scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id
 scan customers AS c: 1 of 271 partitions [p22]
   partitioning key (customer_id): ('C3')
   primary key bounds: ('C3')
+  columns: customer_id
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -60,8 +60,10 @@ tree: orders: (p128); customers: all
 scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2', 1)
+  columns: customer_id, id
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -75,9 +77,11 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: (p128)
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id
 scan customers AS c: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -92,13 +96,12 @@ tree: orders: (p128); customers: (p128)
 scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id
 scan customers AS c: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id
 co-located: o, c
-when distributed: in 2 stages
-  x0 join o: at the members over o, c, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- each side is pruned by what is certainly applied to it: the NULL-producing side, NULLs refused
@@ -108,9 +111,11 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: (p128)
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id
 scan customers AS c: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id, score
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -124,8 +129,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id
 scan customers AS c: all 271 partitions
   because c.customer_id IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy
+  columns: customer_id, score
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -139,8 +146,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id
 scan customers AS c: all 271 partitions
   because c.customer_id = 'C2' OR c.name IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy
+  columns: customer_id, name, score
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -155,13 +164,12 @@ tree: orders: (p128); customers: (p128)
 scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id
 scan customers AS c: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id
 co-located: o, c
-when distributed: in 2 stages
-  x0 join o: at the members over o, c, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- each side is pruned by what is certainly applied to it: full
@@ -172,8 +180,10 @@ tree: orders: (p128); customers: all
 scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id, id
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, score
 when distributed: in 3 stages
   x0 scan o: at the members over o, to the coordinator
   x1 scan c: at the members over c, to the coordinator
@@ -189,13 +199,12 @@ tree: orders: (p128); customers: (p128)
 scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id
 scan customers AS c: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id
 co-located: o, c
-when distributed: in 2 stages
-  x0 join o: at the members over o, c, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- each side is pruned by what is certainly applied to it: anti
@@ -206,13 +215,12 @@ tree: orders: (p128); customers: (p128)
 scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id
 scan customers AS c: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id
 co-located: o, c
-when distributed: in 2 stages
-  x0 join o: at the members over o, c, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- each side is pruned by what is certainly applied to it: asof
@@ -222,8 +230,11 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id
+  filter: o.id >= c.score
 scan customers AS c: all 271 partitions
   because the filter c.customer_id = 'C2' cannot be pushed below an ASOF JOIN that does not compare customer_id: join on customer_id, or filter inside the subquery
+  columns: customer_id, score
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -237,8 +248,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, name, score
 when distributed: in 3 stages
   x0 scan o: at the members over o, to the coordinator
   x1 scan c: at the members over c, to the coordinator
@@ -254,9 +267,11 @@ tree: orders: (p262); orders: (p128)
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id, id
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id, id
 when distributed: in 2 stages
   x0 set operation: at the members over orders, orders, to the coordinator
   final: at the coordinator over x0
@@ -271,8 +286,11 @@ rewrites: in_pull_out
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id, id
+  filter: id IN (SELECT id FROM orders)
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id
 when distributed: in 3 stages
   x0 scan orders: at the members over orders, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -285,7 +303,8 @@ SELECT * FROM airlines WHERE code = 'AA' OR name = 'x'
 execution: local on 1 of 3 members
 tree: airlines: any
 scan airlines: replicated, every member has it
-when distributed: two-stage
+  columns: code, name
+  filter: (code = 'AA' OR name = 'x')
 */
 ----
 -- an outer name is not the scans
@@ -297,8 +316,12 @@ rewrites: exists_to_semi_join
 scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id, id, priority, amount, day
+  filter: EXISTS(SELECT 1 FROM customers AS c WHERE o.customer_id = 'C2' AND c.name = 'x')
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, name
+  filter: c.name = 'x' AND EXISTS(SELECT 1 FROM customers AS c WHERE o.customer_id = 'C2' AND c.name = 'x')
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator

@@ -17,9 +17,7 @@ rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: in 2 stages
-  x0 scan rel_orders: at the members over rel_orders, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id, id; about 2 rows
 */
 ----
 -- a computed column is no column
@@ -30,6 +28,7 @@ tree: rel_orders: all
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id; about 6 rows
 when distributed: in 2 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   final: at the coordinator over x0
@@ -44,9 +43,7 @@ rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: in 2 stages
-  x0 scan rel_orders: at the members over rel_orders, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id, id, priority, amount; about 2 rows
 */
 ----
 -- limit below the filter
@@ -57,6 +54,7 @@ tree: rel_orders: all
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because the filter customer_id = 'C4' cannot be pushed below LIMIT: filter inside it if you mean its input
+  columns: customer_id, id, priority, amount; about 6 rows
 when distributed: in 3 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
@@ -71,7 +69,7 @@ tree: rel_orders: (p10)
 scan rel_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: two-stage
+  columns: customer_id, id; about 2 rows
 */
 ----
 -- aggregate by the key
@@ -83,9 +81,7 @@ rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: in 2 stages
-  x0 scan rel_orders: at the members over rel_orders, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id, amount; about 6 rows
 */
 ----
 -- having on the key
@@ -96,7 +92,7 @@ tree: rel_orders: (p7)
 scan rel_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: two-stage
+  columns: customer_id; about 6 rows
 */
 ----
 -- having on something else
@@ -106,6 +102,7 @@ SELECT priority, max(customer_id) AS m FROM rel_orders GROUP BY priority HAVING 
 tree: rel_orders: all
 scan rel_orders: all 16 partitions
   because the filter MAX(customer_id) = 'C2' cannot be pushed below GROUP BY, which does not name customer_id: group by customer_id, or filter inside the subquery
+  columns: customer_id, priority; about 6 rows
 when distributed: two-stage
 */
 ----
@@ -117,6 +114,7 @@ tree: rel_orders: all
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because the filter customer_id = 'C2' cannot be pushed below GROUP BY, which does not name customer_id: group by customer_id, or filter inside the subquery
+  columns: customer_id; about 6 rows
 when distributed: in 3 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
@@ -132,9 +130,7 @@ rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: in 2 stages
-  x0 scan rel_orders: at the members over rel_orders, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id, priority; about 2 rows
 */
 ----
 -- distinct on another column
@@ -145,6 +141,7 @@ tree: rel_orders: all
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because the filter customer_id = 'C2' cannot be pushed below DISTINCT ON, which does not name customer_id: add customer_id to it, or filter inside the subquery
+  columns: customer_id, priority; about 6 rows
 when distributed: in 2 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   final: at the coordinator over x0
@@ -159,9 +156,7 @@ rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: in 2 stages
-  x0 scan rel_orders: at the members over rel_orders, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id, id, amount; about 2 rows
 */
 ----
 -- window by another column
@@ -172,6 +167,7 @@ tree: rel_orders: all
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because the filter customer_id = 'C2' cannot be pushed below a window that is not partitioned by customer_id: partition it by customer_id, or filter inside the subquery
+  columns: customer_id, id, priority, amount; about 6 rows
 when distributed: in 3 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   x1 subquery: at the coordinator over x0, to the coordinator
@@ -187,9 +183,7 @@ tree: rel_orders: (p10)
 scan rel_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: in 2 stages
-  x0 scan rel_orders: at the members over rel_orders, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id, id; about 2 rows
 */
 ----
 -- union all
@@ -201,12 +195,11 @@ rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id, id; about 2 rows
 scan rel_customers: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: in 2 stages
-  x0 join rel_orders: at the members over rel_orders, rel_customers, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id; about 1 row
 */
 ----
 -- union of other types
@@ -217,8 +210,10 @@ tree: rel_orders: all; rel_events: all
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because the filter k = '1' cannot be pushed below UNION, because k may have another type in another input: CAST it to one type in every input
+  columns: customer_id; about 6 rows
 scan rel_events: all 8 partitions
   because the filter k = '1' cannot be pushed below UNION, because k may have another type in another input: CAST it to one type in every input
+  columns: device; about 4 rows
 when distributed: in 4 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   x1 scan rel_events: at the members over rel_events, to the coordinator
@@ -235,12 +230,11 @@ rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C4')
   primary key bounds: ('C4')
+  columns: customer_id; about 2 rows
 scan rel_customers: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C4')
   primary key bounds: ('C4')
-when distributed: in 2 stages
-  x0 join rel_orders: at the members over rel_orders, rel_customers, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id; about 1 row
 */
 ----
 -- except passes to both sides
@@ -252,12 +246,11 @@ rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C3')
   primary key bounds: ('C3')
+  columns: customer_id; about 2 rows
 scan rel_customers: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C3')
   primary key bounds: ('C3')
-when distributed: in 2 stages
-  x0 join rel_orders: at the members over rel_orders, rel_customers, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id; about 1 row
 */
 ----
 -- a common table expression that is mentioned once
@@ -269,9 +262,7 @@ rewrites: derived_table_to_join
 scan rel_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: in 2 stages
-  x0 scan rel_orders: at the members over rel_orders, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id, id, priority, amount; about 2 rows
 */
 ----
 -- a common table expression needs what some mention needs
@@ -283,6 +274,8 @@ rewrites: derived_table_to_join
 scan rel_orders: 2 of 16 partitions [p8, p10]
   partitioning key (customer_id): ('C1'), ('C4')
   primary key bounds: ('C1') <= key <= ('C4'), in 2 ranges
+  columns: customer_id, id, priority, amount; about 5 rows
+  filter: amount <> 7
 when distributed: in 2 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   final: at the coordinator over x0
@@ -296,6 +289,7 @@ tree: rel_orders: all
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount; about 6 rows
 when distributed: in 2 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   final: at the coordinator over x0
@@ -308,8 +302,10 @@ tree: rel_customers: (p8); rel_customers: all
 scan rel_customers: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C4')
   primary key bounds: ('C4')
+  columns: customer_id, boss; about 1 row
 scan rel_customers AS c: all 16 partitions
   because c.customer_id = up.boss only joins the key: compare either side with a value
+  columns: customer_id, boss; about 4 rows
 when distributed: in 4 stages
   x0 scan rel_customers: at the members over rel_customers, to the coordinator
   x1 scan c: at the members over c, to the coordinator
@@ -326,13 +322,12 @@ tree: rel_orders: (p7); rel_customers: (p7)
 scan rel_orders AS o: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id, id; about 6 rows
 scan rel_customers AS c: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id, name; about 1 row
 co-located: o, c
-when distributed: in 2 stages
-  x0 join o: at the members over o, c, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- three tables
@@ -343,16 +338,16 @@ tree: rel_orders: (p10); rel_customers: (p10); rel_customers: (p10)
 scan rel_orders AS o: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id, id; about 6 rows
 scan rel_customers AS c: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id, name; about 4 rows
 scan rel_customers AS d: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id, name; about 1 row
 co-located: o, c, d
-when distributed: in 2 stages
-  x0 join o: at the members over o, c, d, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- a comma binds looser than a join
@@ -362,10 +357,13 @@ tree: rel_orders: (p10); rel_orders: all; rel_customers: all
 scan rel_orders AS o: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id; about 2 rows
 scan rel_orders AS p: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id; about 6 rows
 scan rel_customers AS c: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id; about 4 rows
 co-located: p, c
 when distributed: in 4 stages
   x0 scan p: at the members over p, to every member
@@ -382,13 +380,12 @@ tree: rel_orders: (p8); rel_customers: (p8)
 scan rel_orders AS o: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C3')
   primary key bounds: ('C3')
+  columns: customer_id, id; about 2 rows
 scan rel_customers AS c: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C3')
   primary key bounds: ('C3')
+  columns: customer_id, name; about 4 rows
 co-located: o, c
-when distributed: in 2 stages
-  x0 join o: at the members over o, c, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- left join never carries back
@@ -397,9 +394,11 @@ SELECT c.name, count(o.id) FROM rel_customers c LEFT JOIN rel_orders o ON o.cust
 tree: rel_customers: all; rel_orders: (p7)
 scan rel_customers AS c: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, name; about 4 rows
 scan rel_orders AS o: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id, id; about 2 rows
 co-located: c, o
 when distributed: in 2 stages
   x0 join c: at the members over c, o, to the coordinator
@@ -414,13 +413,12 @@ tree: rel_customers: (p7); rel_orders: (p7)
 scan rel_customers AS c: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id, name; about 4 rows
 scan rel_orders AS o: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id, id; about 2 rows
 co-located: c, o
-when distributed: in 2 stages
-  x0 join c: at the members over c, o, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- a filter that asks for NULLs does not
@@ -430,8 +428,10 @@ SELECT c.name FROM rel_customers c LEFT JOIN rel_orders o ON o.customer_id = c.c
 tree: rel_customers: all; rel_orders: all
 scan rel_customers AS c: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, name; about 4 rows
 scan rel_orders AS o: all 16 partitions
   because o.customer_id IS NULL can hold for rows that the LEFT JOIN fills with NULLs: use an inner join, or a condition that NULL does not satisfy; o.customer_id = c.customer_id only joins the key: compare either side with a value
+  columns: customer_id; about 6 rows
 co-located: c, o
 when distributed: in 2 stages
   x0 join c: at the members over c, o, to the coordinator
@@ -446,13 +446,12 @@ tree: rel_orders: (p13); rel_customers: (p13)
 scan rel_orders AS o: 1 of 16 partitions [p13]
   partitioning key (customer_id): ('C5')
   primary key bounds: ('C5')
+  columns: customer_id, id; about 6 rows
 scan rel_customers AS c: 1 of 16 partitions [p13]
   partitioning key (customer_id): ('C5')
   primary key bounds: ('C5')
+  columns: customer_id, name; about 1 row
 co-located: o, c
-when distributed: in 2 stages
-  x0 join o: at the members over o, c, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- full join on the merged column
@@ -463,13 +462,12 @@ tree: rel_orders: (p8); rel_customers: (p8)
 scan rel_orders AS o: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C3')
   primary key bounds: ('C3')
+  columns: customer_id, id; about 2 rows
 scan rel_customers AS c: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C3')
   primary key bounds: ('C3')
+  columns: customer_id, name; about 1 row
 co-located: o, c
-when distributed: in 2 stages
-  x0 join o: at the members over o, c, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- full join filtered on one side
@@ -480,13 +478,12 @@ tree: rel_orders: (p8); rel_customers: (p8)
 scan rel_orders AS o: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C3')
   primary key bounds: ('C3')
+  columns: customer_id, id; about 2 rows
 scan rel_customers AS c: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C3')
   primary key bounds: ('C3')
+  columns: customer_id, name; about 4 rows
 co-located: o, c
-when distributed: in 2 stages
-  x0 join o: at the members over o, c, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- semi join
@@ -497,13 +494,12 @@ tree: rel_customers: (p10); rel_orders: (p10)
 scan rel_customers AS c: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id, name; about 4 rows
 scan rel_orders AS o: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id; about 2 rows
 co-located: c, o
-when distributed: in 2 stages
-  x0 join c: at the members over c, o, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- anti join
@@ -514,13 +510,12 @@ tree: rel_customers: (p13); rel_orders: (p13)
 scan rel_customers AS c: 1 of 16 partitions [p13]
   partitioning key (customer_id): ('C5')
   primary key bounds: ('C5')
+  columns: customer_id, name; about 1 row
 scan rel_orders AS o: 1 of 16 partitions [p13]
   partitioning key (customer_id): ('C5')
   primary key bounds: ('C5')
+  columns: customer_id; about 6 rows
 co-located: c, o
-when distributed: in 2 stages
-  x0 join c: at the members over c, o, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- a cross join keeps the sets apart
@@ -531,8 +526,10 @@ tree: rel_orders: (p7); rel_customers: all
 scan rel_orders AS o: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id; about 2 rows
 scan rel_customers AS c: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id; about 4 rows
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join o: at the members over c, x0, to the coordinator
@@ -547,8 +544,12 @@ tree: rel_orders: (p7); rel_customers: all
 scan rel_orders AS o: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id; about 2 rows
+  filter: o.customer_id < c.customer_id
 scan rel_customers AS c: all 16 partitions
   because customer_id is compared with o.customer_id, which is neither a constant nor a parameter: pass its value as a parameter
+  columns: customer_id; about 4 rows
+  filter: o.customer_id < c.customer_id
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join o: at the members over c, x0, to the coordinator
@@ -563,10 +564,9 @@ tree: rel_orders: (p10); rel_priorities: any
 scan rel_orders AS o: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id, id, priority; about 2 rows
 scan rel_priorities AS p: replicated, every member has it
-when distributed: in 2 stages
-  x0 join o: at the members over o, p, to the coordinator
-  final: at the coordinator over x0
+  columns: priority, label; about 2 rows
 */
 ----
 -- lateral
@@ -578,12 +578,11 @@ rewrites: derived_table_to_join
 scan rel_customers AS c: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id, name; about 1 row
 scan rel_orders AS o: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: in 2 stages
-  x0 join c: at the members over c, o, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id, id; about 6 rows
 */
 ----
 -- a scan that cannot be pruned keeps its owners while the other reads one partition
@@ -594,8 +593,12 @@ tree: rel_orders: (p10); rel_customers: all
 scan rel_orders AS o: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id, priority; about 2 rows
+  filter: (o.priority = c.name OR c.name = 'Ada')
 scan rel_customers AS c: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, name; about 4 rows
+  filter: (o.priority = c.name OR c.name = 'Ada')
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join o: at the members over c, x0, to the coordinator
@@ -609,8 +612,10 @@ tree: rel_events: (p5); rel_customers: all
 scan rel_events AS e: 1 of 8 partitions [p5]
   partitioning key (device): (2)
   primary key bounds: (2)
+  columns: device, customer; about 1 row
 scan rel_customers AS c: all 16 partitions
   because e.customer = c.customer_id only joins the key: compare either side with a value
+  columns: customer_id, name; about 4 rows
 when distributed: in 3 stages
   x0 scan e: at the members over e, to every member
   x1 join e: at the members over c, x0, to the coordinator
@@ -623,6 +628,7 @@ SELECT count(*) >= 0 FROM rel_orders TABLESAMPLE 100% WHERE customer_id = 'C1'
 tree: rel_orders: all
 scan rel_orders: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id; about 6 rows
 when distributed: gather (the result of SAMPLE depends on when and where it is evaluated: filter by the partitioning key to gather less)
 */
 ----
@@ -633,6 +639,7 @@ SELECT customer_id, count(DISTINCT id) FROM rel_orders GROUP BY customer_id HAVI
 tree: rel_orders: all
 scan rel_orders: all 16 partitions
   because customer_id is wrapped in mode(): compare the bare column
+  columns: customer_id, id; about 6 rows
 when distributed: in 2 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   final: at the coordinator over x0
@@ -647,9 +654,13 @@ rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because the predicates on customer_id bound a range, but customer_id is hashed: compare customer_id with = or IN
   primary key bounds: ('A') <= key
+  columns: customer_id, id, priority, amount; about 0 rows
+  filter: priority IS NULL AND CAST(COALESCE(o.priority, '1') AS INT) = 1
 scan rel_customers AS c: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id, name, boss; about 0 rows
+  filter: c.name = 'Ada' AND c.boss = 'C2'
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join c: at the members over rel_orders, x0, to the coordinator
@@ -664,9 +675,7 @@ tree: rel_orders: (p10)
 scan rel_orders AS o: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: in 2 stages
-  x0 scan o: at the members over o, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id, id, priority, amount; about 2 rows
 */
 ----
 -- parentheses around joins
@@ -677,16 +686,16 @@ tree: rel_orders: (p10); rel_customers: (p10); rel_customers: (p10)
 scan rel_orders AS o: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id; about 2 rows
 scan rel_customers AS c: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id; about 4 rows
 scan rel_customers AS d: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id; about 4 rows
 co-located: o, c, d
-when distributed: in 2 stages
-  x0 join o: at the members over o, c, d, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- a natural join
@@ -697,13 +706,12 @@ tree: rel_orders: (p7); rel_customers: (p7)
 scan rel_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id, id, priority, amount; about 2 rows
 scan rel_customers: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id, name, boss; about 4 rows
 co-located: rel_orders, rel_customers
-when distributed: in 2 stages
-  x0 join rel_orders: at the members over rel_orders, rel_customers, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- an alias in WHERE
@@ -714,8 +722,7 @@ tree: rel_orders: (p10)
 scan rel_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: gather (its stages do not bind: Referenced column "k" not found in FROM clause!
-Candidate bindings: "customer_id")
+  columns: customer_id, id; about 2 rows
 */
 ----
 -- IS NOT DISTINCT FROM joins as well
@@ -726,13 +733,12 @@ tree: rel_orders: (p10); rel_customers: (p10)
 scan rel_orders AS o: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id, id; about 6 rows
 scan rel_customers AS c: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id, name; about 1 row
 co-located: o, c
-when distributed: in 2 stages
-  x0 join o: at the members over o, c, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- the window function of an aggregate
@@ -743,9 +749,11 @@ tree: rel_orders: all; rel_customers: (p10)
 rewrites: derived_table_to_join
 scan rel_orders: all 16 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id; about 6 rows
 scan rel_customers AS c: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id, name, boss; about 1 row
 when distributed: in 4 stages
   x0 scan rel_orders: at the members over rel_orders, to the coordinator
   x1 x: at the coordinator over x0, to every member

@@ -12,8 +12,11 @@ tree: rew_dept: all; rew_emp: all
 rewrites: scalar_subquery_to_left_join
 scan rew_dept AS dept: all 8 partitions
   because emp.dept_id = dept.id only joins the key: compare either side with a value
+  columns: id, name; about 4 rows
 scan rew_emp AS emp: all 8 partitions
   because no predicate on the partition key dept_id: compare it with values
+  columns: dept_id, id, name, salary; about 6 rows
+  filter: emp.salary > 1000
 co-located: dept, emp
 when distributed: in 2 stages
   x0 join emp: at the members over emp, dept, to the coordinator
@@ -29,13 +32,12 @@ rewrites: scalar_subquery_to_left_join
 scan rew_dept AS dept: 1 of 8 partitions [p4]
   partitioning key (id): (9)
   primary key bounds: (9)
+  columns: id, name; about 4 rows
 scan rew_emp AS emp: 1 of 8 partitions [p4]
   partitioning key (dept_id): (9)
   primary key bounds: (9)
+  columns: dept_id, id, name; about 2 rows
 co-located: dept, emp
-when distributed: in 2 stages
-  x0 join emp: at the members over emp, dept, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- scalar aggregate
@@ -47,13 +49,12 @@ rewrites: scalar_subquery_to_left_join
 scan rew_emp AS e: 1 of 8 partitions [p3]
   partitioning key (dept_id): (3)
   primary key bounds: (3)
+  columns: dept_id, id, name; about 6 rows
 scan rew_dept AS d: 1 of 8 partitions [p3]
   partitioning key (id): (3)
   primary key bounds: (3)
+  columns: id, name; about 1 row
 co-located: e, d
-when distributed: in 2 stages
-  x0 join d: at the members over d, e, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- example 2 of the seed: derived table to join
@@ -65,13 +66,12 @@ rewrites: derived_table_to_join
 scan rew_emp AS emp: 1 of 8 partitions [p2]
   partitioning key (dept_id): (1)
   primary key bounds: (1)
+  columns: dept_id, id, name; about 6 rows
 scan rew_dept: 1 of 8 partitions [p2]
   partitioning key (id): (1)
   primary key bounds: (1)
+  columns: id, name, state; about 1 row
 co-located: emp, rew_dept
-when distributed: in 2 stages
-  x0 join emp: at the members over emp, rew_dept, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- example 3 of the seed: table pullout
@@ -82,12 +82,13 @@ tree: rew_emp: (p2); rew_dept: (p2)
 rewrites: in_pull_out
 scan rew_emp AS emp: 1 of 8 partitions [p2]
   primary key bounds: (0) < key < (2)
+  columns: dept_id, id, name; about 6 rows
+  filter: emp.dept_id IN (SELECT id FROM rew_dept WHERE state = 'CA' AND id < 2 AND id > 0)
 scan rew_dept: 1 of 8 partitions [p2]
   primary key bounds: (0) < key < (2)
+  columns: id, name, state; about 1 row
+  filter: state = 'CA'
 co-located: emp, rew_dept
-when distributed: in 2 stages
-  x0 join emp: at the members over emp, rew_dept, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- IN from outside in
@@ -99,13 +100,13 @@ rewrites: in_pull_out
 scan rew_emp AS emp: 1 of 8 partitions [p3]
   partitioning key (dept_id): (3)
   primary key bounds: (3)
+  columns: dept_id, id, name; about 2 rows
+  filter: emp.dept_id IN (SELECT id FROM rew_dept)
 scan rew_dept: 1 of 8 partitions [p3]
   partitioning key (id): (3)
   primary key bounds: (3)
+  columns: id, name; about 4 rows
 co-located: emp, rew_dept
-when distributed: in 2 stages
-  x0 join emp: at the members over emp, rew_dept, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- example 4 of the seed: IN over GROUP BY
@@ -117,13 +118,13 @@ rewrites: in_group_by_to_join
 scan rew_dept AS dept: 1 of 8 partitions [p3]
   partitioning key (id): (3)
   primary key bounds: (3)
+  columns: id, name; about 4 rows
+  filter: dept.id IN (SELECT emp.dept_id FROM rew_emp AS emp GROUP BY emp.dept_id HAVING COUNT(*) > 1 AND emp.dept_id = 3)
 scan rew_emp AS emp: 1 of 8 partitions [p3]
   partitioning key (dept_id): (3)
   primary key bounds: (3)
+  columns: dept_id, id, name; about 6 rows
 co-located: dept, emp
-when distributed: in 2 stages
-  x0 join dept: at the members over dept, emp, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- IN to EXISTS
@@ -135,13 +136,14 @@ rewrites: in_to_exists, exists_to_semi_join
 scan rew_emp AS emp: 1 of 8 partitions [p3]
   partitioning key (dept_id): (3)
   primary key bounds: (3)
+  columns: dept_id, id, name; about 2 rows
+  filter: dept_id IN (SELECT id FROM rew_dept AS d WHERE d.name <> emp.name) AND d.name <> emp.name
 scan rew_dept AS d: 1 of 8 partitions [p3]
   partitioning key (id): (3)
   primary key bounds: (3)
+  columns: id, name; about 4 rows
+  filter: d.name <> emp.name
 co-located: emp, d
-when distributed: in 2 stages
-  x0 join emp: at the members over emp, d, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- NOT IN of keys
@@ -153,13 +155,13 @@ rewrites: in_to_exists, exists_to_semi_join
 scan rew_emp AS emp: 1 of 8 partitions [p4]
   partitioning key (dept_id): (9)
   primary key bounds: (9)
+  columns: dept_id, id, name; about 2 rows
+  filter: NOT dept_id IN (SELECT id FROM rew_dept)
 scan rew_dept: 1 of 8 partitions [p4]
   partitioning key (id): (9)
   primary key bounds: (9)
+  columns: id, name; about 4 rows
 co-located: emp, rew_dept
-when distributed: in 2 stages
-  x0 join emp: at the members over emp, rew_dept, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- NOT IN of what may be NULL needs every row
@@ -170,8 +172,11 @@ tree: rew_dept: (p3); rew_emp: all
 scan rew_dept AS d: 1 of 8 partitions [p3]
   partitioning key (id): (4)
   primary key bounds: (4)
+  columns: id, name; about 1 row
+  filter: NOT d.id IN (SELECT salary FROM rew_emp)
 scan rew_emp: all 8 partitions
   because no predicate on the partition key dept_id: compare it with values
+  columns: id, name, salary; about 6 rows
 when distributed: in 3 stages
   x0 scan rew_emp: at the members over rew_emp, to every member
   x1 join d: at the members over d, x0, to the coordinator
@@ -187,13 +192,14 @@ rewrites: exists_to_semi_join
 scan rew_dept AS d: 1 of 8 partitions [p2]
   partitioning key (id): (1)
   primary key bounds: (1)
+  columns: id, name; about 4 rows
+  filter: EXISTS(SELECT 1 FROM rew_emp AS e WHERE e.dept_id = d.id AND e.dept_id = 1)
 scan rew_emp AS e: 1 of 8 partitions [p2]
   partitioning key (dept_id): (1)
   primary key bounds: (1)
+  columns: dept_id, id, name; about 2 rows
+  filter: EXISTS(SELECT 1 FROM rew_emp AS e WHERE e.dept_id = d.id AND e.dept_id = 1)
 co-located: d, e
-when distributed: in 2 stages
-  x0 join d: at the members over d, e, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- NOT EXISTS to anti-join
@@ -205,13 +211,13 @@ rewrites: exists_to_semi_join
 scan rew_dept AS d: 1 of 8 partitions [p3]
   partitioning key (id): (4)
   primary key bounds: (4)
+  columns: id, name; about 1 row
+  filter: NOT EXISTS(SELECT 1 FROM rew_emp AS e WHERE e.dept_id = d.id)
 scan rew_emp AS e: 1 of 8 partitions [p3]
   partitioning key (dept_id): (4)
   primary key bounds: (4)
+  columns: dept_id, id, name; about 6 rows
 co-located: d, e
-when distributed: in 2 stages
-  x0 join d: at the members over d, e, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- NOT EXISTS says nothing about the outer side
@@ -222,9 +228,12 @@ tree: rew_dept: all; rew_emp: (p2)
 rewrites: exists_to_semi_join
 scan rew_dept AS d: all 8 partitions
   because no predicate on the partition key id: compare it with values
+  columns: id, name; about 4 rows
+  filter: NOT EXISTS(SELECT 1 FROM rew_emp AS e WHERE e.dept_id = d.id AND e.dept_id = 1)
 scan rew_emp AS e: 1 of 8 partitions [p2]
   partitioning key (dept_id): (1)
   primary key bounds: (1)
+  columns: dept_id, id, name; about 2 rows
 co-located: d, e
 when distributed: in 2 stages
   x0 join d: at the members over d, e, to the coordinator
@@ -239,9 +248,12 @@ tree: rew_dept: all; rew_emp: (p2)
 rewrites: exists_to_semi_join
 scan rew_dept AS d: all 8 partitions
   because no predicate on the partition key id: compare it with values
+  columns: id, name; about 4 rows
+  filter: EXISTS(SELECT COUNT(*) FROM rew_emp AS e WHERE e.dept_id = d.id AND e.dept_id = 1)
 scan rew_emp AS e: 1 of 8 partitions [p2]
   partitioning key (dept_id): (1)
   primary key bounds: (1)
+  columns: dept_id, id, name; about 2 rows
 co-located: d, e
 when distributed: in 2 stages
   x0 join d: at the members over d, e, to the coordinator
@@ -257,5 +269,6 @@ rewrites: constant_propagation
 scan rew_emp: 1 of 8 partitions [p2]
   partitioning key (dept_id): (1)
   primary key bounds: (1, 1)
-when distributed: two-stage
+  columns: dept_id, id, name; about 0 rows
+  filter: dept_id = id
 */

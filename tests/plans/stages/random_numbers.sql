@@ -8,8 +8,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id, id
 scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
@@ -23,8 +25,12 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id
+  filter: RANDOM() < 0.5
 scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id
+  filter: RANDOM() < 0.5
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
@@ -38,8 +44,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id, id
 scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
@@ -53,10 +61,16 @@ execution: distributed on 3 of 3 members
 tree: airlines: any; orders: all; customers: all
 rewrites: derived_table_to_join
 scan airlines: replicated, every member has it
+  columns: code
+  filter: TRUE
 scan orders AS o: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id, id
+  filter: TRUE
 scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id
+  filter: TRUE
 co-located: o, c
 when distributed: gather (random() is not evaluated once for each row of the outermost SELECT: move it there (line 1, column 35))
 */
@@ -68,8 +82,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id, priority
 scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id
 co-located: o, c
 when distributed: gather (random() is not evaluated once for each row of the outermost SELECT: move it there (line 1, column 18))
 */
@@ -81,8 +97,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id, id
 scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id
 co-located: o, c
 when distributed: gather (random() is not evaluated once for each row of the outermost SELECT: move it there (line 1, column 16))
 */
@@ -94,8 +112,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id, id
 scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id
 co-located: o, c
 when distributed: gather (the result of SAMPLE depends on when and where it is evaluated: filter by the partitioning key to gather less)
 */
@@ -107,8 +127,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id, id
 scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id
 co-located: o, c
 when distributed: gather (the result of current_time depends on when and where it is evaluated: filter by the partitioning key to gather less)
 */
@@ -120,6 +142,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: day
+  filter: day < NOW()
 when distributed: two-stage
 */
 ----
@@ -130,8 +154,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id, id
 scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
@@ -145,8 +171,11 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id, id, day
+  filter: day = CURRENT_DATE
 scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
@@ -160,8 +189,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id
 scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
@@ -176,8 +207,12 @@ tree: orders: all; orders: all
 rewrites: in_pull_out
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id, day
+  filter: id IN (SELECT id FROM orders AS p WHERE p.day > TODAY())
 scan orders AS p: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id, day
+  filter: p.day > TODAY()
 when distributed: in 3 stages
   x0 scan p: at the members over p, to every member
   x1 join orders: at the members over orders, x0, to the coordinator

@@ -10,8 +10,11 @@ tree: customers: all; orders: all
 rewrites: scalar_subquery_to_left_join
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: name, score
+  filter: score > (SELECT SUM(amount) FROM orders AS o WHERE o.priority = c.name)
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: priority, amount
 when distributed: in 4 stages
   x0 scan o: at the members over o, to the coordinator
   x1 keys: at the coordinator over x0, to every member
@@ -27,8 +30,11 @@ tree: customers: all; orders: all
 rewrites: scalar_subquery_to_left_join
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: name, score
+  filter: score > (SELECT COUNT(*) FROM orders AS o WHERE o.priority = c.name)
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: priority
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join c: at the members over c, x0, to the coordinator
@@ -43,8 +49,12 @@ tree: customers: all; orders: all
 rewrites: exists_to_semi_join
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: name
+  filter: EXISTS(SELECT 1 FROM orders AS o WHERE o.priority = c.name)
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: priority
+  filter: EXISTS(SELECT 1 FROM orders AS o WHERE o.priority = c.name)
 when distributed: in 4 stages
   x0 scan o: at the members over o, to the coordinator
   x1 keys: at the coordinator over x0, to every member
@@ -60,8 +70,11 @@ tree: customers: all; orders: all
 rewrites: exists_to_semi_join
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: name
+  filter: EXISTS(SELECT MAX(id) FROM orders AS o WHERE o.priority = c.name)
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id, priority
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join c: at the members over c, x0, to the coordinator
@@ -76,8 +89,11 @@ tree: customers: all; orders: all
 rewrites: scalar_subquery_to_left_join
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: name
+  filter: EXISTS((SELECT MAX(id) FROM orders AS o WHERE o.priority = c.name))
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id, priority
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join c: at the members over c, x0, to the coordinator
@@ -91,8 +107,11 @@ execution: distributed on 3 of 3 members
 tree: customers: all; orders: all
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: name
+  filter: NOT name IN (SELECT MAX(priority) FROM orders AS o WHERE o.priority = c.name)
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: priority
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join c: at the members over c, x0, to the coordinator
@@ -107,8 +126,11 @@ tree: customers: all; orders: all
 rewrites: scalar_subquery_to_left_join
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: name
+  filter: name <> ALL (SELECT MAX(priority) FROM orders AS o WHERE o.priority = c.name)
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: priority
 when distributed: in 3 stages
   x0 scan o: at the members over o, to every member
   x1 join c: at the members over c, x0, to the coordinator
@@ -123,8 +145,11 @@ tree: orders: all; customers: all
 rewrites: derived_table_to_join
 scan orders: all 271 partitions
   because c.customer_id = x.customer_id only joins the key: compare either side with a value
+  columns: customer_id, amount
+  filter: amount > 1
 scan customers AS c: all 271 partitions
   because c.customer_id = x.customer_id only joins the key: compare either side with a value
+  columns: customer_id, name
 co-located: orders, c
 when distributed: in 2 stages
   x0 join c: at the members over c, orders, to the coordinator
@@ -139,8 +164,11 @@ tree: orders: all; customers: all
 rewrites: derived_table_to_join
 scan orders: all 271 partitions
   because c.customer_id = x.customer_id only joins the key: compare either side with a value
+  columns: customer_id, amount
+  filter: amount > 1
 scan customers AS c: all 271 partitions
   because c.customer_id = x.customer_id only joins the key: compare either side with a value
+  columns: customer_id, name
 co-located: orders, c
 when distributed: in 2 stages
   x0 join c: at the members over c, orders, to the coordinator
@@ -155,8 +183,10 @@ tree: orders: all; customers: all
 rewrites: derived_table_to_join
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, amount
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, name
 when distributed: gather (a common table expression has a name that the plan uses: choose a name other than a letter and a number)
 */
 ----
@@ -168,8 +198,10 @@ tree: orders: all; customers: all
 rewrites: derived_table_to_join
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, amount
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, name
 when distributed: gather (a common table expression has a name that the plan uses: choose a name other than a letter and a number)
 */
 ----
@@ -180,8 +212,11 @@ execution: distributed on 3 of 3 members
 tree: orders: all; orders: all
 scan orders AS o: all 271 partitions
   because o.customer_id = p.customer_id only joins the key: compare either side with a value
+  columns: customer_id, id, day
+  filter: o.day >= p.day
 scan orders AS p: all 271 partitions
   because o.customer_id = p.customer_id only joins the key: compare either side with a value
+  columns: customer_id, id, day
 co-located: o, p
 when distributed: in 2 stages
   x0 join o: at the members over o, p, to the coordinator
@@ -195,8 +230,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; orders: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id, priority, day
 scan orders AS p: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id, priority, day
 when distributed: in 3 stages
   x0 scan p: at the members over p, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -210,8 +247,11 @@ execution: distributed on 3 of 3 members
 tree: orders: all; metrics: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: amount, day
+  filter: o.day >= m.time
 scan metrics AS m: all 8 partitions
   because the filter o.day >= m.time cannot be pushed below an ASOF JOIN that does not compare time: join on time, or filter inside the subquery
+  columns: time
 when distributed: in 3 stages
   x0 scan m: at the members over m, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -224,9 +264,13 @@ SELECT a.code, b.name, o.id FROM airlines a ASOF JOIN airlines b ON a.name >= b.
 execution: distributed on 3 of 3 members
 tree: airlines: any; airlines: any; orders: all
 scan airlines AS a: replicated, every member has it
+  columns: code, name
+  filter: a.name >= b.name
 scan airlines AS b: replicated, every member has it
+  columns: code, name
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id, priority
 when distributed: in 2 stages
   x0 scan o: at the members over o, to the coordinator
   final: at the coordinator over a, b, x0
@@ -240,10 +284,14 @@ execution: distributed on 3 of 3 members
 tree: customers: all; customers: all; orders: all
 scan customers: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, name, score
+  filter: score = 0
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, name, score
 scan orders AS o: all 271 partitions
   because o.customer_id = r.customer_id only joins the key: compare either side with a value
+  columns: customer_id, amount
 when distributed: in 5 stages
   x0 scan customers: at the members over customers, to the coordinator
   x1 scan c: at the members over c, to the coordinator
@@ -259,9 +307,12 @@ WITH RECURSIVE r AS (SELECT code, name FROM airlines UNION SELECT a.code, a.name
 execution: distributed on 3 of 3 members
 tree: airlines: any; airlines: any; orders: all
 scan airlines: replicated, every member has it
+  columns: code, name
 scan airlines AS a: replicated, every member has it
+  columns: code, name
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: priority
 when distributed: in 3 stages
   x0 r: at the coordinator over airlines, a, to every member
   x1 join r: at the members over o, x0, to the coordinator
@@ -275,6 +326,7 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id
 when distributed: in 2 stages
   x0 scan o: at the members over o, to the coordinator
   final: at the coordinator over x0
@@ -287,8 +339,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id, priority
 scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
@@ -302,10 +356,13 @@ execution: distributed on 3 of 3 members
 tree: airlines: any; orders: all; customers: all
 rewrites: scalar_subquery_to_left_join
 scan airlines AS a: replicated, every member has it
+  columns: code, name
 scan orders AS o: all 271 partitions
   because c.customer_id = o.customer_id only joins the key: compare either side with a value
+  columns: customer_id, priority, amount
 scan customers AS c: all 271 partitions
   because c.customer_id = o.customer_id only joins the key: compare either side with a value
+  columns: customer_id, name
 co-located: o, c
 when distributed: in 3 stages
   x0 scan o: at the members over o, to the coordinator
@@ -321,8 +378,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id, id
 scan customers: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id
 co-located: o, customers
 when distributed: in 2 stages
   x0 join o: at the members over o, customers, to the coordinator
@@ -337,8 +396,10 @@ tree: customers: all; orders: all
 rewrites: derived_table_to_join
 scan customers AS c: all 271 partitions
   because o.customer_id = c.customer_id only joins the key: compare either side with a value
+  columns: customer_id, name
 scan orders AS o: all 271 partitions
   because o.customer_id = c.customer_id only joins the key: compare either side with a value
+  columns: customer_id, id, amount
 when distributed: in 2 stages
   x0 join c: at the members over c, o, to the coordinator
   final: at the coordinator over x0
@@ -352,9 +413,12 @@ tree: customers: all; orders: all; airlines: any
 rewrites: derived_table_to_join
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, score
 scan orders: all 271 partitions
   because c.customer_id = q.customer_id only joins the key: compare either side with a value; code = q.customer_id only joins the key: compare either side with a value
+  columns: customer_id
 scan airlines: replicated, every member has it
+  columns: code
 co-located: c, orders
 when distributed: in 2 stages
   x0 join c: at the members over c, airlines, orders, to the coordinator
@@ -368,8 +432,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; metrics: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id
 scan metrics AS m: all 8 partitions
   because no predicate on the partition key (host, metric, time): compare its columns with values
+  columns: host, value
 when distributed: in 3 stages
   x0 scan m: at the members over m, to the owners of the keys
   x1 join o: at the members over o, x0, to the coordinator
@@ -384,10 +450,13 @@ tree: customers: all; orders: all; orders: all
 rewrites: derived_table_to_join
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: name
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id, priority, amount
 scan orders AS y: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id, priority, amount
 when distributed: in 5 stages
   x0 scan orders: at the members over orders, to the coordinator
   x1 x: at the coordinator over x0, to every member
@@ -404,10 +473,13 @@ tree: customers: all; orders: all; orders: all
 rewrites: derived_table_to_join
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: name
 scan orders AS y: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id, priority, amount
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id, priority, amount
 when distributed: in 5 stages
   x0 scan orders: at the members over orders, to the coordinator
   x1 x: at the coordinator over x0, to every member
@@ -426,8 +498,10 @@ tree: orders: all; metrics: all
 rewrites: derived_table_to_join
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
 scan metrics AS m: all 8 partitions
   because no predicate on the partition key (host, metric, time): compare its columns with values
+  columns: host, metric, time, value
 when distributed: in 4 stages
   x0 scan o: at the members over o, to the coordinator
   x1 scan m: at the members over m, to the coordinator
@@ -443,8 +517,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id, priority, amount
 scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
@@ -459,6 +535,7 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id, amount
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -472,6 +549,7 @@ execution: distributed on 3 of 3 members
 tree: customers: all
 scan customers AS c: all 271 partitions
   because c.customer_id = r.k only joins the key: compare either side with a value
+  columns: customer_id, name
 when distributed: in 3 stages
   x0 scan c: at the members over c, to the coordinator
   x1 r: at the coordinator over x0, to the coordinator
@@ -486,8 +564,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id, id
 scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
@@ -502,8 +582,10 @@ tree: orders: all; metrics: all
 rewrites: derived_table_to_join
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
 scan metrics AS m: all 8 partitions
   because no predicate on the partition key (host, metric, time): compare its columns with values
+  columns: host, metric, time, value
 when distributed: in 4 stages
   x0 scan o: at the members over o, to the coordinator
   x1 scan m: at the members over m, to the coordinator
@@ -519,8 +601,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id, id
 scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
@@ -534,8 +618,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id, priority
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: name
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
@@ -549,8 +635,10 @@ execution: distributed on 3 of 3 members
 tree: orders: all; orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id
 when distributed: in 2 stages
   x0 set operation: at the members over orders, orders, to the coordinator
   final: at the coordinator over x0
@@ -564,8 +652,10 @@ tree: orders: all; orders: all
 rewrites: derived_table_to_join
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id, priority, amount
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id, priority, amount
 when distributed: in 4 stages
   x0 scan orders: at the members over orders, to the coordinator
   x1 q: at the coordinator over x0, to every member
@@ -581,8 +671,10 @@ tree: customers: all; orders: all
 rewrites: derived_table_to_join
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: name
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: priority, amount
 when distributed: in 4 stages
   x0 scan orders: at the members over orders, to the coordinator
   x1 q: at the coordinator over x0, to every member
@@ -598,8 +690,10 @@ tree: customers: all; orders: all
 rewrites: derived_table_to_join
 scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id, name
 scan orders: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
+  columns: customer_id, amount
 co-located: c, orders
 when distributed: in 2 stages
   x0 join c: at the members over c, orders, to the coordinator
@@ -614,8 +708,12 @@ tree: orders: all; customers: all
 rewrites: exists_to_semi_join
 scan orders AS o: all 271 partitions
   because c.customer_id = o.customer_id only joins the key: compare either side with a value
+  columns: customer_id, id
+  filter: EXISTS(SELECT 1 FROM customers AS c WHERE c.customer_id = o.customer_id)
 scan customers AS c: all 271 partitions
   because c.customer_id = o.customer_id only joins the key: compare either side with a value
+  columns: customer_id
+  filter: EXISTS(SELECT 1 FROM customers AS c WHERE c.customer_id = o.customer_id)
 co-located: o, c
 when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
@@ -628,8 +726,10 @@ SELECT a.name, o.id FROM airlines a JOIN orders o ON o.priority = a.code
 execution: distributed on 3 of 3 members
 tree: airlines: any; orders: all
 scan airlines AS a: replicated, every member has it
+  columns: code, name
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id, priority
 when distributed: in 2 stages
   x0 join a: at the members over a, o, to the coordinator
   final: at the coordinator over x0
@@ -642,7 +742,11 @@ execution: distributed on 3 of 3 members
 tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: id, priority
+  filter: o.priority = c.name COLLATE NOCASE
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: name
+  filter: o.priority = c.name COLLATE NOCASE
 when distributed: gather (a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE)
 */

@@ -14,22 +14,27 @@ CREATE TABLE log (id BIGINT PRIMARY KEY, client BIGINT) PARTITION BY HASH (id) P
 SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north'
 /*
 execution: distributed on at most 3 of 3 members
-tree: clients: (?0[]); sales: (?0[])
+tree: clients: ($1[]); sales: ($1[])
 rewrites: join_keys_first
 scan clients AS c: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: id, region, nation, rank; about 10 rows
+  filter: c.region = 'north'
 scan sales AS s: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
-runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
   join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
+    columns: id, region; about 10 rows
+    filter: "region" = 'north'
   when distributed: two-stage
 */
 ----
@@ -37,22 +42,27 @@ runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
 SELECT * FROM clients c, sales s WHERE s.client = c.id AND c.region = 'north'
 /*
 execution: distributed on at most 3 of 3 members
-tree: clients: (?0[]); sales: (?0[])
+tree: clients: ($1[]); sales: ($1[])
 rewrites: join_keys_first
 scan clients AS c: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: id, region, nation, rank; about 10 rows
+  filter: c.region = 'north'
 scan sales AS s: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
-runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
   join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
+    columns: id, region; about 10 rows
+    filter: "region" = 'north'
   when distributed: two-stage
 */
 ----
@@ -60,22 +70,27 @@ runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
 SELECT * FROM clients c LEFT JOIN sales s ON s.client = c.id WHERE c.region = 'north'
 /*
 execution: distributed on at most 3 of 3 members
-tree: clients: all; sales: (?0[])
+tree: clients: all; sales: ($1[])
 rewrites: join_keys_first
 scan clients AS c: all 64 partitions
   because no predicate on the partition key id: compare it with values
+  columns: id, region, nation, rank; about 10 rows
+  filter: c.region = 'north'
 scan sales AS s: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
-runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
   join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
+    columns: id, region; about 10 rows
+    filter: "region" = 'north'
   when distributed: two-stage
 */
 ----
@@ -83,22 +98,27 @@ runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
 SELECT * FROM sales s RIGHT JOIN clients c ON s.client = c.id WHERE c.region = 'north'
 /*
 execution: distributed on at most 3 of 3 members
-tree: sales: (?0[]); clients: all
+tree: sales: ($1[]); clients: all
 rewrites: join_keys_first
 scan sales AS s: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: client, n, day, place; about 4,000,000 rows
 scan clients AS c: all 64 partitions
   because no predicate on the partition key id: compare it with values
+  columns: id, region, nation, rank; about 10 rows
+  filter: c.region = 'north'
 co-located: s, c
 when distributed: in 2 stages
   x0 join s: at the members over s, c, to the coordinator
   final: at the coordinator over x0
-runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
   join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
+    columns: id, region; about 10 rows
+    filter: "region" = 'north'
   when distributed: two-stage
 */
 ----
@@ -106,22 +126,27 @@ runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
 SELECT * FROM sales s SEMI JOIN clients c ON s.client = c.id AND c.region = 'north'
 /*
 execution: distributed on at most 3 of 3 members
-tree: sales: (?0[]); clients: (?0[])
+tree: sales: ($1[]); clients: ($1[])
 rewrites: join_keys_first
 scan sales AS s: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: client, n, day, place; about 4,000,000 rows
 scan clients AS c: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: id, region, nation, rank; about 10 rows
+  filter: c.region = 'north'
 co-located: s, c
 when distributed: in 2 stages
   x0 join s: at the members over s, c, to the coordinator
   final: at the coordinator over x0
-runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
   join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
+    columns: id, region; about 10 rows
+    filter: "region" = 'north'
   when distributed: two-stage
 */
 ----
@@ -129,22 +154,27 @@ runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
 SELECT * FROM clients c ANTI JOIN sales s ON s.client = c.id WHERE c.region = 'north'
 /*
 execution: distributed on at most 3 of 3 members
-tree: clients: all; sales: (?0[])
+tree: clients: all; sales: ($1[])
 rewrites: join_keys_first
 scan clients AS c: all 64 partitions
   because no predicate on the partition key id: compare it with values
+  columns: id, region, nation, rank; about 10 rows
+  filter: c.region = 'north'
 scan sales AS s: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
-runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
   join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
+    columns: id, region; about 10 rows
+    filter: "region" = 'north'
   when distributed: two-stage
 */
 ----
@@ -152,22 +182,28 @@ runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
 SELECT * FROM sales s WHERE EXISTS (SELECT 1 FROM clients c WHERE c.id = s.client AND c.region = 'north')
 /*
 execution: distributed on at most 3 of 3 members
-tree: sales: (?0[]); clients: (?0[])
+tree: sales: ($1[]); clients: ($1[])
 rewrites: join_keys_first, exists_to_semi_join
 scan sales AS s: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: client, n, day, place; about 4,000,000 rows
+  filter: EXISTS(SELECT 1 FROM clients AS c WHERE c.id = s.client AND c.region = 'north')
 scan clients AS c: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: id, region; about 10 rows
+  filter: c.region = 'north' AND EXISTS(SELECT 1 FROM clients AS c WHERE c.id = s.client AND c.region = 'north')
 co-located: s, c
 when distributed: in 2 stages
   x0 join s: at the members over s, c, to the coordinator
   final: at the coordinator over x0
-runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
   join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
+    columns: id, region; about 10 rows
+    filter: "region" = 'north'
   when distributed: two-stage
 */
 ----
@@ -175,22 +211,27 @@ runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
 SELECT c.id, (SELECT max(day) FROM sales s WHERE s.client = c.id) FROM clients c WHERE c.region = 'north'
 /*
 execution: distributed on at most 3 of 3 members
-tree: sales: (?0[]); clients: all
+tree: sales: ($1[]); clients: all
 rewrites: join_keys_first, scalar_subquery_to_left_join
 scan sales AS s: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: client, day; about 4,000,000 rows
 scan clients AS c: all 64 partitions
   because no predicate on the partition key id: compare it with values
+  columns: id, region; about 10 rows
+  filter: c.region = 'north'
 co-located: s, c
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
-runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
   join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
+    columns: id, region; about 10 rows
+    filter: "region" = 'north'
   when distributed: two-stage
 */
 ----
@@ -198,22 +239,27 @@ runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
 WITH c AS (SELECT id FROM clients WHERE region = 'north') SELECT * FROM c JOIN sales s ON s.client = c.id
 /*
 execution: distributed on at most 3 of 3 members
-tree: clients: (?0[]); sales: (?0[])
+tree: clients: ($1[]); sales: ($1[])
 rewrites: join_keys_first, derived_table_to_join
 scan clients: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: id, region; about 10 rows
+  filter: region = 'north'
 scan sales AS s: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: client, n, day, place; about 4,000,000 rows
 co-located: clients, s
 when distributed: in 2 stages
   x0 join s: at the members over s, clients, to the coordinator
   final: at the coordinator over x0
-runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
   join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
+    columns: id, region; about 10 rows
+    filter: "region" = 'north'
   when distributed: two-stage
 */
 ----
@@ -221,22 +267,27 @@ runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
 SELECT * FROM (SELECT client, count(*) FROM sales GROUP BY client) s JOIN clients c ON s.client = c.id WHERE c.region = 'north'
 /*
 execution: distributed on at most 3 of 3 members
-tree: sales: (?0[]); clients: (?0[])
+tree: sales: ($1[]); clients: ($1[])
 rewrites: join_keys_first, derived_table_to_join
 scan sales: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: client; about 4,000,000 rows
 scan clients AS c: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: id, region, nation, rank; about 10 rows
+  filter: c.region = 'north'
 co-located: sales, c
 when distributed: in 2 stages
   x0 join c: at the members over c, sales, to the coordinator
   final: at the coordinator over x0
-runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
   join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
+    columns: id, region; about 10 rows
+    filter: "region" = 'north'
   when distributed: two-stage
 */
 ----
@@ -244,22 +295,28 @@ runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
 SELECT * FROM sales s WHERE (s.client, s.place) IN (SELECT id, nation FROM clients WHERE region = 'north')
 /*
 execution: distributed on at most 3 of 3 members
-tree: sales: (?0[]); clients: (?0[])
+tree: sales: ($1[]); clients: ($1[])
 rewrites: join_keys_first, in_pull_out
 scan sales AS s: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: client, n, day, place; about 4,000,000 rows
+  filter: (s.client, s.place) IN (SELECT id, nation FROM clients WHERE region = 'north')
 scan clients: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: id, region, nation; about 10 rows
+  filter: region = 'north'
 co-located: s, clients
 when distributed: in 2 stages
   x0 join s: at the members over s, clients, to the coordinator
   final: at the coordinator over x0
-runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
   join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
+    columns: id, region; about 10 rows
+    filter: "region" = 'north'
   when distributed: two-stage
 */
 ----
@@ -267,22 +324,27 @@ runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
 SELECT * FROM visits v JOIN clients c ON v.client = c.id AND v.place = c.rank WHERE c.region = 'north'
 /*
 execution: distributed on at most 3 of 3 members
-tree: visits: ((?0[], ?1[])); clients: (?0[])
+tree: visits: (($1[], $2[])); clients: ($1[])
 rewrites: join_keys_first
 scan visits AS v: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ((?0[], ?1[])) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (($1[], $2[])) they select
+  columns: client, place, n; about 4,000,000 rows
 scan clients AS c: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: id, region, nation, rank; about 10 rows
+  filter: c.region = 'north'
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join v: at the members over v, x0, to the coordinator
   final: at the coordinator over x1
-runs first, for ?0[], ?1[]: SELECT DISTINCT "id", "rank" FROM "clients" WHERE ("region" = 'north')
+runs first, for $1[], $2[]: SELECT DISTINCT "id", "rank" FROM "clients" WHERE ("region" = 'north')
   join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
+    columns: id, region, rank; about 10 rows
+    filter: "region" = 'north'
   when distributed: two-stage
 */
 ----
@@ -290,26 +352,32 @@ runs first, for ?0[], ?1[]: SELECT DISTINCT "id", "rank" FROM "clients" WHERE ("
 SELECT * FROM clients c JOIN sales s ON s.client = c.id JOIN log l ON l.id = s.n WHERE c.region = 'north'
 /*
 execution: distributed on at most 3 of 3 members
-tree: clients: (?0[]); sales: (?0[]); log: all
+tree: clients: ($1[]); sales: ($1[]); log: all
 rewrites: join_keys_first
 scan clients AS c: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: id, region, nation, rank; about 10 rows
+  filter: c.region = 'north'
 scan sales AS s: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: client, n, day, place; about 4,000,000 rows
 scan log AS l: all 64 partitions
   because l.id = s.n only joins the key: compare either side with a value
+  columns: id, client; about 4,000,000 rows
 co-located: c, s
 when distributed: in 4 stages
   x0 scan c: at the members over c, to every member
   x1 scan s: at the members over s, c, to every member
   x2 join c: at the members over l, x0, x1, to the coordinator
   final: at the coordinator over x2
-runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
   join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
+    columns: id, region; about 10 rows
+    filter: "region" = 'north'
   when distributed: two-stage
 */
 ----
@@ -317,29 +385,36 @@ runs first, for ?0[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
 SELECT * FROM nations n, clients c, sales s WHERE n.name = 'é' AND c.nation = n.id AND s.client = c.id
 /*
 execution: distributed on at most 3 of 3 members
-tree: nations: any; clients: (?1[]); sales: (?1[])
+tree: nations: any; clients: ($2[]); sales: ($2[])
 rewrites: join_keys_first
 scan nations AS n: replicated, every member has it
+  columns: id, name; about 1 row
+  filter: n.name = 'é'
 scan clients AS c: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
+  columns: id, region, nation, rank; about 20,000 rows
 scan sales AS s: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
+  columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
 when distributed: in 2 stages
   x0 join n: at the members over n, c, s, to the coordinator
   final: at the coordinator over x0
-runs first, for ?0[]: SELECT DISTINCT "id" FROM "nations" WHERE ("name" = 'é')
+runs first, for $1[]: SELECT DISTINCT "id" FROM "nations" WHERE ("name" = 'é')
   join keys: about 1 expected; with more than 256, the statement runs without them
   execution: local on 1 of 3 members
   tree: nations: any
   scan nations: replicated, every member has it
-  when distributed: two-stage
-runs first, for ?1[]: SELECT DISTINCT "id" FROM "clients" WHERE "nation" IN (SELECT unnest($1))
+    columns: id, name; about 1 row
+    filter: "name" = 'é'
+runs first, for $2[]: SELECT DISTINCT "id" FROM "clients" WHERE "nation" IN (SELECT unnest($1))
   join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
+    columns: id, nation; about 20,000 rows
+    filter: "nation" IN (SELECT UNNEST($1))
   when distributed: two-stage
 */
 ----
@@ -350,8 +425,10 @@ execution: distributed on 3 of 3 members
 tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
   because s.client = c.id only joins the key: compare either side with a value
+  columns: id, region, nation, rank; about 20,000 rows
 scan sales AS s: all 64 partitions
   because s.client = c.id only joins the key: compare either side with a value
+  columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
@@ -365,8 +442,11 @@ execution: distributed on 3 of 3 members
 tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
   because s.client = c.id only joins the key: compare either side with a value
+  columns: id, region, nation, rank; about 6,667 rows
+  filter: c.region > 'north'
 scan sales AS s: all 64 partitions
   because s.client = c.id only joins the key: compare either side with a value
+  columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
@@ -381,13 +461,12 @@ tree: clients: (p49); sales: (p49)
 scan clients AS c: 1 of 64 partitions [p49]
   partitioning key (id): (7)
   primary key bounds: (7)
+  columns: id, region, nation, rank; about 1 row
 scan sales AS s: 1 of 64 partitions [p49]
   partitioning key (client): (7)
   primary key bounds: (7)
+  columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
-when distributed: in 2 stages
-  x0 join c: at the members over c, s, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- it runs at once: the preserved side
@@ -397,8 +476,11 @@ execution: distributed on 3 of 3 members
 tree: sales: all; clients: all
 scan sales AS s: all 64 partitions
   because no predicate on the partition key client: compare it with values
+  columns: client, n, day, place; about 4,000,000 rows
 scan clients AS c: all 64 partitions
   because s.client = c.id only joins the key: compare either side with a value
+  columns: id, region, nation, rank; about 10 rows
+  filter: c.region = 'north'
 co-located: s, c
 when distributed: in 2 stages
   x0 join s: at the members over s, c, to the coordinator
@@ -412,8 +494,10 @@ execution: distributed on 3 of 3 members
 tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
   because no predicate on the partition key id: compare it with values
+  columns: id, region, nation, rank; about 20,000 rows
 scan sales AS s: all 64 partitions
   because no predicate on the partition key client: compare it with values
+  columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
@@ -427,8 +511,11 @@ execution: distributed on 3 of 3 members
 tree: sales: all; clients: all
 scan sales AS s: all 64 partitions
   because no predicate on the partition key client: compare it with values
+  columns: client, n, day, place; about 4,000,000 rows
 scan clients AS c: all 64 partitions
   because s.client = c.id only joins the key: compare either side with a value
+  columns: id, region, nation, rank; about 10 rows
+  filter: c.region = 'north'
 co-located: s, c
 when distributed: in 2 stages
   x0 join s: at the members over s, c, to the coordinator
@@ -442,8 +529,11 @@ execution: distributed on 3 of 3 members
 tree: clients: all; log: all
 scan clients AS c: all 64 partitions
   because l.client = c.id only joins the key: compare either side with a value
+  columns: id, region, nation, rank; about 10 rows
+  filter: c.region = 'north'
 scan log AS l: all 64 partitions
   because no predicate on the partition key id: compare it with values
+  columns: id, client; about 4,000,000 rows
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join c: at the members over l, x0, to the coordinator
@@ -457,8 +547,11 @@ execution: distributed on 3 of 3 members
 tree: clients: all; clients: all
 scan clients AS c: all 64 partitions
   because c.id = d.id only joins the key: compare either side with a value
+  columns: id, region, nation, rank; about 10 rows
+  filter: c.region = 'north'
 scan clients AS d: all 64 partitions
   because c.id = d.id only joins the key: compare either side with a value
+  columns: id, region, nation, rank; about 20,000 rows
 co-located: c, d
 when distributed: in 2 stages
   x0 join c: at the members over c, d, to the coordinator
@@ -472,8 +565,11 @@ execution: distributed on 3 of 3 members
 tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
   because s.client IS NOT DISTINCT FROM c.id only joins the key: compare either side with a value
+  columns: id, region, nation, rank; about 10 rows
+  filter: c.region = 'north'
 scan sales AS s: all 64 partitions
   because s.client IS NOT DISTINCT FROM c.id only joins the key: compare either side with a value
+  columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
@@ -487,8 +583,12 @@ execution: distributed on 3 of 3 members
 tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
   because id is compared with s.client, which is neither a constant nor a parameter: pass its value as a parameter
+  columns: id, region, nation, rank; about 10 rows
+  filter: c.region = 'north' AND s.client = c.id + 0
 scan sales AS s: all 64 partitions
   because client is compared with c.id + 0, which is neither a constant nor a parameter: pass its value as a parameter
+  columns: client, n, day, place; about 4,000,000 rows
+  filter: s.client = c.id + 0
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join c: at the members over s, x0, to the coordinator
@@ -502,8 +602,12 @@ execution: distributed on 3 of 3 members
 tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
   because id is cast in s.client = CAST(c.id AS DOUBLE): compare the bare column with a BIGINT
+  columns: id, region, nation, rank; about 10 rows
+  filter: c.region = 'north' AND s.client = CAST(c.id AS DOUBLE)
 scan sales AS s: all 64 partitions
   because client is compared with CAST(c.id AS DOUBLE), which is neither a constant nor a parameter: pass its value as a parameter
+  columns: client, n, day, place; about 4,000,000 rows
+  filter: s.client = CAST(c.id AS DOUBLE)
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join c: at the members over s, x0, to the coordinator
@@ -517,8 +621,12 @@ execution: distributed on 3 of 3 members
 tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
   because s.client = c.id only joins the key: compare either side with a value
+  columns: id, region, nation, rank; about 10 rows
+  filter: c.region = 'north' AND RANDOM() < 2
 scan sales AS s: all 64 partitions
   because s.client = c.id only joins the key: compare either side with a value
+  columns: client, n, day, place; about 4,000,000 rows
+  filter: RANDOM() < 2
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
@@ -532,8 +640,12 @@ execution: distributed on 3 of 3 members
 tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
   because id is compared with s.client, which is neither a constant nor a parameter: pass its value as a parameter
+  columns: id, region, nation, rank; about 20,000 rows
+  filter: (s.client = c.id OR c.region = 'north')
 scan sales AS s: all 64 partitions
   because client is compared with c.id, which is neither a constant nor a parameter: pass its value as a parameter
+  columns: client, n, day, place; about 4,000,000 rows
+  filter: (s.client = c.id OR c.region = 'north')
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join c: at the members over s, x0, to the coordinator
@@ -545,22 +657,28 @@ when distributed: in 3 stages
 SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE s.day > ? AND c.region = ?
 /*
 execution: distributed on at most 3 of 3 members
-tree: clients: (?2[]); sales: (?2[])
+tree: clients: ($3[]); sales: ($3[])
 rewrites: join_keys_first
 scan clients AS c: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?2[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($3[]) they select
+  columns: id, region, nation, rank; about 10 rows
+  filter: c.region = $2
 scan sales AS s: the partitions that the parameters select, of 64
-  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of (?2[]) they select
+  because the keys of the join are known only at run time: EXPLAIN ANALYZE shows which partitions of ($3[]) they select
+  columns: client, n, day, place; about 1,333,333 rows
+  filter: s.day > $1
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
-runs first, for ?2[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = $2)
+runs first, for $3[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = $2)
   join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
+    columns: id, region; about 10 rows
+    filter: "region" = $2
   when distributed: two-stage
 */
 ----
@@ -568,32 +686,42 @@ runs first, for ?2[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = $2)
 SELECT * FROM clients c JOIN sales s ON s.client = c.id JOIN visits v ON v.client = s.n AND v.place = 4 WHERE c.region = 'north' AND s.n IN (SELECT id FROM log WHERE client = 5)
 /*
 execution: distributed on at most 3 of 3 members
-tree: clients: (?1[]); sales: (?1[]); visits: ((?0[], 4))
+tree: clients: ($2[]); sales: ($2[]); visits: (($1[], 4))
 rewrites: materialize_subquery, join_keys_first
 scan clients AS c: the partitions that the parameters select, of 64
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
+  columns: id, region, nation, rank; about 10 rows
+  filter: c.region = 'north'
 scan sales AS s: the partitions that the parameters select, of 64
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
+  columns: client, n, day, place; about 4,000,000 rows
+  filter: s.n IN (SELECT UNNEST($1))
 scan visits AS v: the partitions that the parameters select, of 64
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ((?0[], 4)) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (($1[], 4)) they select
+  columns: client, place, n; about 40,000 rows
+  filter: v.place = 4
 co-located: c, s
 when distributed: in 4 stages
   x0 scan c: at the members over c, to every member
   x1 scan s: at the members over s, c, to every member
   x2 join c: at the members over v, x0, x1, to the coordinator
   final: at the coordinator over x2
-runs first, for ?0[]: SELECT id FROM log WHERE client = 5
+runs first, for $1[]: SELECT id FROM log WHERE client = 5
   execution: distributed on 3 of 3 members
   tree: log: all
   scan log: all 64 partitions
     because no predicate on the partition key id: compare it with values
+    columns: id, client; about 200 rows
+    filter: client = 5
   when distributed: two-stage
-runs first, for ?1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
+runs first, for $2[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
   join keys: about 10 expected; with more than 256, the statement runs without them
   execution: distributed on 3 of 3 members
   tree: clients: all
   scan clients: all 64 partitions
     because no predicate on the partition key id: compare it with values
+    columns: id, region; about 10 rows
+    filter: "region" = 'north'
   when distributed: two-stage
 */
 ----
@@ -601,22 +729,26 @@ runs first, for ?1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'nor
 SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north' AND c.id IN (SELECT client FROM log WHERE id < 5)
 /*
 execution: distributed on at most 3 of 3 members
-tree: clients: (?0[]); sales: (?0[])
+tree: clients: ($1[]); sales: ($1[])
 rewrites: materialize_subquery
 scan clients AS c: the partitions that the parameters select, of 64
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: id, region, nation, rank; about 10 rows
+  filter: c.region = 'north' AND c.id IN (SELECT UNNEST($1))
 scan sales AS s: the partitions that the parameters select, of 64
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator
   final: at the coordinator over x0
-runs first, for ?0[]: SELECT client FROM log WHERE id < 5
+runs first, for $1[]: SELECT client FROM log WHERE id < 5
   execution: distributed on 3 of 3 members
   tree: log: all
   scan log: all 64 partitions
     because the range of (id) has more values than the limit of 512, or values that cannot be counted: compare with = or IN, or with a narrower range
     primary key bounds: key < (5)
+    columns: id, client; about 1,333,333 rows
   when distributed: two-stage
 */
 ----
@@ -628,8 +760,11 @@ execution: distributed on 3 of 3 members
 tree: clients: all; sales: all
 scan clients AS c: all 64 partitions
   because s.client = c.id only joins the key: compare either side with a value
+  columns: id, region, nation, rank; about 10 rows
+  filter: c.region = 'north'
 scan sales AS s: all 64 partitions
   because s.client = c.id only joins the key: compare either side with a value
+  columns: client, n, day, place; about 4,000,000 rows
 co-located: c, s
 when distributed: in 2 stages
   x0 join c: at the members over c, s, to the coordinator

@@ -12,15 +12,19 @@ INSERT INTO step_days VALUES (DATE '2023-12-31', 1), (DATE '2024-01-15', 2), (DA
 -- partitions=6
 SELECT count(*), sum(amount) FROM step_orders WHERE customer_id IN (SELECT customer_id FROM step_vip WHERE region = 'north')
 /*
-tree: step_orders: (?0[])
+tree: step_orders: ($1[])
 rewrites: materialize_subquery
 scan step_orders: the partitions that the parameters select, of 16
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: customer_id, amount; about 6 rows
+  filter: customer_id IN (SELECT UNNEST($1))
 when distributed: two-stage
-runs first, for ?0[]: SELECT customer_id FROM step_vip WHERE region = 'north'
+runs first, for $1[]: SELECT customer_id FROM step_vip WHERE region = 'north'
   tree: step_vip: all
   scan step_vip: all 4 partitions
     because no predicate on the partition key id: compare it with values
+    columns: customer_id, region; about 2 rows
+    filter: region = 'north'
   when distributed: two-stage
 */
 ----
@@ -28,49 +32,55 @@ runs first, for ?0[]: SELECT customer_id FROM step_vip WHERE region = 'north'
 -- partitions=2
 SELECT id FROM step_orders WHERE customer_id IN (SELECT customer_id FROM step_vip WHERE id = 5)
 /*
-tree: step_orders: (?0[])
+tree: step_orders: ($1[])
 rewrites: materialize_subquery
 scan step_orders: the partitions that the parameters select, of 16
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: customer_id, id; about 6 rows
+  filter: customer_id IN (SELECT UNNEST($1))
 when distributed: two-stage
-runs first, for ?0[]: SELECT customer_id FROM step_vip WHERE id = 5
+runs first, for $1[]: SELECT customer_id FROM step_vip WHERE id = 5
   tree: step_vip: (p1)
   scan step_vip: 1 of 4 partitions [p1]
     partitioning key (id): (5)
     primary key bounds: (5)
-  when distributed: two-stage
+    columns: id, customer_id; about 1 row
 */
 ----
 -- no value and nothing else is read
 -- partitions=1 members=1 execution=local
 SELECT count(*) FROM step_orders WHERE customer_id IN (SELECT customer_id FROM step_vip WHERE id = 4)
 /*
-tree: step_orders: (?0[])
+tree: step_orders: ($1[])
 rewrites: materialize_subquery
 scan step_orders: the partitions that the parameters select, of 16
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: customer_id; about 6 rows
+  filter: customer_id IN (SELECT UNNEST($1))
 when distributed: two-stage
-runs first, for ?0[]: SELECT customer_id FROM step_vip WHERE id = 4
+runs first, for $1[]: SELECT customer_id FROM step_vip WHERE id = 4
   tree: step_vip: (p3)
   scan step_vip: 1 of 4 partitions [p3]
     partitioning key (id): (4)
     primary key bounds: (4)
-  when distributed: two-stage
+    columns: id, customer_id; about 1 row
 */
 ----
 -- a scalar subquery
 -- partitions=5
 SELECT count(*) FROM step_orders WHERE customer_id = (SELECT max(customer_id) FROM step_vip WHERE region = 'south')
 /*
-tree: step_orders: (?0)
+tree: step_orders: ($1)
 rewrites: materialize_subquery
 scan step_orders: the partitions that the parameters select, of 16
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0) they select
-when distributed: two-stage
-runs first, for ?0: SELECT max(customer_id) FROM step_vip WHERE region = 'south'
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1) they select
+  columns: customer_id; about 2 rows
+runs first, for $1: SELECT max(customer_id) FROM step_vip WHERE region = 'south'
   tree: step_vip: all
   scan step_vip: all 4 partitions
     because no predicate on the partition key id: compare it with values
+    columns: customer_id, region; about 2 rows
+    filter: region = 'south'
   when distributed: two-stage
 */
 ----
@@ -78,20 +88,25 @@ runs first, for ?0: SELECT max(customer_id) FROM step_vip WHERE region = 'south'
 -- partitions=9
 SELECT n FROM step_days WHERE day BETWEEN (SELECT min(day) + 20 FROM step_days WHERE n > 1) AND (SELECT max(day) - 20 FROM step_days WHERE day < DATE '2024-03-01' OR n = 4) ORDER BY n
 /*
-tree: step_days: ([?0, ?1])
+tree: step_days: ([$1, $2])
 rewrites: materialize_subquery
 scan step_days: the partitions that the parameters select, of 4
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ([?0, ?1]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ([$1, $2]) they select
+  columns: day, n; about 1 row
 when distributed: two-stage
-runs first, for ?0: SELECT min(day) + 20 FROM step_days WHERE n > 1
+runs first, for $1: SELECT min(day) + 20 FROM step_days WHERE n > 1
   tree: step_days: all
   scan step_days: all 4 partitions
     because no predicate on the partition key day: compare it with values
+    columns: day, n; about 4 rows
+    filter: n > 1
   when distributed: two-stage
-runs first, for ?1: SELECT max(day) - 20 FROM step_days WHERE day < DATE '2024-03-01' OR n = 4
+runs first, for $2: SELECT max(day) - 20 FROM step_days WHERE day < DATE '2024-03-01' OR n = 4
   tree: step_days: all
   scan step_days: all 4 partitions
     because the OR branch n = 4 does not restrict the key: compare day with values in every branch
+    columns: day, n; about 4 rows
+    filter: (day < CAST('2024-03-01' AS DATE) OR n = 4)
   when distributed: two-stage
 */
 ----
@@ -99,21 +114,27 @@ runs first, for ?1: SELECT max(day) - 20 FROM step_days WHERE day < DATE '2024-0
 -- partitions=6
 SELECT sum(amount) FROM step_orders WHERE customer_id IN (SELECT customer_id FROM step_orders WHERE customer_id IN (SELECT customer_id FROM step_vip WHERE region = 'south') AND amount > 50) AND id > 1
 /*
-tree: step_orders: (?0[])
+tree: step_orders: ($1[])
 rewrites: materialize_subquery
 scan step_orders: the partitions that the parameters select, of 16
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: customer_id, id, amount; about 6 rows
+  filter: customer_id IN (SELECT UNNEST($1)) AND id > 1
 when distributed: two-stage
-runs first, for ?0[]: SELECT customer_id FROM step_orders WHERE customer_id IN (SELECT customer_id FROM step_vip WHERE region = 'south') AND amount > 50
-  tree: step_orders: (?0[])
+runs first, for $1[]: SELECT customer_id FROM step_orders WHERE customer_id IN (SELECT customer_id FROM step_vip WHERE region = 'south') AND amount > 50
+  tree: step_orders: ($1[])
   rewrites: materialize_subquery
   scan step_orders: the partitions that the parameters select, of 16
-    because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+    because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+    columns: customer_id, amount; about 3 rows
+    filter: customer_id IN (SELECT UNNEST($1)) AND amount > 50
   when distributed: two-stage
-  runs first, for ?0[]: SELECT customer_id FROM step_vip WHERE region = 'south'
+  runs first, for $1[]: SELECT customer_id FROM step_vip WHERE region = 'south'
     tree: step_vip: all
     scan step_vip: all 4 partitions
       because no predicate on the partition key id: compare it with values
+      columns: customer_id, region; about 2 rows
+      filter: region = 'south'
     when distributed: two-stage
 */
 ----
@@ -121,18 +142,24 @@ runs first, for ?0[]: SELECT customer_id FROM step_orders WHERE customer_id IN (
 -- partitions=6
 WITH big AS (SELECT v.customer_id FROM step_vip v JOIN step_regions r USING (region) WHERE r.big AND v.region <> 'north') SELECT count(*) FROM step_orders WHERE customer_id IN (SELECT customer_id FROM big)
 /*
-tree: step_orders: (?0[])
+tree: step_orders: ($1[])
 rewrites: materialize_subquery
 scan step_orders: the partitions that the parameters select, of 16
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: customer_id; about 6 rows
+  filter: customer_id IN (SELECT UNNEST($1))
 when distributed: two-stage
-runs first, for ?0[]: SELECT customer_id FROM big
+runs first, for $1[]: SELECT customer_id FROM big
   tree: step_vip: all; step_regions: any
   rewrites: derived_table_to_join
   scan step_vip AS v: all 4 partitions
     because no predicate on the partition key id: compare it with values
+    columns: customer_id, region; about 4 rows
+    filter: v.region <> 'north'
   scan step_regions AS r: replicated, every member has it
     primary key bounds: key, in 2 ranges
+    columns: region, big; about 2 rows
+    filter: r.big
   when distributed: in 2 stages
     x0 join v: at the members over v, r, to the coordinator
     final: at the coordinator over x0
@@ -147,8 +174,12 @@ rewrites: in_pull_out
 scan step_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id; about 2 rows
+  filter: customer_id IN (SELECT customer_id FROM step_vip WHERE region = 'north')
 scan step_vip: all 4 partitions
   because no predicate on the partition key id: compare it with values
+  columns: customer_id, region; about 2 rows
+  filter: region = 'north'
 when distributed: in 3 stages
   x0 scan step_vip: at the members over step_vip, to every member
   x1 join step_orders: at the members over step_orders, x0, to the coordinator

@@ -10,16 +10,20 @@ CREATE TABLE one (k VARCHAR PRIMARY KEY, customer_id VARCHAR) REPLICATED;
 SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region = ?)
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: (?1[])
+tree: orders: ($2[])
 rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT UNNEST($2))
 when distributed: two-stage
-runs first, for ?1[]: SELECT customer_id FROM vip WHERE region = $1
+runs first, for $2[]: SELECT customer_id FROM vip WHERE region = $1
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id, region
+    filter: region = $1
   when distributed: two-stage
 */
 ----
@@ -28,16 +32,20 @@ runs first, for ?1[]: SELECT customer_id FROM vip WHERE region = $1
 SELECT * FROM orders WHERE id > $low AND customer_id IN (SELECT customer_id FROM vip WHERE region = $region) AND id < $high
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: (?3[])
+tree: orders: ($4[])
 rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?3[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($4[]) they select
+  columns: customer_id, id, priority, amount, day
+  filter: id > $1 AND customer_id IN (SELECT UNNEST($4)) AND id < $3
 when distributed: two-stage
-runs first, for ?3[]: SELECT customer_id FROM vip WHERE region = $2
+runs first, for $4[]: SELECT customer_id FROM vip WHERE region = $region
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id, region
+    filter: region = $2
   when distributed: two-stage
 */
 ----
@@ -45,16 +53,19 @@ runs first, for ?3[]: SELECT customer_id FROM vip WHERE region = $2
 SELECT * FROM orders WHERE customer_id = ANY (SELECT customer_id FROM vip)
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id = ANY (SELECT UNNEST($1))
 when distributed: two-stage
-runs first, for ?0[]: SELECT customer_id FROM vip
+runs first, for $1[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id
   when distributed: two-stage
 */
 ----
@@ -62,16 +73,17 @@ runs first, for ?0[]: SELECT customer_id FROM vip
 SELECT * FROM orders WHERE customer_id = (SELECT max(customer_id) FROM vip)
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: (?0)
+tree: orders: ($1)
 rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0) they select
-when distributed: two-stage
-runs first, for ?0: SELECT max(customer_id) FROM vip
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1) they select
+  columns: customer_id, id, priority, amount, day
+runs first, for $1: SELECT max(customer_id) FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id
   when distributed: two-stage
 */
 ----
@@ -79,22 +91,25 @@ runs first, for ?0: SELECT max(customer_id) FROM vip
 SELECT * FROM days WHERE day BETWEEN (SELECT min(since) FROM vip) AND (SELECT max(since) FROM vip)
 /*
 execution: distributed on at most 3 of 3 members
-tree: days: ([?0, ?1])
+tree: days: ([$1, $2])
 rewrites: materialize_subquery
 scan days: the partitions that the parameters select, of 4
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ([?0, ?1]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ([$1, $2]) they select
+  columns: day, n, best
 when distributed: two-stage
-runs first, for ?0: SELECT min(since) FROM vip
+runs first, for $1: SELECT min(since) FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: since
   when distributed: two-stage
-runs first, for ?1: SELECT max(since) FROM vip
+runs first, for $2: SELECT max(since) FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: since
   when distributed: two-stage
 */
 ----
@@ -102,16 +117,18 @@ runs first, for ?1: SELECT max(since) FROM vip
 SELECT * FROM days WHERE day >= (SELECT max(since) FROM vip) - 7
 /*
 execution: distributed on at most 3 of 3 members
-tree: days: (>= CAST(?0 AS DATE) - 7)
+tree: days: (>= CAST($1 AS DATE) - 7)
 rewrites: materialize_subquery
 scan days: the partitions that the parameters select, of 4
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (>= CAST(?0 AS DATE) - 7) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (>= CAST($1 AS DATE) - 7) they select
+  columns: day, n, best
 when distributed: two-stage
-runs first, for ?0: SELECT max(since) FROM vip
+runs first, for $1: SELECT max(since) FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: since
   when distributed: two-stage
 */
 ----
@@ -119,22 +136,26 @@ runs first, for ?0: SELECT max(since) FROM vip
 SELECT * FROM numbers WHERE a IN (SELECT best FROM vip) AND b IN (SELECT n FROM days)
 /*
 execution: distributed on at most 3 of 3 members
-tree: numbers: ((?0[], ?1[]))
+tree: numbers: (($1[], $2[]))
 rewrites: materialize_subquery
 scan numbers: the partitions that the parameters select, of 21
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ((?0[], ?1[])) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (($1[], $2[])) they select
+  columns: a, b, v
+  filter: a IN (SELECT UNNEST($1)) AND b IN (SELECT UNNEST($2))
 when distributed: two-stage
-runs first, for ?0[]: SELECT best FROM vip
+runs first, for $1[]: SELECT best FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: best
   when distributed: two-stage
-runs first, for ?1[]: SELECT n FROM days
+runs first, for $2[]: SELECT n FROM days
   execution: distributed on 3 of 3 members
   tree: days: all
   scan days: all 4 partitions
     because no predicate on the partition key day: compare it with values
+    columns: n
   when distributed: two-stage
 */
 ----
@@ -142,16 +163,19 @@ runs first, for ?1[]: SELECT n FROM days
 SELECT * FROM numbers WHERE a IN (SELECT best FROM days)
 /*
 execution: distributed on at most 3 of 3 members
-tree: numbers: ((?0[], *))
+tree: numbers: (($1[], *))
 rewrites: materialize_subquery
 scan numbers: the partitions that the parameters select, of 21
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ((?0[], *)) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (($1[], *)) they select
+  columns: a, b, v
+  filter: a IN (SELECT UNNEST($1))
 when distributed: two-stage
-runs first, for ?0[]: SELECT best FROM days
+runs first, for $1[]: SELECT best FROM days
   execution: distributed on 3 of 3 members
   tree: days: all
   scan days: all 4 partitions
     because no predicate on the partition key day: compare it with values
+    columns: best
   when distributed: two-stage
 */
 ----
@@ -159,21 +183,25 @@ runs first, for ?0[]: SELECT best FROM days
 SELECT * FROM orders o JOIN customers c ON o.priority = c.name WHERE c.customer_id IN (SELECT customer_id FROM vip) AND c.score > 1
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: all; customers: (?0[])
+tree: orders: all; customers: ($1[])
 rewrites: materialize_subquery
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
 scan customers AS c: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: customer_id, name, score
+  filter: c.customer_id IN (SELECT UNNEST($1)) AND c.score > 1
 when distributed: in 3 stages
   x0 scan c: at the members over c, to every member
   x1 join o: at the members over o, x0, to the coordinator
   final: at the coordinator over x1
-runs first, for ?0[]: SELECT customer_id FROM vip
+runs first, for $1[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id
   when distributed: two-stage
 */
 ----
@@ -181,18 +209,21 @@ runs first, for ?0[]: SELECT customer_id FROM vip
 SELECT * FROM (SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip)) LIMIT 3
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 rewrites: materialize_subquery, derived_table_to_join
 scan orders: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT UNNEST($1))
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
-runs first, for ?0[]: SELECT customer_id FROM vip
+runs first, for $1[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id
   when distributed: two-stage
 */
 ----
@@ -200,18 +231,21 @@ runs first, for ?0[]: SELECT customer_id FROM vip
 SELECT id FROM orders WHERE customer_id IN (SELECT customer_id FROM vip) UNION ALL SELECT 1
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: customer_id, id
+  filter: customer_id IN (SELECT UNNEST($1))
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
-runs first, for ?0[]: SELECT customer_id FROM vip
+runs first, for $1[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id
   when distributed: two-stage
 */
 ----
@@ -219,21 +253,26 @@ runs first, for ?0[]: SELECT customer_id FROM vip
 SELECT * FROM orders WHERE priority IN (SELECT region FROM vip WHERE customer_id IN (SELECT customer_id FROM customers))
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: all; vip: (?0[])
+tree: orders: all; vip: ($1[])
 rewrites: materialize_subquery, in_pull_out
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
+  filter: priority IN (SELECT region FROM vip WHERE customer_id IN (SELECT UNNEST($1)))
 scan vip: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: customer_id, region
+  filter: customer_id IN (SELECT UNNEST($1))
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
   final: at the coordinator over x1
-runs first, for ?0[]: SELECT customer_id FROM customers
+runs first, for $1[]: SELECT customer_id FROM customers
   execution: distributed on 3 of 3 members
   tree: customers: all
   scan customers: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id
   when distributed: two-stage
 */
 ----
@@ -241,21 +280,26 @@ runs first, for ?0[]: SELECT customer_id FROM customers
 SELECT * FROM orders o WHERE EXISTS (FROM vip v WHERE v.region = o.priority AND v.customer_id IN (SELECT customer_id FROM customers))
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: all; vip: (?0[])
+tree: orders: all; vip: ($1[])
 rewrites: materialize_subquery, exists_to_semi_join
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
+  filter: EXISTS(SELECT * FROM vip AS v WHERE v.region = o.priority AND v.customer_id IN (SELECT UNNEST($1)))
 scan vip AS v: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: customer_id, region
+  filter: v.customer_id IN (SELECT UNNEST($1)) AND EXISTS(SELECT * FROM vip AS v WHERE v.region = o.priority AND v.customer_id IN (SELECT UNNEST($1)))
 when distributed: in 3 stages
   x0 scan v: at the members over v, to every member
   x1 join o: at the members over o, x0, to the coordinator
   final: at the coordinator over x1
-runs first, for ?0[]: SELECT customer_id FROM customers
+runs first, for $1[]: SELECT customer_id FROM customers
   execution: distributed on 3 of 3 members
   tree: customers: all
   scan customers: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id
   when distributed: two-stage
 */
 ----
@@ -264,16 +308,19 @@ runs first, for ?0[]: SELECT customer_id FROM customers
 SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip) OR customer_id = ?
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: (?1[] | ?0)
+tree: orders: ($2[] | $1)
 rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[] | ?0) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[] | $1) they select
+  columns: customer_id, id, priority, amount, day
+  filter: (customer_id IN (SELECT UNNEST($2)) OR customer_id = $1)
 when distributed: two-stage
-runs first, for ?1[]: SELECT customer_id FROM vip
+runs first, for $2[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id
   when distributed: two-stage
 */
 ----
@@ -285,8 +332,11 @@ tree: orders: all; vip: all
 rewrites: in_to_exists, exists_to_semi_join
 scan orders AS o: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT customer_id FROM vip AS v WHERE v.region = o.priority)
 scan vip AS v: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: customer_id, region
 co-located: o, v
 when distributed: in 2 stages
   x0 join o: at the members over o, v, to the coordinator
@@ -301,6 +351,8 @@ tree: orders: all
 rewrites: in_pull_out
 scan orders: all 271 partitions
   because "customer_id" = "priority" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT priority)
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -314,8 +366,12 @@ tree: orders: all; vip: all
 rewrites: in_pull_out
 scan orders: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT customer_id FROM vip WHERE RANDOM() < 0.5)
 scan vip: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: customer_id
+  filter: RANDOM() < 0.5
 co-located: orders, vip
 when distributed: gather (random() is not evaluated once for each row of the outermost SELECT: move it there (line 1, column 78))
 */
@@ -328,8 +384,12 @@ tree: orders: all; vip: all
 rewrites: in_pull_out
 scan orders: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT customer_id FROM vip WHERE since < CURRENT_DATE)
 scan vip: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: customer_id, since
+  filter: since < CURRENT_DATE
 co-located: orders, vip
 when distributed: in 2 stages
   x0 join orders: at the members over orders, vip, to the coordinator
@@ -343,8 +403,11 @@ execution: distributed on 3 of 3 members
 tree: orders: all; vip: all
 scan orders: all 271 partitions
   because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT customer_id COLLATE NOCASE FROM vip)
 scan vip: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id
 when distributed: gather (a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE)
 */
 ----
@@ -356,8 +419,11 @@ tree: orders: all; vip: all
 rewrites: derived_table_to_join
 scan orders: all 271 partitions
   because customer_id is compared with SELECT k FROM (SELECT MAX(customer_id COLLATE NOCASE) AS ..., which is neither a constant nor a parameter: pass its value as a parameter
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id = (SELECT k FROM (SELECT MAX(customer_id COLLATE NOCASE) AS k FROM vip))
 scan vip: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id
 when distributed: gather (a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE)
 */
 ----
@@ -370,13 +436,13 @@ rewrites: in_pull_out
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT customer_id FROM vip)
 scan vip: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id
 co-located: orders, vip
-when distributed: in 2 stages
-  x0 join orders: at the members over orders, vip, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- what stays whole: bound to a few keys
@@ -388,9 +454,12 @@ rewrites: in_pull_out
 scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN ('C1', 'C2') AND customer_id IN (SELECT customer_id FROM vip)
 scan vip: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
+  columns: customer_id
 co-located: orders, vip
 when distributed: in 2 stages
   x0 join orders: at the members over orders, vip, to the coordinator
@@ -405,8 +474,11 @@ tree: orders: all; vip: all
 rewrites: in_pull_out
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
+  filter: priority IN (SELECT region FROM vip)
 scan vip: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: region
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -420,8 +492,11 @@ execution: distributed on 3 of 3 members
 tree: orders: all; vip: all
 scan orders: all 271 partitions
   because customer_id is wrapped in lower(): compare the bare column
+  columns: customer_id, id, priority, amount, day
+  filter: LOWER(customer_id) IN (SELECT customer_id FROM vip)
 scan vip: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -435,8 +510,11 @@ execution: distributed on 3 of 3 members
 tree: numbers: all; vip: all
 scan numbers: all 21 partitions
   because a is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: a, b, v
+  filter: a IN (SELECT score FROM vip)
 scan vip: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: score
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join numbers: at the members over numbers, x0, to the coordinator
@@ -450,8 +528,11 @@ execution: distributed on 3 of 3 members
 tree: orders: all; vip: all
 scan orders: all 271 partitions
   because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: customer_id, id, priority, amount, day
+  filter: (customer_id IN (SELECT customer_id FROM vip) OR id = 1)
 scan vip: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -465,6 +546,8 @@ execution: distributed on 3 of 3 members
 tree: orders: all
 scan orders: all 271 partitions
   because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT UNNEST(['C1', 'C2']))
 when distributed: in 2 stages
   x0 scan orders: at the members over orders, to the coordinator
   final: at the coordinator over x0
@@ -477,8 +560,11 @@ execution: distributed on 3 of 3 members
 tree: airlines: any; vip: all
 rewrites: in_pull_out
 scan airlines: replicated, every member has it
+  columns: code, name
+  filter: code IN (SELECT region FROM vip)
 scan vip: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: region
 when distributed: in 2 stages
   x0 scan vip: at the members over vip, to the coordinator
   final: at the coordinator over airlines, x0
@@ -491,8 +577,10 @@ execution: distributed on 3 of 3 members
 tree: vip: all; orders: all
 scan vip: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -506,8 +594,11 @@ execution: distributed on 3 of 3 members
 tree: orders: all; vip: all
 scan orders: all 271 partitions
   because customer_id is compared with ALL (SELECT customer_id FROM vip), which is neither a constant nor a parameter: pass its value as a parameter
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id < ALL (SELECT customer_id FROM vip)
 scan vip: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
@@ -522,8 +613,11 @@ tree: numbers: all; days: all
 rewrites: in_pull_out
 scan numbers: all 21 partitions
   because "a" = "n" only joins the key: compare either side with a value; "b" = "n" only joins the key: compare either side with a value; a is part of a row value in (a, b) IN (SELECT n, n FROM days) that may be NULL, or that is not compared with constants: compare each column by itself
+  columns: a, b, v
+  filter: (a, b) IN (SELECT n, n FROM days)
 scan days: all 4 partitions
   because no predicate on the partition key day: compare it with values
+  columns: n
 when distributed: in 3 stages
   x0 scan days: at the members over days, to every member
   x1 join numbers: at the members over numbers, x0, to the coordinator
@@ -537,10 +631,13 @@ execution: distributed on 3 of 3 members
 tree: orders: all; vip: all; vip: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
 scan vip: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, region, since, best, score
 scan vip: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, region, since, best, score
 when distributed: in 4 stages
   x0 scan vip: at the members over vip, to every member
   x1 scan vip: at the members over vip, to every member
@@ -556,9 +653,13 @@ tree: orders: all; vip: all; airlines: any
 rewrites: in_pull_out
 scan orders: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: customer_id, id
+  filter: customer_id IN (SELECT customer_id FROM vip)
 scan vip: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: customer_id
 scan airlines: replicated, every member has it
+  columns: code
 co-located: orders, vip
 when distributed: in 3 stages
   x0 join orders: at the members over orders, vip, to the coordinator
@@ -571,16 +672,19 @@ SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip
 )
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT UNNEST($1))
 when distributed: two-stage
-runs first, for ?0[]: SELECT customer_id FROM vip
+runs first, for $1[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id
   when distributed: two-stage
 */
 ----
@@ -589,17 +693,20 @@ SELECT * FROM orders WHERE customer_id IN (SELECT DISTINCT customer_id FROM vip
 )
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT UNNEST($1))
 when distributed: two-stage
-runs first, for ?0[]: SELECT DISTINCT customer_id FROM vip
+runs first, for $1[]: SELECT DISTINCT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id
   when distributed: in 2 stages
     x0 scan vip: at the members over vip, to the coordinator
     final: at the coordinator over x0
@@ -610,17 +717,20 @@ SELECT * FROM orders WHERE customer_id IN (SELECT ALL customer_id FROM vip
 )
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT UNNEST($1))
 when distributed: two-stage
-runs first, for ?0[]: SELECT ALL customer_id FROM vip
+runs first, for $1[]: SELECT ALL customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id
   when distributed: in 2 stages
     x0 scan vip: at the members over vip, to the coordinator
     final: at the coordinator over x0
@@ -631,17 +741,20 @@ SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip LIMIT 2
 )
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT UNNEST($1))
 when distributed: two-stage
-runs first, for ?0[]: SELECT customer_id FROM vip LIMIT 2
+runs first, for $1[]: SELECT customer_id FROM vip LIMIT 2
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id
   when distributed: in 3 stages
     x0 scan vip: at the members over vip, to the coordinator
     x1 subquery: at the coordinator over x0, to the coordinator
@@ -653,17 +766,20 @@ SELECT * FROM orders WHERE customer_id IN (SELECT max(customer_id) FROM vip
 )
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT UNNEST($1))
 when distributed: two-stage
-runs first, for ?0[]: SELECT max(customer_id) FROM vip
+runs first, for $1[]: SELECT max(customer_id) FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id
   when distributed: in 3 stages
     x0 scan vip: at the members over vip, to the coordinator
     x1 subquery: at the coordinator over x0, to the coordinator
@@ -675,16 +791,19 @@ SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip -- all
 )
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT UNNEST($1))
 when distributed: two-stage
-runs first, for ?0[]: SELECT customer_id FROM vip
+runs first, for $1[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id
   when distributed: two-stage
 */
 ----
@@ -693,17 +812,20 @@ SELECT * FROM orders WHERE customer_id IN (FROM (SELECT customer_id FROM vip)
 )
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT UNNEST($1))
 when distributed: two-stage
-runs first, for ?0[]: FROM (SELECT customer_id FROM vip)
+runs first, for $1[]: FROM (SELECT customer_id FROM vip)
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id
   when distributed: in 2 stages
     x0 scan vip: at the members over vip, to the coordinator
     final: at the coordinator over x0
@@ -713,17 +835,18 @@ runs first, for ?0[]: FROM (SELECT customer_id FROM vip)
 SELECT * FROM orders WHERE customer_id = (SELECT customer_id FROM vip ORDER BY since LIMIT 1)
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: (?0)
+tree: orders: ($1)
 rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0) they select
-when distributed: two-stage
-runs first, for ?0: SELECT customer_id FROM vip ORDER BY since LIMIT 1
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1) they select
+  columns: customer_id, id, priority, amount, day
+runs first, for $1: SELECT customer_id FROM vip ORDER BY since LIMIT 1
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id, since
   when distributed: in 2 stages
     x0 scan vip: at the members over vip, to the coordinator
     final: at the coordinator over x0
@@ -734,23 +857,29 @@ runs first, for ?0: SELECT customer_id FROM vip ORDER BY since LIMIT 1
 SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE customer_id IN (SELECT customer_id FROM customers WHERE score > ?))
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: (?1[])
+tree: orders: ($2[])
 rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT UNNEST($2))
 when distributed: two-stage
-runs first, for ?1[]: SELECT customer_id FROM vip WHERE customer_id IN (SELECT customer_id FROM customers WHERE score > $1)
+runs first, for $2[]: SELECT customer_id FROM vip WHERE customer_id IN (SELECT customer_id FROM customers WHERE score > $1)
   execution: distributed on at most 3 of 3 members
-  tree: vip: (?1[])
+  tree: vip: ($2[])
   rewrites: materialize_subquery
   scan vip: the partitions that the parameters select, of 271
-    because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
+    because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
+    columns: customer_id
+    filter: customer_id IN (SELECT UNNEST($2))
   when distributed: two-stage
-  runs first, for ?1[]: SELECT customer_id FROM customers WHERE score > $1
+  runs first, for $2[]: SELECT customer_id FROM customers WHERE score > $1
     execution: distributed on 3 of 3 members
     tree: customers: all
     scan customers: all 271 partitions
       because no predicate on the partition key customer_id: compare it with values
+      columns: customer_id, score
+      filter: score > $1
     when distributed: two-stage
 */
 ----
@@ -759,17 +888,21 @@ runs first, for ?1[]: SELECT customer_id FROM vip WHERE customer_id IN (SELECT c
 WITH v AS (SELECT * FROM vip WHERE region = ?) SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM v)
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: (?1[])
+tree: orders: ($2[])
 rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT UNNEST($2))
 when distributed: two-stage
-runs first, for ?1[]: SELECT customer_id FROM v
+runs first, for $2[]: SELECT customer_id FROM v
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id, region, since, best, score
+    filter: region = $1
   when distributed: in 2 stages
     x0 scan vip: at the members over vip, to the coordinator
     final: at the coordinator over x0
@@ -780,17 +913,21 @@ runs first, for ?1[]: SELECT customer_id FROM v
 WITH vip AS (SELECT * FROM customers WHERE name = ?) SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip)
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: (?1[])
+tree: orders: ($2[])
 rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT UNNEST($2))
 when distributed: two-stage
-runs first, for ?1[]: SELECT customer_id FROM vip
+runs first, for $2[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: customers: all
   rewrites: derived_table_to_join
   scan customers: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id, name, score
+    filter: name = $1
   when distributed: in 2 stages
     x0 scan customers: at the members over customers, to the coordinator
     final: at the coordinator over x0
@@ -801,22 +938,27 @@ runs first, for ?1[]: SELECT customer_id FROM vip
 WITH v AS (SELECT * FROM vip WHERE region = ?), o AS (SELECT * FROM orders), w(k) AS (SELECT customer_id FROM v) SELECT * FROM orders WHERE customer_id IN (SELECT k FROM w) AND id IN (SELECT id FROM o)
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: all; orders: (?1[])
+tree: orders: all; orders: ($2[])
 rewrites: materialize_subquery, derived_table_to_join, in_pull_out
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, id, priority, amount, day
 scan orders: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT UNNEST($2)) AND id IN (SELECT id FROM o)
 when distributed: in 3 stages
   x0 scan orders: at the members over orders, to every member
   x1 join orders: at the members over orders, x0, to the coordinator
   final: at the coordinator over x1
-runs first, for ?1[]: SELECT k FROM w
+runs first, for $2[]: SELECT k FROM w
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id, region, since, best, score
+    filter: region = $1
   when distributed: in 2 stages
     x0 scan vip: at the members over vip, to the coordinator
     final: at the coordinator over x0
@@ -827,22 +969,28 @@ runs first, for ?1[]: SELECT k FROM w
 WITH v AS (SELECT * FROM vip WHERE region = ?) SELECT * FROM orders o JOIN v ON o.priority = v.region WHERE o.customer_id IN (SELECT customer_id FROM v)
 /*
 execution: distributed on at most 3 of 3 members
-tree: vip: all; orders: (?1[])
+tree: vip: all; orders: ($2[])
 rewrites: materialize_subquery, derived_table_to_join
 scan vip: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, region, since, best, score
+  filter: region = $1
 scan orders AS o: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
+  columns: customer_id, id, priority, amount, day
+  filter: o.customer_id IN (SELECT UNNEST($2))
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join o: at the members over o, x0, to the coordinator
   final: at the coordinator over x1
-runs first, for ?1[]: SELECT customer_id FROM v
+runs first, for $2[]: SELECT customer_id FROM v
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id, region, since, best, score
+    filter: region = $1
   when distributed: in 2 stages
     x0 scan vip: at the members over vip, to the coordinator
     final: at the coordinator over x0
@@ -856,8 +1004,11 @@ tree: customers: all; orders: all
 rewrites: derived_table_to_join, in_pull_out
 scan customers: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: customer_id, name, score
 scan orders: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT customer_id FROM vip)
 co-located: customers, orders
 when distributed: in 2 stages
   x0 join orders: at the members over orders, customers, to the coordinator
@@ -872,8 +1023,11 @@ tree: customers: all; orders: all
 rewrites: derived_table_to_join, in_pull_out
 scan customers: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: customer_id, name, score
 scan orders: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN (SELECT customer_id FROM vip)
 co-located: customers, orders
 when distributed: in 2 stages
   x0 join orders: at the members over orders, customers, to the coordinator
@@ -885,16 +1039,19 @@ INSERT INTO customers (customer_id) SELECT customer_id FROM orders WHERE custome
 /*
 INSERT into customers from:
 execution: distributed on at most 3 of 3 members
-tree: orders: (?0[])
+tree: orders: ($1[])
 rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?0[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
+  columns: customer_id
+  filter: customer_id IN (SELECT UNNEST($1))
 when distributed: two-stage
-runs first, for ?0[]: SELECT customer_id FROM vip
+runs first, for $1[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id
   when distributed: two-stage
 */
 ----
@@ -903,16 +1060,20 @@ runs first, for ?0[]: SELECT customer_id FROM vip
 SELECT count(*) FROM orders WHERE customer_id IN (SELECT customer_id FROM vip WHERE region = ?)
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: (?1[])
+tree: orders: ($2[])
 rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1[]) they select
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
+  columns: customer_id
+  filter: customer_id IN (SELECT UNNEST($2))
 when distributed: two-stage
-runs first, for ?1[]: SELECT customer_id FROM vip WHERE region = $1
+runs first, for $2[]: SELECT customer_id FROM vip WHERE region = $1
   execution: distributed on 3 of 3 members
   tree: vip: all
   scan vip: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
+    columns: customer_id, region
+    filter: region = $1
   when distributed: two-stage
 */
 ----
@@ -926,8 +1087,11 @@ tree: orders: all; vip: all
 rewrites: in_pull_out
 scan orders: all 271 partitions
   because pruning is off: SET pruning = on
+  columns: customer_id
+  filter: customer_id IN (SELECT customer_id FROM vip)
 scan vip: all 271 partitions
   because pruning is off: SET pruning = on
+  columns: customer_id
 co-located: orders, vip
 when distributed: in 2 stages
   x0 join orders: at the members over orders, vip, to the coordinator
@@ -939,15 +1103,15 @@ when distributed: in 2 stages
 SELECT * FROM orders WHERE customer_id = (SELECT customer_id FROM one WHERE k = ?)
 /*
 execution: distributed on at most 3 of 3 members
-tree: orders: (?1)
+tree: orders: ($2)
 rewrites: materialize_subquery
 scan orders: the partitions that the parameters select, of 271
-  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of (?1) they select
-when distributed: two-stage
-runs first, for ?1: SELECT customer_id FROM one WHERE k = $1
+  because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2) they select
+  columns: customer_id, id, priority, amount, day
+runs first, for $2: SELECT customer_id FROM one WHERE k = $1
   execution: local on 1 of 3 members
   tree: one: any
   scan one: replicated, every member has it
     primary key bounds: ('a')
-  when distributed: two-stage
+    columns: k, customer_id
 */

@@ -13,9 +13,8 @@ rewrites: derived_table_to_join
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: in 2 stages
-  x0 scan orders: at the members over orders, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id, id, amount
+  filter: amount > 100
 */
 ----
 -- a filter on a view prunes, 2
@@ -27,9 +26,7 @@ rewrites: derived_table_to_join
 scan customers: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: in 2 stages
-  x0 scan customers: at the members over customers, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id, name
 */
 ----
 -- a filter on a view prunes, 3
@@ -41,13 +38,13 @@ rewrites: derived_table_to_join
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id, id, amount
+  filter: amount > 100
 scan customers: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id, name
 co-located: orders, customers
-when distributed: in 2 stages
-  x0 join orders: at the members over orders, customers, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- each mention is pruned for itself
@@ -59,9 +56,13 @@ rewrites: derived_table_to_join
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id, id, amount
+  filter: amount > 100
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id, id, amount
+  filter: amount > 100
 when distributed: in 2 stages
   x0 set operation: at the members over orders, orders, to the coordinator
   final: at the coordinator over x0

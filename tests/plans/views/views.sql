@@ -17,9 +17,8 @@ rewrites: derived_table_to_join
 scan plan_view_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
-when distributed: in 2 stages
-  x0 scan plan_view_orders: at the members over plan_view_orders, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id, id, amount; about 0 rows
+  filter: amount > 1
 */
 ----
 -- below the groups of a view
@@ -31,9 +30,7 @@ rewrites: derived_table_to_join
 scan plan_view_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: in 2 stages
-  x0 scan plan_view_orders: at the members over plan_view_orders, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id, amount; about 5 rows
 */
 ----
 -- from the filled side of an outer join in a view, through a view in it
@@ -44,13 +41,12 @@ rewrites: derived_table_to_join
 scan plan_view_customers AS c: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id, name; about 3 rows
 scan plan_view_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
+  columns: customer_id, amount; about 5 rows
 co-located: c, plan_view_orders
-when distributed: in 2 stages
-  x0 join c: at the members over c, plan_view_orders, to the coordinator
-  final: at the coordinator over x0
 */
 ----
 -- each mention has its own partitions
@@ -62,12 +58,13 @@ rewrites: derived_table_to_join
 scan plan_view_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id, id, amount; about 0 rows
+  filter: amount > 1
 scan plan_view_orders: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
-when distributed: in 2 stages
-  x0 set operation: at the members over plan_view_orders, plan_view_orders, to the coordinator
-  final: at the coordinator over x0
+  columns: customer_id, id, amount; about 0 rows
+  filter: amount > 1
 */
 ----
 -- not below a LIMIT in a view
@@ -78,6 +75,7 @@ tree: plan_view_orders: all
 rewrites: derived_table_to_join
 scan plan_view_orders: all 16 partitions
   because the filter customer_id = 'C2' cannot be pushed below LIMIT: filter inside it if you mean its input
+  columns: customer_id, id; about 5 rows
 when distributed: in 2 stages
   x0 scan plan_view_orders: at the members over plan_view_orders, to the coordinator
   final: at the coordinator over x0
@@ -91,11 +89,11 @@ rewrites: derived_table_to_join, in_group_by_to_join
 scan plan_view_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id, id; about 5 rows
+  filter: customer_id IN (SELECT who FROM (SELECT customer_id, SUM(amount) FROM plan_view_orders GROUP BY customer_id) AS "plan_view_spent"("who", "total") WHERE who = 'C1')
 scan plan_view_orders: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
+  columns: customer_id, amount; about 5 rows
 co-located: plan_view_orders, plan_view_orders
-when distributed: in 2 stages
-  x0 join plan_view_orders: at the members over plan_view_orders, plan_view_orders, to the coordinator
-  final: at the coordinator over x0
 */

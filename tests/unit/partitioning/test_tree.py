@@ -179,13 +179,13 @@ def test_a_missing_parameter_is_said() -> None:
     ("root", "expected"),
     [
         (Partitions((17,)), "orders: (p17)"),
-        (AnyOf((Partitions((17,)), ONE_KEY)), "orders: (p17 | ?0)"),
+        (AnyOf((Partitions((17,)), ONE_KEY)), "orders: (p17 | $1)"),
         (All(), "orders: all"),
         (Nothing(), "orders: none"),
-        (AllOf((Partitions((1, 2)), ONE_KEY)), "orders: ((p1 | p2) & (?0))"),
-        (keys(k=one_of(Parameter(1), Constant("C2"))), "orders: (p128 | ?1)"),
-        (keys(k=one_of(Parameter(0), comparison=Comparison.LESS)), "orders: (< ?0)"),
-        (keys(k=one_of(Parameter(0), Constant("z"), comparison=Comparison.BETWEEN)), "orders: ([?0, 'z'])"),
+        (AllOf((Partitions((1, 2)), ONE_KEY)), "orders: ((p1 | p2) & ($1))"),
+        (keys(k=one_of(Parameter(1), Constant("C2"))), "orders: (p128 | $2)"),
+        (keys(k=one_of(Parameter(0), comparison=Comparison.LESS)), "orders: (< $1)"),
+        (keys(k=one_of(Parameter(0), Constant("z"), comparison=Comparison.BETWEEN)), "orders: ([$1, 'z'])"),
         (Partitions(tuple(range(20))), "orders: (" + " | ".join(f"p{p}" for p in range(15)) + " | 5 more)"),
     ],
     ids=["one", "IEP-24", "all", "none", "and", "list", "comparison", "between", "many"],
@@ -196,7 +196,7 @@ def test_the_text_form(root: Node, expected: str) -> None:
 
 def test_the_text_form_of_a_composite_key_shows_what_is_not_bound() -> None:
     root = keys(a=one_of(Parameter(0)), b=Constraint((Choice(points(["x", "y"])),)))
-    assert str(tree(composite(), root)) == "orders: ((?0, {'x', 'y'}, *))"
+    assert str(tree(composite(), root)) == "orders: (($1, {'x', 'y'}, *))"
 
 
 @pytest.mark.parametrize(

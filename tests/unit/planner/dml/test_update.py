@@ -18,7 +18,7 @@ def updated(context: Any, sql: str, params: Any = ()) -> ChangeStatement:
 def test_its_condition_prunes_as_that_of_a_query(context: Any) -> None:
     statement = updated(context, "UPDATE orders SET amount = amount + ? WHERE customer_id = ? AND id = ?", (1, "C1", 7))
     (scan,) = statement.select.plan.scans
-    assert str(scan.tree) == "orders: (?1)"
+    assert str(scan.tree) == "orders: ($2)"
     assert scan.keys.decides
     assert statement.select.params == (1, "C1", 7)
 

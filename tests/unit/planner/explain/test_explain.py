@@ -45,6 +45,9 @@ def test_the_example_of_the_design(context: Any) -> None:
                     "partitioning_key": ["customer_id"],
                     "partitioning_key_values": [["C2"]],
                     "primary_key_bounds": {"lower": ["C2"], "upper": ["C2"]},
+                    "columns": ["customer_id", "priority", "amount"],
+                    "filter": None,
+                    "estimated_rows": None,
                     "reason": None,
                 }
             ],
@@ -64,7 +67,7 @@ def test_several_partitions_on_several_members_are_a_job(context: Any) -> None:
     )
     facts, dag = explained.json["pruning"], explained.json["dag"]
     assert (facts["execution"], facts["required_members"]) == ("distributed", owners(context, *partitions))
-    assert facts["tree"] == "orders: (" + " | ".join(f"?{number}" for number in range(12)) + ")"
+    assert facts["tree"] == "orders: (" + " | ".join(f"${number}" for number in range(1, 13)) + ")"
     assert facts["scans"][0]["partitions"] == partitions
     assert facts["scans"][0]["partitioning_key_values"] == [[customer] for customer in sorted(customers)]
     scan = dag["vertices"][0]
@@ -136,6 +139,9 @@ def test_an_insert_says_where_its_rows_go(context: Any) -> None:
             "partitioning_key": ["customer_id"],
             "partitioning_key_values": [["C2"]],
             "primary_key_bounds": {"lower": None, "upper": None},
+            "columns": ["customer_id", "id", "priority", "amount", "day"],
+            "filter": None,
+            "estimated_rows": 1,
             "reason": None,
         }
     ]

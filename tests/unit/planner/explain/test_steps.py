@@ -82,7 +82,7 @@ def test_a_step_is_explained_under_its_parameter() -> None:
         1,
         None,
     )
-    assert explained.lines() == ["runs first, for ?3: SELECT 1 FROM t", "  execution: local", "  tree: t: all"]
+    assert explained.lines() == ["runs first, for $4: SELECT 1 FROM t", "  execution: local", "  tree: t: all"]
     assert explained.to_json() == {
         "parameter": 3,
         "values": "value",

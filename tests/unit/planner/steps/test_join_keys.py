@@ -80,8 +80,8 @@ def test_parameters_are_those_of_the_statement(shop: Any) -> None:
     ).materialized
     assert shown(found) == [
         'SELECT DISTINCT "id" FROM "clients" WHERE ("region" = $2)',
-        "clients: (?2[])",
-        "sales: (?2[])",
+        "clients: ($3[])",
+        "sales: ($3[])",
     ]
     (step,) = found.steps
     assert (step.query.plan.parameter_count, found.outer.plan.parameter_count, found.watched) == (2, 3, (0,))
@@ -96,7 +96,7 @@ def test_a_subquery_that_runs_first_and_keys_behind_it(shop: Any) -> None:
     whole = shop.select(sql)
     assert [step.use for step in whole.materialized.steps] == [SubqueryUse.LIST]
     inner = whole.materialized.outer.materialized
-    assert shown(inner)[:3] == [NORTH, "clients: (?1[])", "sales: (?1[])"]
+    assert shown(inner)[:3] == [NORTH, "clients: ($2[])", "sales: ($2[])"]
     assert inner.outer.plan.parameter_count == 2
 
 
@@ -121,7 +121,7 @@ def test_explain_says_what_is_found_first(shop: Any) -> None:
     explained = shop.explain("SELECT * FROM clients c JOIN sales s ON s.client = c.id WHERE c.region = 'north'")
     lines = explained.text.splitlines()
     assert "rewrites: join_keys_first" in lines
-    assert f"runs first, for ?0[]: {NORTH}" in lines
+    assert f"runs first, for $1[]: {NORTH}" in lines
     assert "  join keys: about 10 expected; with more than 256, the statement runs without them" in lines
     (step,) = explained.json["pruning"]["steps"]
     assert (step["parameters"], step["values"], step["estimate"], step["values_max"]) == ([0], "keys", 10, 256)

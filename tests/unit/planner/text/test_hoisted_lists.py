@@ -219,4 +219,4 @@ def test_explain_knows_the_list_also_where_parameters_are_open(context: Any) -> 
     pruning = context.explain(sql.replace("AND id", "OR customer_id")).json["pruning"]
     assert pruning["scans"][0]["partitions"] is None
     assert "not bound" in pruning["scans"][0]["reason"]
-    assert "?1" not in pruning["tree"]
+    assert "$2" not in pruning["tree"]
