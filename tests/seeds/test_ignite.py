@@ -10,6 +10,7 @@ import pytest
 
 import secateur
 from secateur.cluster import Cluster
+from secateur.engine.sql import ExchangeKind
 from secateur.partitioning.pruning import (
     All,
     AnyOf,
@@ -335,3 +336,111 @@ def test_set_operations_read_of_one_side_what_the_other_side_can_equal(
     assert check(company, sql, (), random.Random(1))
     statement = company.prepare(sql, ())
     assert [len(ids) for ids in company.kept(statement.plan, statement.params or ())] == partitions
+
+
+@pytest.mark.parametrize(
+    ("from_", "moved"),
+    [
+        pytest.param("dept a LEFT JOIN dept b ON a.id = b.id LEFT JOIN emp c ON b.id = c.dept_id", 0, id="LEFT, LEFT"),
+        pytest.param("emp c RIGHT JOIN (dept b RIGHT JOIN dept a ON b.id = a.id) ON c.dept_id = b.id", 0, id="RIGHT"),
+        pytest.param(
+            "dept a FULL JOIN emp b ON a.id = b.dept_id LEFT JOIN emp c ON b.dept_id = c.dept_id", 0, id="FULL"
+        ),
+        pytest.param("dept a LEFT JOIN dept b ON a.id = b.id FULL JOIN emp c ON b.id = c.dept_id", 0, id="LEFT, FULL"),
+        pytest.param("dept a LEFT JOIN dept b ON a.id = b.id ANTI JOIN emp c ON b.id = c.dept_id", 0, id="ANTI"),
+        pytest.param(
+            "dept a LEFT JOIN dept b ON a.id = b.id AND b.id < 5 JOIN emp c ON b.id IS NOT DISTINCT FROM c.dept_id",
+            1,
+            id="a comparison that NULL passes",
+        ),
+        pytest.param(
+            "dept a LEFT JOIN dept b ON a.id = b.id AND b.state = 'CA' LEFT JOIN emp c ON b.name = c.name",
+            1,
+            id="no key",
+        ),
+    ],
+)
+def test_a_key_that_an_outer_join_fills_with_nulls_still_co_locates(company: World, from_: str, moved: int) -> None:
+    """Joins: a NULL equals nothing, so only rows that have the key can match, and these are where it says."""
+    sql = f"SELECT count(*), count(a.name), sum(a.id) FROM {from_}"
+    assert check(company, sql, (), random.Random(1))
+    exchanges = [stage.exchange for stage in company.prepare(sql, ()).plan.stages]
+    assert len(exchanges) - exchanges.count(ExchangeKind.GATHER) == moved
+
+
+@pytest.mark.parametrize(
+    ("from_", "partitions"),
+    [
+        pytest.param(
+            "(emp a LEFT JOIN dept b ON {on}) JOIN dept c ON c.id = b.id",
+            [31, 1, 1],
+            id="ON of a join around",
+        ),
+        pytest.param(
+            "dept c JOIN (dept b RIGHT JOIN emp a ON {on}) ON c.id = b.id",
+            [1, 1, 31],
+            id="RIGHT",
+        ),
+        pytest.param(
+            "(emp a LEFT JOIN dept b ON {on}) LEFT JOIN dept c ON c.id = b.id WHERE c.name > ''",
+            [31, 1, 1],
+            id="through a join that WHERE reduces",
+        ),
+        pytest.param(
+            "(emp a FULL JOIN dept b ON {on}) JOIN dept c ON c.id = b.id WHERE a.salary > 0",
+            [31, 1, 1],
+            id="FULL to INNER",
+        ),
+        pytest.param(
+            "emp a LEFT JOIN dept b ON {on} WHERE b.id IN (SELECT id FROM dept)",
+            [31, 1, 1],
+            id="IN",
+        ),
+        pytest.param(
+            "emp a LEFT JOIN dept b ON {on} WHERE b.id NOT IN (SELECT id FROM dept)",
+            [31, 1, 31],
+            id="NOT IN may be over nothing",
+        ),
+        pytest.param(
+            "(emp a LEFT JOIN dept b ON {on}) JOIN dept c ON c.id = coalesce(b.id, c.id)",
+            [31, 1, 31],
+            id="a condition that NULL passes",
+        ),
+        pytest.param(
+            "(emp a LEFT JOIN dept b ON {on}) LEFT JOIN dept c ON c.id = b.id WHERE c.id IS NULL",
+            [31, 1, 31],
+            id="WHERE asks for the NULLs",
+        ),
+        pytest.param(
+            "(emp a FULL JOIN dept b ON {on}) JOIN dept c ON c.id = b.id",
+            [31, 31, 31],
+            id="FULL to RIGHT: ON removes no row of b",
+        ),
+        pytest.param(
+            "(SELECT b.id AS i FROM emp a LEFT JOIN dept b ON {on} LIMIT 500) x JOIN dept c ON c.id = x.i",
+            [31, 1, 31],
+            id="LIMIT counts the NULLs",
+        ),
+        pytest.param(
+            "dept c LEFT JOIN (SELECT b.id AS i FROM emp a LEFT JOIN dept b ON {on}) x ON c.id = x.i",
+            [31, 31, 1],
+            id="inside of the right side of LEFT",
+        ),
+    ],
+)
+def test_an_outer_join_is_an_inner_join_where_its_nulls_are_rejected(
+    company: World, from_: str, partitions: list[int]
+) -> None:
+    """Joins: predicates of ON then reach the tables around the join, in the analysis and in the placement."""
+    sql = f"SELECT count(*) FROM {from_}".replace("{on}", "a.name = b.name AND b.id = 7")
+    assert check(company, sql, (), random.Random(1))
+    statement = company.prepare(sql, ())
+    assert [len(ids) for ids in company.kept(statement.plan, statement.params or ())] == partitions
+
+
+def test_groups_of_a_key_that_an_outer_join_fills_with_nulls_span_members(company: World) -> None:
+    sql = (
+        "SELECT b.id, count(*) FROM dept a LEFT JOIN dept b ON a.id = b.id AND b.state = 'CA' LEFT JOIN emp c ON b.id ="
+        " c.dept_id GROUP BY b.id"
+    )
+    assert check(company, sql, (), random.Random(1))

@@ -74,12 +74,20 @@ class HashPartitioned:
         anchors: Scans whose partitions contain all of the rows.
         dropped: Scans outside of whose partitions rows may be missing, because they were routed there. This does no
             harm once the rows are joined with rows in these partitions.
+        nullable_keys: Keys that determine where a row is unless an outer join has filled them with NULLs. A join that
+            no NULL passes may rely on them.
     """
 
     group: str | None
     partition_keys: frozenset[PartitionKey]
     anchors: frozenset[str] = frozenset()
     dropped: frozenset[str] = frozenset()
+    nullable_keys: frozenset[PartitionKey] = frozenset()
+
+    @property
+    def keys(self) -> frozenset[PartitionKey]:
+        """All of its keys, those that may be NULL included."""
+        return self.partition_keys | self.nullable_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,12 +290,14 @@ class _Reader:
             if source is not None:
                 names.setdefault(source, []).append(attribute)
         own = self._equalities.owners(input)
+
+        def renamed(attribute: Attribute) -> Sequence[Attribute]:
+            return names.get(attribute, ()) if attribute.owner in own else (attribute,)
+
         return replace(
             distribution,
-            partition_keys=_mapped(
-                distribution.partition_keys,
-                lambda attribute: names.get(attribute, ()) if attribute.owner in own else (attribute,),
-            ),
+            partition_keys=_mapped(distribution.partition_keys, renamed),
+            nullable_keys=_mapped(distribution.nullable_keys, renamed),
         )
 
     def _set_operation(self, relation: SetOperation, around: tuple[HashPartitioned, ...]) -> Distribution:
@@ -360,7 +370,7 @@ class _Reader:
         holding = on if kind in (JoinType.FULL, JoinType.ANTI) else (*known, *on)
         classes = self._equalities.classes(holding)
         if isinstance(left, HashPartitioned) and isinstance(right, HashPartitioned):
-            if not _colocated(left, right, classes):
+            if not _colocated(left, right, classes, self._equalities.never_null_in(relation)):
                 return UnsupportedDistribution(
                     "the sides of a join are not partitioned by the columns that it compares: join on "
                     "the partitioning keys"
@@ -371,13 +381,21 @@ class _Reader:
                     partition_keys = (
                         left.partition_keys | right.partition_keys if kind is JoinType.INNER else left.partition_keys
                     )
-                    return self._with_equals(
-                        HashPartitioned(left.group, partition_keys, left.anchors | right.anchors, dropped), holding
+                    nullable_keys = left.nullable_keys | (
+                        right.nullable_keys if kind is JoinType.INNER else frozenset()
                     )
-                case JoinType.LEFT | JoinType.ANTI:
+                    return self._with_equals(
+                        HashPartitioned(
+                            left.group, partition_keys, left.anchors | right.anchors, dropped, nullable_keys
+                        ),
+                        holding,
+                    )
+                case JoinType.ANTI:
                     return left if right.dropped <= left.anchors else _LOSSY
+                case JoinType.LEFT:
+                    return _filled(left, right) if right.dropped <= left.anchors else _LOSSY
                 case JoinType.RIGHT:
-                    return right if left.dropped <= right.anchors else _LOSSY
+                    return _filled(right, left) if left.dropped <= right.anchors else _LOSSY
                 case JoinType.FULL:
                     if left.dropped or right.dropped:
                         return _LOSSY
@@ -387,6 +405,7 @@ class _Reader:
                         _mapped(
                             left.partition_keys, lambda attribute: [merged[attribute]] if attribute in merged else ()
                         ),
+                        nullable_keys=left.keys | right.keys,
                     )
                 case _:
                     assert_never(kind)
@@ -491,7 +510,16 @@ def _grouped(distribution: Distribution, keys: frozenset[Attribute], reason: str
     if not isinstance(distribution, HashPartitioned):
         return distribution
     kept = frozenset(place for place in distribution.partition_keys if keys.issuperset(place))
-    return replace(distribution, partition_keys=kept) if kept else UnsupportedDistribution(reason)
+    return (
+        replace(distribution, partition_keys=kept, nullable_keys=frozenset())
+        if kept
+        else UnsupportedDistribution(reason)
+    )
+
+
+def _filled(preserved: HashPartitioned, filled: HashPartitioned) -> HashPartitioned:
+    """The rows of an outer join: they are where the preserved side is, and the keys of the other side may be NULL."""
+    return replace(preserved, nullable_keys=preserved.nullable_keys | filled.keys)
 
 
 def _mapped(
@@ -510,8 +538,20 @@ def _mapped(
     )
 
 
-def _colocated(left: HashPartitioned, right: HashPartitioned, classes: EquivalenceClasses) -> bool:
-    """Whether rows that are equal according to ``classes`` are on one member."""
+def _colocated(
+    left: HashPartitioned,
+    right: HashPartitioned,
+    classes: EquivalenceClasses,
+    never_null: frozenset[Attribute] = frozenset(),
+) -> bool:
+    """Whether rows that are equal according to ``classes`` are on one member.
+
+    Args:
+        left: Where the rows of one side are.
+        right: Where those of the other side are.
+        classes: The equalities.
+        never_null: Attributes that are not NULL in any pair of rows that match.
+    """
     if left.group is None or left.group != right.group:
         return False
     return any(
@@ -519,9 +559,14 @@ def _colocated(left: HashPartitioned, right: HashPartitioned, classes: Equivalen
             ours == theirs or any(other is theirs or other == theirs for other in classes.equal_to(ours))
             for ours, theirs in zip(here, there, strict=True)
         )
-        for here in left.partition_keys
-        for there in right.partition_keys
+        for here in _certain(left, never_null)
+        for there in _certain(right, never_null)
     )
+
+
+def _certain(distribution: HashPartitioned, never_null: frozenset[Attribute]) -> frozenset[PartitionKey]:
+    """The keys that determine where the rows are in which some attributes are not NULL."""
+    return distribution.partition_keys | {place for place in distribution.nullable_keys if never_null.issuperset(place)}
 
 
 def _never_null(relation: Apply) -> bool:

@@ -34,6 +34,7 @@ from secateur.planner.relations.build import RelationBuilder
 from secateur.planner.relations.calls import aggregates_in, has_windows
 from secateur.planner.relations.from_clause import FromClause
 from secateur.planner.relations.names import VisibleNames
+from secateur.planner.rewrites.outer_join_reduction import with_reduced_joins
 from secateur.planner.text.dialect import parse_query, to_sql, tokenize
 from secateur.planner.text.parser_cross_check import DuckDBParse
 from secateur.planner.text.trees import copied
@@ -174,13 +175,13 @@ class PlacementContext:
 
     def find(self, query: exp.Expr) -> PlacementChoice | UnsupportedDistribution:
         builder = self._builder(query)
-        root = builder.query(query, VisibleNames(), {})
-        joins = semi_joins(root.relation, self._estimate_of, self.model)
+        root = with_reduced_joins(builder.query(query, VisibleNames(), {}).relation)
+        joins = semi_joins(root, self._estimate_of, self.model)
 
         def cost_moved(relation: str) -> float:
             return self.cost_of(relation) * share_left(joins.get(relation, ()))
 
-        found = find_anchor(root.relation, builder.loose, cost_moved, self.model, orderless=self._orderless)
+        found = find_anchor(root, builder.loose, cost_moved, self.model, orderless=self._orderless)
         return found if isinstance(found, UnsupportedDistribution) else replace(found, semi_joins=joins)
 
     def names(self, select: exp.Select) -> VisibleNames:

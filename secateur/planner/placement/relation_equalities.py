@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from sqlglot import exp
+
 from secateur.planner.relations.attribute import Attribute, compares_alike
 from secateur.planner.relations.equality import EquivalenceClasses, equated
 from secateur.planner.relations.nodes import Apply, Filter, Join, Project, Relation, owners
@@ -25,6 +27,7 @@ class RelationEqualities:
         self._classes: dict[Known, EquivalenceClasses] = {}
         self._owners: dict[int, frozenset[int]] = {}
         self._correlated: dict[int, bool] = {}
+        self._never_null: dict[int, frozenset[Attribute]] = {}
 
     def of(self, relation: Filter | Join | Apply | Project) -> Known:
         """Return the equalities of a condition, of IN, or between columns and the attributes that they show."""
@@ -48,6 +51,15 @@ class RelationEqualities:
                         if source is not None and _equal(attribute, source)
                     )
             self._pairs[id(relation)] = found
+        return found
+
+    def never_null_in(self, join: Join) -> frozenset[Attribute]:
+        """The attributes that a join compares with ``=``: they are not NULL in any pair of rows that match."""
+        found = self._never_null.get(id(join))
+        if found is None:
+            strict = [conjunct for conjunct in join.on if isinstance(conjunct.predicate.unnest(), exp.EQ)]
+            pairs = [pair for pair in map(equated, strict) if pair is not None]
+            found = self._never_null[id(join)] = frozenset(attribute for pair in pairs for attribute in pair)
         return found
 
     def classes(self, known: Known) -> EquivalenceClasses:

@@ -42,7 +42,7 @@ _FILES = {
         "postorder",
     ],
     "null_rejecting": ["rejects_nulls"],
-    "prunability": ["predicates_of_scans"],
+    "prunability": ["predicates_of_relations", "predicates_of_scans"],
     "text": ["predicate_text", "relation_text"],
     "uniqueness": ["is_unique"],
 }

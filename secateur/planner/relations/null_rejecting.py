@@ -20,6 +20,7 @@ __all__ = ["rejects_nulls"]
 # TRUE, FALSE, NULL.
 _ANY: Final = frozenset({True, False, None})
 _NULL: Final = frozenset({None})
+_NEVER_TRUE: Final = frozenset({False, None})
 _COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 # Operators that are NULL when an operand is.
 _STRICT: Final = (*_COMPARISONS, exp.Add, exp.Sub, exp.Mul, exp.Like, exp.ILike)
@@ -53,6 +54,9 @@ def rejects_nulls(conjunct: BoundPredicate, is_null: Callable[[Attribute], bool]
                 node.expression.unnest(), (exp.Any, exp.All)
             ):
                 return _NULL if values(node.this) == _NULL or values(node.expression) == _NULL else _ANY
+            case exp.In() if isinstance(node.args.get("query"), exp.Expr):
+                # FALSE over an empty subquery, whatever is looked for in it.
+                return _NEVER_TRUE if values(node.this) == _NULL else _ANY
             case exp.In() if node.expressions and not node.args.get("query") and not node.args.get("unnest"):
                 return _NULL if values(node.this) == _NULL else _ANY
             case exp.Between():

@@ -43,7 +43,7 @@ from secateur.planner.relations.nodes import (
 )
 from secateur.planner.relations.null_rejecting import rejects_nulls
 
-__all__ = ["predicates_of_scans"]
+__all__ = ["predicates_of_relations", "predicates_of_scans"]
 
 BoundPredicates: TypeAlias = Sequence[BoundPredicate]
 _Passed: TypeAlias = Iterator[tuple[Relation, BoundPredicates]]
@@ -51,14 +51,24 @@ _Passed: TypeAlias = Iterator[tuple[Relation, BoundPredicates]]
 
 def predicates_of_scans(root: Relation) -> Iterator[tuple[Scan, tuple[BoundPredicate, ...]]]:
     """Yield each scan of a tree with the predicates that restrict it, from above and across joins."""
+    for _, relation, predicates in predicates_of_relations(root):
+        if isinstance(relation, Scan):
+            yield relation, predicates
+
+
+def predicates_of_relations(root: Relation) -> Iterator[tuple[Relation, Relation, tuple[BoundPredicate, ...]]]:
+    """Yield each relation of a tree, what it is under the predicates that restrict it, and these predicates.
+
+    An outer join is an inner join, or another outer join, where a predicate rejects the rows that it fills with NULLs.
+    """
     facts = ImpliedPredicates(root)
     pending: list[tuple[Relation, BoundPredicates]] = [(root, ())]
     while pending:
-        relation, predicates = pending.pop()
-        if isinstance(relation, Scan):
-            yield relation, distinct(predicates)
-        else:
-            pending.extend((input, distinct(passed)) for input, passed in _pass(relation, predicates, facts))
+        relation, passed = pending.pop()
+        predicates = distinct(passed)
+        reduced = _reduced(relation, predicates) if isinstance(relation, Join) else relation
+        yield relation, reduced, predicates
+        pending.extend(_pass(reduced, predicates, facts))
 
 
 def _pass(relation: Relation, predicates: BoundPredicates, facts: ImpliedPredicates) -> _Passed:
@@ -207,12 +217,12 @@ def _set_operation(relation: SetOperation, predicates: BoundPredicates) -> _Pass
 
 
 def _join(relation: Join, predicates: BoundPredicates, facts: ImpliedPredicates) -> _Passed:
-    """Apply the rules of joins: first reduce the join's kind, then pass predicates to each side."""
+    """Apply the rules of joins to one whose kind has been reduced: pass predicates to each side."""
     held = [predicate for predicate in predicates if predicate.blocked is None]
     noted = [predicate for predicate in predicates if predicate.blocked is not None]
     left, right = owners(relation.left), owners(relation.right)
     merged = {attribute: (ours, theirs) for attribute, ours, theirs in relation.merged}
-    match _kind(relation, held, left, right):
+    match relation.kind:
         case JoinType.INNER:
             held = [_unmerged(predicate, merged, 0) for predicate in held]
             yield (
@@ -269,27 +279,31 @@ def _join(relation: Join, predicates: BoundPredicates, facts: ImpliedPredicates)
             )
 
 
-def _kind(relation: Join, held: BoundPredicates, left: frozenset[int], right: frozenset[int]) -> JoinType:
+def _reduced(relation: Join, predicates: BoundPredicates) -> Join:
     """Reduce an outer join if a predicate above rejects the rows that it fills with NULLs.
 
     LEFT then becomes INNER; FULL becomes LEFT, RIGHT or INNER.
     """
-    kind = relation.kind
+    if relation.kind not in (JoinType.LEFT, JoinType.RIGHT, JoinType.FULL):
+        return relation
+    held = [predicate for predicate in predicates if predicate.blocked is None]
+    left, right = owners(relation.left), owners(relation.right)
     refuses_left = any(rejects_nulls(predicate, _owned(left)) for predicate in held)
     refuses_right = any(rejects_nulls(predicate, _owned(right)) for predicate in held)
-    match kind:
+    match relation.kind:
         case JoinType.LEFT if refuses_right:
-            return JoinType.INNER
+            kind = JoinType.INNER
         case JoinType.RIGHT if refuses_left:
-            return JoinType.INNER
+            kind = JoinType.INNER
         case JoinType.FULL if refuses_left and refuses_right:
-            return JoinType.INNER
+            kind = JoinType.INNER
         case JoinType.FULL if refuses_left:
-            return JoinType.LEFT
+            kind = JoinType.LEFT
         case JoinType.FULL if refuses_right:
-            return JoinType.RIGHT
+            kind = JoinType.RIGHT
         case _:
-            return kind
+            return relation
+    return replace(relation, kind=kind)
 
 
 def _owned(side: frozenset[int]) -> Callable[[Attribute], bool]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from secateur.planner.relations.bound_predicate import BoundPredicate
@@ -13,6 +13,7 @@ from secateur.planner.relations.nodes import (
     Derived,
     Filter,
     Join,
+    JoinType,
     Opaque,
     Project,
     Relation,
@@ -26,7 +27,7 @@ from secateur.planner.relations.nodes import (
     postorder,
 )
 
-__all__ = ["apart", "conjuncts_of", "transform", "unconfirmed_blocked"]
+__all__ = ["apart", "conjuncts_of", "transform", "unconfirmed_blocked", "with_join_types"]
 
 _UNREAD = "DuckDB's parser reads {predicate} differently: write it in a simpler form"
 
@@ -39,6 +40,16 @@ def transform(root: Relation, change: Callable[[Relation], Relation]) -> Relatio
         new = [changed[id(input)] for input in inputs]
         same = all(before is after for before, after in zip(inputs, new, strict=True))
         changed[id(relation)] = change(relation if same else _over(relation, new))
+    return changed[id(root)]
+
+
+def with_join_types(root: Relation, kinds: Mapping[int, JoinType]) -> Relation:
+    """The tree with other kinds of some joins, by the identity of the join."""
+    changed: dict[int, Relation] = {}
+    for relation in postorder(root):
+        new = _over(relation, [changed[id(input)] for input in children(relation)])
+        kind = kinds.get(id(relation))
+        changed[id(relation)] = replace(new, kind=kind) if kind is not None and isinstance(new, Join) else new
     return changed[id(root)]
 
 

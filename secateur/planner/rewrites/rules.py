@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from secateur.planner.relations.nodes import Relation
-from secateur.planner.relations.transform import transform
 from secateur.planner.rewrites import (
     aggregate_of_group_key,
     constant_propagation,
@@ -15,6 +14,7 @@ from secateur.planner.rewrites import (
     in_group_by_to_join,
     in_pull_out,
     in_to_exists,
+    outer_join_reduction,
     scalar_subquery_to_left_join,
 )
 from secateur.planner.rewrites.rule import Rule
@@ -26,6 +26,8 @@ RULES: Final[tuple[Rule, ...]] = (
     derived_table_to_join.RULE,
     # Before the predicates of HAVING are carried anywhere.
     aggregate_of_group_key.RULE,
+    # Before the rules for subqueries: NOT IN becomes NOT EXISTS where no outer join makes a NULL.
+    outer_join_reduction.RULE,
     # Before in_pull_out, which would turn these into semi-joins.
     in_group_by_to_join.RULE,
     # Before in_to_exists, which takes every IN: an uncorrelated IN may become an inner join, which passes more.
@@ -59,7 +61,7 @@ def rewritten(roots: Sequence[Relation], disabled: Collection[str]) -> tuple[tup
     applied: list[str] = []
     for rule in RULES:
         if rule.name not in disabled:
-            changed = [transform(tree, lambda relation, rule=rule: rule.apply(relation) or relation) for tree in trees]  # type: ignore[misc]
+            changed = [rule.applied(tree) for tree in trees]
             if any(before is not after for before, after in zip(trees, changed, strict=True)):
                 applied.append(rule.name)
             trees = changed

@@ -109,6 +109,7 @@ SELECT count(*) FROM orders o LEFT JOIN customers c ON o.id = c.score WHERE c.cu
 /*
 execution: distributed on 3 of 3 members
 tree: orders: all; customers: (p128)
+rewrites: outer_join_reduction
 scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id
@@ -177,6 +178,7 @@ SELECT count(*) FROM orders o FULL JOIN customers c ON o.id = c.score WHERE o.cu
 /*
 execution: distributed on 3 of 3 members
 tree: orders: (p128); customers: all
+rewrites: outer_join_reduction
 scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -185,10 +187,9 @@ scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, score
 when distributed: in 3 stages
-  x0 scan o: at the members over o, to the coordinator
-  x1 scan c: at the members over c, to the coordinator
-  final: at the coordinator over x0, x1
-  gathered: o, c: the sides of a join are not partitioned by the columns that it compares: join on the partitioning keys (line 1, column 8)
+  x0 scan c: at the members over c, to every member
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
 */
 ----
 -- each side is pruned by what is certainly applied to it: semi

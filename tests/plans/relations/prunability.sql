@@ -410,6 +410,7 @@ when distributed: in 2 stages
 SELECT c.name, o.id FROM rel_customers c LEFT JOIN rel_orders o ON o.customer_id = c.customer_id WHERE o.customer_id = 'C2' ORDER BY o.id
 /*
 tree: rel_customers: (p7); rel_orders: (p7)
+rewrites: outer_join_reduction
 scan rel_customers AS c: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -475,6 +476,7 @@ co-located: o, c
 SELECT o.id, c.name FROM rel_orders o FULL JOIN rel_customers c ON o.customer_id = c.customer_id WHERE o.customer_id = 'C3'
 /*
 tree: rel_orders: (p8); rel_customers: (p8)
+rewrites: outer_join_reduction
 scan rel_orders AS o: 1 of 16 partitions [p8]
   partitioning key (customer_id): ('C3')
   primary key bounds: ('C3')

@@ -218,3 +218,16 @@ project customer_id
     aggregate
       scan orders
 */
+----
+-- a join around a left join whose NULLs it rejects
+-- rule: outer_join_reduction
+SELECT o.id FROM (orders o LEFT JOIN customers c ON o.priority = c.name AND c.score > 1) JOIN customers d ON d.customer_id = c.customer_id
+/*
+applied: outer_join_reduction
+project id
+  inner join customer_id = customer_id
+    inner join priority = name AND score > 1
+      scan orders AS o
+      scan customers AS c
+    scan customers AS d
+*/

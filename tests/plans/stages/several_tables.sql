@@ -447,7 +447,7 @@ SELECT c.name, x.m, y.id FROM customers c JOIN ((SELECT max(amount) AS m, priori
 /*
 execution: distributed on 3 of 3 members
 tree: customers: all; orders: all; orders: all
-rewrites: derived_table_to_join
+rewrites: derived_table_to_join, outer_join_reduction
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: name
@@ -470,7 +470,7 @@ SELECT c.name, x.m, y.id FROM customers c JOIN (orders y FULL JOIN (SELECT max(a
 /*
 execution: distributed on 3 of 3 members
 tree: customers: all; orders: all; orders: all
-rewrites: derived_table_to_join
+rewrites: derived_table_to_join, outer_join_reduction
 scan customers AS c: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: name

@@ -37,7 +37,7 @@ scan plan_view_orders: 1 of 16 partitions [p7]
 SELECT name, total FROM plan_view_both WHERE who = 'C2'
 /*
 tree: plan_view_customers: (p7); plan_view_orders: (p7)
-rewrites: derived_table_to_join
+rewrites: derived_table_to_join, outer_join_reduction
 scan plan_view_customers AS c: 1 of 16 partitions [p7]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
