@@ -47,6 +47,29 @@ COMPUTED = {
 }
 COMPUTED["v"] = COMPUTED["a"]
 
+REGULAR_EXPRESSIONS = [
+    *(
+        "a",
+        "A",
+        "1",
+        "é",
+        "0",
+        "[ab]",
+        "[0-9]",
+        "[^a]",
+        "(a|b)",
+        "(0|1)?",
+        "a?",
+        "[01]{1,2}",
+        "a*",
+        ".",
+        ".*",
+        "|",
+        "a|b",
+    ),
+    *(r"\d", r"\w", r"\d{2}", r"\w+", "(a|)", "(?:ab)?", "(?i)a", "^", "$", "[[:alpha:]]", "a{2", r"\."),
+]
+
 
 class Predicates:
     """Random predicates over the columns of ``t``; parameters are numbered as they appear."""
@@ -96,6 +119,10 @@ class Predicates:
                 "truth",
                 "row",
                 "pattern",
+                "regular expression",
+                "short text",
+                "elements",
+                "among columns",
                 "shifted",
                 "cast",
                 "conditional",
@@ -139,6 +166,14 @@ class Predicates:
                 return self.row_form()
             case "conditional":
                 return self.conditional_form(column)
+            case "regular expression":
+                return self.matching_form()
+            case "short text":
+                return self.short_text_form()
+            case "elements":
+                return self.elements_form(column)
+            case "among columns":
+                return self.among_columns_form()
             case "pattern" | "shifted" | "cast" if form == "pattern" or column == "b":
                 return self.pattern_form()
             case "shifted" if column != "c":
@@ -194,6 +229,13 @@ class Predicates:
                         "CAST(2 AS SMALLINT)",
                         "300",
                         "99999999999",
+                        "-2147483648",
+                        "9223372036854775807",
+                        "-0.0",
+                        "'NaN'::DOUBLE",
+                        "'-inf'::FLOAT",
+                        "1e300",
+                        "170141183460469231731687303715884105727",
                     ]
                 )
             case "b":
@@ -217,6 +259,12 @@ class Predicates:
                         f"TIMESTAMP '{day} 12:00:00'",
                         "DATE '2024-01-01' + 2",
                         "DATE '2030-01-01'",
+                        "DATE 'infinity'",
+                        "DATE '-infinity'",
+                        "'infinity'",
+                        "DATE '9999-12-31'",
+                        "DATE '5877642-06-25 (BC)'",
+                        "TIMESTAMP '2024-01-03 23:59:59.999999'",
                     ]
                 )
 
@@ -275,7 +323,25 @@ class Predicates:
         """LIKE and the tests of a prefix, on the text column."""
         rng = self.rng
         name = f"{self.qualifier}b"
-        patterns = ["%", "a%", "a", "_", "0_", "é%", "", "a%%", "!%%", "a!", "%1"]
+        patterns = [
+            "%",
+            "a%",
+            "a",
+            "_",
+            "0_",
+            "é%",
+            "",
+            "a%%",
+            "!%%",
+            "a!",
+            "%1",
+            "A",
+            "0%",
+            "[ab]",
+            "[0-9]*",
+            "?",
+            "a*",
+        ]
         pattern = f"'{rng.choice(patterns)}'"
         if rng.random() < 0.35:
             self.makers.append(lambda: rng.choice([*patterns, None]))
@@ -289,9 +355,81 @@ class Predicates:
                 "{} ^@ {}",
                 "prefix({}, {})",
                 "{} ILIKE {}",
+                "{} NOT ILIKE {}",
+                "{} ILIKE {} ESCAPE '!'",
+                "{} GLOB {}",
+                "NOT ({} GLOB {})",
             ]
         )
         return str(form.format(name, pattern))
+
+    def matching_form(self) -> str:
+        """A regular expression, on the text column."""
+        rng = self.rng
+
+        def expression() -> str:
+            text = "".join(rng.choice(REGULAR_EXPRESSIONS) for _ in range(rng.randint(0, 3)))
+            return f"{rng.choice(['', '^', '^'])}{text}{rng.choice(['', '$'])}"
+
+        pattern = f"'{expression()}'"
+        if rng.random() < 0.35:
+            self.makers.append(lambda: rng.choice([expression(), expression(), None]))
+            pattern = f"${len(self.makers)}"
+        form = rng.choice(
+            [
+                *("{} SIMILAR TO {}", "{} NOT SIMILAR TO {}", "{} ~ {}", "{} !~ {}"),
+                *("regexp_full_match({}, {})", "regexp_matches({}, {})", "NOT regexp_full_match({}, {})"),
+            ]
+        )
+        return str(form.format(f"{self.qualifier}b", pattern))
+
+    def short_text_form(self) -> str:
+        """A pattern beside a bound on the length of the text, or a comparison of the length."""
+        rng = self.rng
+        length = f"{rng.choice(['length', 'len', 'strlen', 'char_length'])}({self.qualifier}b)"
+        number = rng.randint(-1, 3)
+        bound = rng.choice(
+            [
+                *(f"{length} < {number}", f"{length} <= {number}", f"{length} = {number}", f"{number} > {length}"),
+                *(f"{length} BETWEEN 0 AND {number}", f"{length} > {number}", f"{length} < {number}.5"),
+            ]
+        )
+        pattern = rng.choice([self.pattern_form, self.matching_form])
+        return rng.choice(
+            [
+                f"({bound} AND {pattern()})",
+                f"({bound} AND NOT ({pattern()}))",
+                f"({bound} AND ({pattern()} OR {self.leaf()}))",
+                f"NOT ({bound} OR {pattern()})",
+                bound,
+            ]
+        )
+
+    def elements_form(self, column: str) -> str:
+        """Membership in a list that is written out."""
+        rng = self.rng
+        name = f"{self.qualifier}{column}"
+        elements = ", ".join(self.value(column) for _ in range(rng.randint(0, 3)))
+        form = rng.choice(
+            [
+                *("{0} IN [{1}]", "{0} NOT IN [{1}]", "{0} = ANY([{1}])", "NOT ({0} = ANY([{1}]))"),
+                *("list_contains([{1}], {0})", "{0} IN (SELECT unnest([{1}]))", "{0} NOT IN (SELECT unnest([{1}]))"),
+            ]
+        )
+        return str(form.format(name, elements))
+
+    def among_columns_form(self) -> str:
+        """A value in the place of the column, and columns in the place of the values."""
+        rng = self.rng
+        columns = [f"{self.qualifier}{column}" for column in rng.choice(["a", "aa", "av", "va", "b", "c"])]
+        value = self.value("b" if columns[0].endswith("b") else "c" if columns[0].endswith("c") else "a")
+        return rng.choice(
+            [
+                f"{value} {rng.choice(['IN', 'NOT IN'])} ({', '.join(columns)})",
+                f"{value} {rng.choice(['', 'NOT '])}BETWEEN {columns[0]} AND {columns[-1]}",
+                f"({self.predicate(0)}) IS {rng.choice(['', 'NOT '])}DISTINCT FROM {rng.choice(['TRUE', 'FALSE'])}",
+            ]
+        )
 
     def list_form(self, column: str) -> str:
         """Membership in a list that is a parameter."""
@@ -318,8 +456,10 @@ class Predicates:
                 kind = rng.choice(["int", "int", "int", "float", "decimal", "str", "none"])
                 return lambda: {
                     "int": rng.choice([*INTEGERS, 77]),
-                    "float": rng.choice([1.0, 2.5, -1.0, 3.0]),
-                    "decimal": rng.choice([Decimal("1.0"), Decimal("2.5"), Decimal("-1")]),
+                    "float": rng.choice(
+                        [1.0, 2.5, -1.0, 3.0, -0.0, float("nan"), float("inf"), -float("inf"), 2.0**53]
+                    ),
+                    "decimal": rng.choice([Decimal("1.0"), Decimal("2.5"), Decimal("-1"), Decimal("0E+3")]),
                     "str": str(rng.choice(INTEGERS)),
                     "none": None,
                 }[kind]
@@ -328,7 +468,7 @@ class Predicates:
             case _:
                 kind = rng.choice(["date", "date", "datetime", "str"])
                 return lambda: {
-                    "date": rng.choice([*DAYS, date(1999, 1, 1)]),
+                    "date": rng.choice([*DAYS, date(1999, 1, 1), date.min, date.max]),
                     "datetime": (
                         datetime.combine(rng.choice(DAYS), datetime.min.time()) + timedelta(hours=rng.choice([0, 0, 5]))
                     ),

@@ -326,6 +326,13 @@ def _example() -> World:
         pytest.param("NULLIF(a, 3) = 1 AND b = 2", [(1, 2)], id="NULLIF"),
         pytest.param("(a = 1 AND b = 2) OR c IS NULL", [(1, 2)], id="a column of the primary key is never NULL"),
         pytest.param("a NOT IN (1, NULL) AND b = 2", [], id="NOT IN with NULL is never TRUE"),
+        pytest.param("a IN [1, 3] AND b = 2", [(1, 2), (3, 2)], id="a list"),
+        pytest.param("a IN [1, NULL] AND list_contains([2], b)", [(1, 2)], id="lists, one with NULL"),
+        pytest.param("a = ANY([1]) AND b IN (SELECT unnest([2, 4]))", [(1, 2), (1, 4)], id="the elements of lists"),
+        pytest.param("a IN [] OR (a, b) = (1, 2)", [(1, 2)], id="nothing is in an empty list"),
+        pytest.param("1 IN (a) AND 2 IN (b, b)", [(1, 2)], id="a value is in columns"),
+        pytest.param("5 BETWEEN a AND a AND 2 BETWEEN b AND b", [(5, 2)], id="a value is between columns"),
+        pytest.param("(a = 1) IS NOT DISTINCT FROM TRUE AND TRUE = (b = 2)", [(1, 2)], id="a condition, compared"),
     ],
 )
 def test_conditional_expressions(world: World, where: str, keys: list[tuple[int, int]]) -> None:
@@ -418,3 +425,16 @@ def test_patterns_with_finitely_many_matches(where: str, params: tuple[str, ...]
     assert kept(world, f"SELECT * FROM t WHERE {where}", params) == [
         sorted({scheme.partition_of({"k": text}) for text in texts})
     ]
+
+
+def test_a_list_with_null_holds_no_other_value_than_its_own(world: World) -> None:
+    """``NOT IN [1, NULL]`` is TRUE for 2, where ``NOT IN (1, NULL)`` is NULL."""
+    assert kept(world, "SELECT * FROM map WHERE a NOT IN [1, NULL] AND b = 2") == [ALL]
+
+
+def test_no_text_is_less_than_the_empty_one() -> None:
+    world = World()
+    world.fill(f"CREATE TABLE t (k VARCHAR PRIMARY KEY) PARTITION BY HASH (k) PARTITIONS {PARTITIONS}", "SELECT ''")
+    for where in ("k <= ''", "NOT k > ''", "k BETWEEN '' AND ''", "k < 'a' AND k <= ''"):
+        assert kept(world, f"SELECT * FROM t WHERE {where}") == [of(world, "t", {"k": ""})], where
+    assert kept(world, "SELECT * FROM t WHERE k < ''") == [[]]

@@ -168,8 +168,9 @@ def _among(comparison_bounds: Sequence[ComparisonBound], column_type: SqlType) -
 
 def _below(bound: ComparisonBound, *, closed: bool) -> Span:
     # x < 1.5 is x <= 1: when the value lies between two column values, the lower of them belongs to the span whatever
-    # the operator.
-    return Span(upper=bound.value, upper_closed=closed or not bound.exact)
+    # the operator. Nothing is below '', so x <= '' is that one text.
+    lower = bound.value if bound.value in ("", b"") else None
+    return Span(lower, bound.value, upper_closed=closed or not bound.exact)
 
 
 def _above(bound: ComparisonBound, *, closed: bool) -> Span:

@@ -167,6 +167,19 @@ class ComparisonReader:
             boxes.append(_tested_box(column, ParameterComparison(Comparison.DISTINCT, (ParameterList(index),))))
         return UNBOUNDED if Truth.NULL in wanted else unite(boxes)
 
+    def element(self, node: exp.Expr, needle: exp.Expr, elements: Sequence[exp.Expr], wanted: Truth) -> Boxes:
+        """``x = ANY([1, 2])`` and its relatives, which differ as those of :meth:`membership` do.
+
+        The list has a type before it is compared: its texts stay texts, so all values must have the column's own type.
+        """
+        column = self._key(needle)
+        values = [element for element in elements if not isinstance(element.unnest(), exp.Null)]
+        if column is not None and not values and wanted is Truth.TRUE:
+            return NOWHERE
+        if column is None or not values or (len(values) < len(elements) and wanted is not Truth.TRUE):
+            return self._unused(node)
+        return self._tested(KeyExpression(column, RowField(len(values))), Comparison.IN, values, node, wanted)
+
     def boolean(self, node: exp.Column, wanted: Truth) -> Boxes:
         """A column as a predicate."""
         column = self._key(node)

@@ -1,4 +1,4 @@
-"""Membership in a list parameter: the spellings of ``x is an element of $1``.
+"""Membership in a list: the spellings of ``x is an element of $1``, and of ``x is an element of [1, 2]``.
 
 ================================================  ==========================
 form                                              besides TRUE
@@ -13,43 +13,51 @@ They are TRUE for the same values of ``x``, those that equal an element, and pru
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from sqlglot import exp
 
 from secateur.planner.predicates.constants import parameter_index
 
-__all__ = ["list_membership"]
+__all__ = ["list_membership", "written_membership"]
 
 _CONTAINS: Final = frozenset({"list_contains", "list_has", "array_contains", "array_has", "contains"})
 
 
 def list_membership(node: exp.Expr) -> tuple[exp.Expr, int] | None:
     """Return the searched expression and the index of the list parameter; None when a node is no such predicate."""
+    found = _searched(node)
+    index = None if found is None else parameter_index(found[1])
+    return None if found is None or index is None else (found[0], index)
+
+
+def written_membership(node: exp.Expr) -> tuple[exp.Expr, Sequence[exp.Expr]] | None:
+    """Return the searched expression and the elements of the list; None when a node is no such predicate."""
+    found = _searched(node)
+    return None if found is None or not isinstance(found[1], exp.Array) else (found[0], found[1].expressions)
+
+
+def _searched(node: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
+    """The searched expression and the list."""
     match node:
         case exp.EQ(args={"expression": exp.Any() as any_}):
-            return _found(node.this, _index(any_.this))
+            # The content is a list, or a query of the elements.
+            content = any_.this.unnest() if isinstance(any_.this, exp.Paren) else _unnested(any_.this)
+            return None if content is None else (node.this.unnest(), content)
         case exp.In(args={"field": exp.Expr() as field}):
-            return _found(node.this, parameter_index(field.unnest()))
+            return node.this.unnest(), field.unnest()
         case exp.In(args={"query": exp.Expr() as query}):
-            return _found(node.this, _unnested(query))
+            content = _unnested(query)
+            return None if content is None else (node.this.unnest(), content)
         case exp.Anonymous(expressions=[values, needle]) if str(node.this).lower() in _CONTAINS:
-            return _found(needle, parameter_index(values.unnest()))
+            return needle.unnest(), values.unnest()
         case _:
             return None
 
 
-def _found(needle: exp.Expr, index: int | None) -> tuple[exp.Expr, int] | None:
-    return None if index is None else (needle.unnest(), index)
-
-
-def _index(node: exp.Expr) -> int | None:
-    """The parameter of ``ANY(...)``, whose content is a list or a query of the elements."""
-    return parameter_index(node.unnest()) if isinstance(node, exp.Paren) else _unnested(node)
-
-
-def _unnested(query: exp.Expr) -> int | None:
-    """The parameter of ``(SELECT unnest($1))``, and nothing else in it."""
+def _unnested(query: exp.Expr) -> exp.Expr | None:
+    """The list of ``(SELECT unnest(list))``, and nothing else in it."""
     select = query.unnest()
     if (
         not isinstance(select, exp.Select)
@@ -59,5 +67,5 @@ def _unnested(query: exp.Expr) -> int | None:
         return None
     item = select.expressions[0]
     if isinstance(item, exp.Anonymous) and str(item.this).lower() == "unnest" and len(item.expressions) == 1:
-        return parameter_index(item.expressions[0].unnest())
+        return item.expressions[0].unnest()
     return None

@@ -24,11 +24,12 @@ from secateur.planner.predicates.column_equalities import ColumnEqualities, equa
 from secateur.planner.predicates.comparisons import ComparisonReader
 from secateur.planner.predicates.conditional import BRANCHES_MAX, Conditional, conditional_in
 from secateur.planner.predicates.constants import operand_of
-from secateur.planner.predicates.membership import list_membership
+from secateur.planner.predicates.membership import list_membership, written_membership
 from secateur.planner.predicates.text_lengths import longest_texts
 from secateur.planner.predicates.truth import Truth
 from secateur.planner.predicates.unused import shown
 from secateur.planner.segmented_stack import on_segmented_stack
+from secateur.planner.text.trees import copied
 
 __all__ = ["PredicateReader", "flat"]
 
@@ -132,9 +133,15 @@ class PredicateReader:
         member = list_membership(node)
         if member is not None:
             return self._leaves.membership(node, *member, wanted)
+        written = written_membership(node)
+        if written is not None:
+            return self._leaves.element(node, *written, wanted)
         constant = _constant(node)
         if constant is not None:
             return UNBOUNDED if constant in wanted else NOWHERE
+        compared_columns = self._compared_with_columns(node)
+        if compared_columns is not None:
+            return self.read(compared_columns, wanted)
         conditional = conditional_in(node)
         if conditional is not None:
             return self._conditional(conditional, wanted)
@@ -147,8 +154,11 @@ class PredicateReader:
                 return self.read(node.this, wanted.negated)
             case exp.Is():
                 return self._is(node, wanted)
+            case exp.NullSafeEQ() | exp.NullSafeNEQ() if (compared := _with_boolean(node)) is not None:
+                asked = wanted if isinstance(node, exp.NullSafeEQ) else wanted.negated
+                return self.read(compared[0], _asked(Truth.TRUE if compared[1] else Truth.FALSE, asked))
             case exp.EQ() | exp.NEQ() if (compared := _with_boolean(node)) is not None:
-                return self.read(compared[0], wanted if compared[1] else wanted.negated)
+                return self.read(compared[0], wanted if compared[1] == isinstance(node, exp.EQ) else wanted.negated)
             case (
                 exp.EQ()
                 | exp.NEQ()
@@ -260,6 +270,28 @@ class PredicateReader:
             self._leaves.note_unused(conditional.whole)
         return boxes
 
+    def _compared_with_columns(self, node: exp.Expr) -> exp.Expr | None:
+        """``5 BETWEEN low AND high`` and ``5 IN (a, b)`` as comparisons with each column.
+
+        DuckDB compares all of them in one type, and so they must have one already.
+        """
+        match node:
+            case exp.Between(this=value, args={"low": low, "high": high}) if not node.args.get("symmetric"):
+                columns = [low.unnest(), high.unnest()]
+            case exp.In(this=value, expressions=[_, *_] as listed):
+                columns = [item.unnest() for item in listed]
+            case _:
+                return None
+        types = {self._type_of(column) if isinstance(column, exp.Column) else None for column in columns}
+        if len(types) > 1 or None in types or operand_of(value) is None:
+            return None
+        if isinstance(node, exp.In):
+            return exp.or_(*(exp.EQ(this=copied(value), expression=copied(column)) for column in columns), copy=False)
+        low, high = map(copied, columns)
+        return exp.And(
+            this=exp.GTE(this=copied(value), expression=low), expression=exp.LTE(this=copied(value), expression=high)
+        )
+
     def _type_of(self, node: exp.Column) -> SqlType | None:
         name = self.column_of(node)
         return None if name is None else self.types.get(name) or self.further.get(name)
@@ -273,7 +305,7 @@ class PredicateReader:
                 held = Truth.NULL
             case _:
                 return UNBOUNDED
-        asked = (held if Truth.TRUE in wanted else Truth(0)) | (~held if Truth.FALSE in wanted else Truth(0))
+        asked = _asked(held, wanted)
         tested = node.this.unnest()
         if held is Truth.NULL and not _is_predicate(tested):
             if isinstance(tested, exp.Column) and self.column_of(tested) in self.never_null - self.types.keys():
@@ -284,6 +316,11 @@ class PredicateReader:
                 self._leaves.note_not_null(node.this)
             return UNBOUNDED if asked else NOWHERE
         return self.read(node.this, asked)
+
+
+def _asked(held: Truth, wanted: Truth) -> Truth:
+    """The values of p for which ``p IS held`` has one of some values. It is never NULL."""
+    return (held if Truth.TRUE in wanted else Truth(0)) | (~held if Truth.FALSE in wanted else Truth(0))
 
 
 def flat(node: exp.Expr, kind: type[exp.Expr]) -> Iterator[exp.Expr]:
@@ -314,11 +351,11 @@ def _constant(node: exp.Expr) -> Truth | None:
 
 
 def _with_boolean(node: exp.Expr) -> tuple[exp.Expr, bool] | None:
-    """The predicate that is compared with TRUE or FALSE, and whether it has to be TRUE."""
+    """The predicate that is compared with TRUE or FALSE, and with which."""
     left, right = node.this.unnest(), node.expression.unnest()
     for predicate, value in ((left, right), (right, left)):
         if isinstance(value, exp.Boolean) and _is_predicate(predicate):
-            return predicate, bool(value.this) == isinstance(node, exp.EQ)
+            return predicate, bool(value.this)
     return None
 
 

@@ -79,6 +79,12 @@ class Secateur(DuckDB):
                 case _:
                     return super()._parse_bracket(this)
 
+        def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
+            """``x IN [1, 2]`` searches a list, in which NULL counts as another value."""
+            if self._curr and self._curr.token_type is TokenType.L_BRACKET:
+                return exp.In(this=this, field=self._parse_bracket())
+            return super()._parse_in(this, alias)
+
         # Every nesting passes one of these two.
         _parse_unary = on_segmented_stack(DuckDBParser._parse_unary)
         _parse_select = on_segmented_stack(DuckDBParser._parse_select)
