@@ -10,7 +10,7 @@ a message that has sets: equal messages have equal bytes in all processes, and a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
@@ -53,8 +53,8 @@ _NATIVE: Final = (
     inspect.UnionType,
 )
 """The types that msgspec encodes exactly as the packer of values does, or for which it asks a hook."""
-_HELD_APART: Final = (inspect.StructType, inspect.DataclassType, inspect.CustomType)
-"""The types that the packer of values does not know."""
+_UNPACKABLE: Final = (inspect.DataclassType, inspect.CustomType, inspect.SetType, inspect.FrozenSetType)
+"""The types that the packer of values does not know; it knows structs, and what is in them."""
 _encoder: Final = msgspec.msgpack.Encoder(enc_hook=to_plain)
 _sorting_encoder: Final = msgspec.msgpack.Encoder(enc_hook=to_plain, order="deterministic")
 
@@ -136,12 +136,12 @@ def _writer_of(kind: Any) -> Callable[[Any], bytes]:
         return partial(_write_native, _sorting_encoder if has_sets else _encoder)
     if has_sets:
         return partial(_write_parts, has_sets=True)
-    whole, *inner = parts
+    whole = parts[0]
     if (
         isinstance(whole, inspect.StructType)
         and whole.array_like
         and whole.tag is None
-        and not any(isinstance(part, _HELD_APART) for part in inner)
+        and not any(isinstance(part, _UNPACKABLE) for field in whole.fields for part in _outside_structs(field.type))
     ):
         return pack_flat
     return partial(_write_parts, has_sets=False)
@@ -164,22 +164,30 @@ def _parts(part: inspect.Type, seen: set[int]) -> Iterator[inspect.Type]:
         return
     seen.add(id(part))
     yield part
-    inner: tuple[inspect.Type, ...] = ()
+    for item in _inner(part):
+        yield from _parts(item, seen)
+
+
+def _outside_structs(part: inspect.Type) -> Iterator[inspect.Type]:
+    """As :func:`_parts`, without the types that structs are made of."""
+    yield part
+    if not isinstance(part, inspect.StructType):
+        for item in _inner(part):
+            yield from _outside_structs(item)
+
+
+def _inner(part: inspect.Type) -> Sequence[inspect.Type]:
     match part:
         case inspect.StructType(fields=fields) | inspect.DataclassType(fields=fields):
-            inner = tuple(field.type for field in fields)
+            return [field.type for field in fields]
         case inspect.CollectionType(item_type=item):
-            inner = (item,)
-        case inspect.TupleType(item_types=items):
-            inner = items
+            return [item]
+        case inspect.TupleType(item_types=items) | inspect.UnionType(types=items):
+            return items
         case inspect.DictType(key_type=key, value_type=value):
-            inner = (key, value)
-        case inspect.UnionType(types=items):
-            inner = items
+            return [key, value]
         case _:
-            pass
-    for item in inner:
-        yield from _parts(item, seen)
+            return []
 
 
 def _name(kind: Any) -> str:
