@@ -77,7 +77,7 @@ def _select_texts(select: PlannedSelect) -> list[str]:
 
 def _search(scan: ScanPlan, select: PlannedSelect) -> str:
     """Whether a search by key finds the rows of a scan and leaves nothing for WHERE."""
-    is_decided = select.plan.searched is not None and scan.keys.decides_for(select.params or ())
+    is_decided = select.plan.searched is not None and scan.keys.search(select.params or ())[1]
     return ", found by its key alone" if is_decided else ""
 
 

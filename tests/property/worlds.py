@@ -174,7 +174,7 @@ class World:
 
     def local(self, plan: SelectPlan, params: Sequence[Any], kept: Sequence[Sequence[int]]) -> pa.Table:
         relations = {scan.relation: self.slices(scan, params, ids) for scan, ids in zip(plan.scans, kept, strict=True)}
-        searched = plan.searched if plan.searched is not None and plan.scans[0].keys.decides_for(params) else plan.local
+        searched = plan.searched if plan.searched is not None and plan.scans[0].keys.search(params)[1] else plan.local
         return run(searched, relations, params)
 
     def distributed(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+import msgspec
 import pyarrow as pa
 
 from secateur.engine.kernels.fragment import Fragment
@@ -21,8 +22,8 @@ millisecond.
 _REPLICATED_PARTITIONS: Final = (0,)
 
 
-class LocalExecution(NamedTuple):
-    """One kernel call. A NamedTuple because one is made for every statement.
+class LocalExecution(msgspec.Struct, frozen=True):
+    """One kernel call.
 
     Attributes:
         fragment: The fragment to run.
@@ -99,19 +100,19 @@ def local_execution(
     Raises:
         UnknownTableError, TopologyChangedError: They are not here.
     """
-    relations = {
-        scan.relation: (
-            scan.rows.select(scan.columns)
-            if isinstance(scan, PinnedScan)
-            else store.relation(scan.table_id, ids, scan.columns, scan.keys.bind(params) if pruning else None)
-        )
-        for scan, ids in zip(plan.scans, partitions, strict=True)
-    }
-    if plan.local.arrow is None or sum(relation.num_rows for relation in relations.values()) > _INLINE_ROWS_MAX:
+    relations, rows, is_decided = {}, 0, False
+    for scan, ids in zip(plan.scans, partitions, strict=True):
+        if isinstance(scan, PinnedScan):
+            relation = scan.rows.select(scan.columns)
+        else:
+            keys, is_decided = scan.keys.search(params) if pruning else (None, False)
+            relation = store.relation(scan.table_id, ids, scan.columns, keys)
+        relations[scan.relation] = relation
+        rows += relation.num_rows
+    if plan.local.arrow is None or rows > _INLINE_ROWS_MAX:
         return LocalExecution(plan.local, relations, False)
-    if pruning and plan.searched is not None and plan.scans[0].keys.decides_for(params):
-        return LocalExecution(plan.searched, relations, True)
-    return LocalExecution(plan.local, relations, True)
+    searched = plan.searched if is_decided else None
+    return LocalExecution(plan.local if searched is None else searched, relations, True)
 
 
 def _partitions(scan: ScanPlan, params: Sequence[Any], *, pruning: bool) -> Sequence[int]:

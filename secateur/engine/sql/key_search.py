@@ -45,12 +45,13 @@ class KeyOperand(msgspec.Struct, frozen=True, array_like=True):
     operand: Operand
     type: SqlType
 
-    def holds(self, value: Any) -> bool:
-        """Whether a value is canonical for the column, for the types of most keys; False requires a conversion."""
-        if type(value) is int and self.type.is_integer:
-            low, high = self.type.integer_range
-            return low <= value <= high
-        return type(value) is _OWN_TYPES.get(self.type.kind) and (type(value) is not datetime or value.tzinfo is None)
+    def bind(self, params: Sequence[Any]) -> Any:
+        """The value, if it is canonical for the column, for the types of most keys; None if it has to be converted."""
+        column_type, value = self.type, resolve_operand(self.operand, params, self.type)
+        if type(value) is int:
+            return value if column_type.has_integer(value) else None
+        is_own = type(value) is _OWN_TYPES.get(column_type.kind)
+        return value if is_own and (type(value) is not datetime or value.tzinfo is None) else None
 
 
 class KeyEnd(msgspec.Struct, frozen=True, array_like=True):
@@ -80,32 +81,28 @@ class DirectSearch(msgspec.Struct, frozen=True, array_like=True):
     upper: KeyEnd | None = None
     decides: bool = False
 
-    def holds(self, params: Sequence[Any]) -> bool:
-        """Whether all values are canonical keys; otherwise :meth:`bind` cannot compare them."""
-        # A loop, not all(): this runs for each serving statement.
+    def bind(self, params: Sequence[Any]) -> KeySlice | None:
+        """The part of each partition that holds the rows; None if a value is not a canonical key."""
+        values = []
         for key in self.prefix:
-            if not key.holds(resolve_operand(key.operand, params, key.type)):
-                return False
-        lower, upper = self.lower, self.upper
-        return (lower is None or lower.key.holds(resolve_operand(lower.key.operand, params, lower.key.type))) and (
-            upper is None or upper.key.holds(resolve_operand(upper.key.operand, params, upper.key.type))
-        )
-
-    def bind(self, params: Sequence[Any]) -> KeySlice:
-        """Return the part of each partition that holds the rows, for values of which :meth:`holds` is true."""
-        prefix = tuple([resolve_operand(key.operand, params, key.type) for key in self.prefix])
+            value = key.bind(params)
+            if value is None:
+                return None
+            values.append(value)
+        prefix = tuple(values)
         if self.lower is None and self.upper is None:
             return KeyPrefix(prefix)
         lower, upper = KeyBoundary(prefix, after=False), KeyBoundary(prefix, after=True)
         if self.lower is not None:
-            lower = KeyBoundary(
-                (*prefix, resolve_operand(self.lower.key.operand, params, self.lower.key.type)),
-                after=not self.lower.closed,
-            )
+            value = self.lower.key.bind(params)
+            if value is None:
+                return None
+            lower = KeyBoundary((*prefix, value), after=not self.lower.closed)
         if self.upper is not None:
-            upper = KeyBoundary(
-                (*prefix, resolve_operand(self.upper.key.operand, params, self.upper.key.type)), after=self.upper.closed
-            )
+            value = self.upper.key.bind(params)
+            if value is None:
+                return None
+            upper = KeyBoundary((*prefix, value), after=self.upper.closed)
         span = KeyRange(lower, upper)
         return KeyRanges(() if span.is_empty else (span,))
 
@@ -135,10 +132,6 @@ class KeySearch(msgspec.Struct, frozen=True, array_like=True):
         """Whether for some values the rows found need no filter."""
         return self.direct is not None and self.direct.decides
 
-    def decides_for(self, params: Sequence[Any]) -> bool:
-        """Whether the rows that a search finds are exactly those of WHERE."""
-        return self.direct is not None and self.direct.decides and self.direct.holds(params)
-
     def bind(self, params: Sequence[Any]) -> KeySlice | None:
         """The part of each partition that can hold rows of the answer; None for all of it.
 
@@ -150,16 +143,23 @@ class KeySearch(msgspec.Struct, frozen=True, array_like=True):
 
         Cost: 1 to 3 microseconds for a direct search; else that of ``KeyBounds.bind``.
         """
-        if self.direct is not None and self.direct.holds(params):
-            return self.direct.bind(params)
+        return self.search(params)[0]
+
+    def search(self, params: Sequence[Any]) -> tuple[KeySlice | None, bool]:
+        """The result of :meth:`bind`, and whether the rows that it finds are exactly those of WHERE."""
+        direct = self.direct
+        if direct is not None:
+            part = direct.bind(params)
+            if part is not None:
+                return part, direct.decides
         if self.bounds is None:
-            return None if self.index is None else self.index.bind(params)
+            return None if self.index is None else self.index.bind(params), False
         found = self.bounds.bind(params)
         match found.ranges:
             case (KeyRange(KeyBoundary(low, False), KeyBoundary(high, True)),) if low == high:
-                return KeyPrefix(low) if low else None
+                return KeyPrefix(low) if low else None, False
             case _:
-                return found
+                return found, False
 
 
 class IndexSearch(msgspec.Struct, frozen=True, array_like=True):

@@ -173,6 +173,11 @@ class SqlType(msgspec.Struct, frozen=True, array_like=True):
         """Smallest and largest value, both inclusive, of an integer type."""
         return _INTEGERS[self.kind]
 
+    def has_integer(self, value: int) -> bool:
+        """Whether this is an integer type that an integer fits in."""
+        limits = _INTEGERS.get(self.kind)
+        return limits is not None and limits[0] <= value <= limits[1]
+
     @property
     def is_float(self) -> bool:
         return self.kind in (TypeKind.FLOAT, TypeKind.DOUBLE)

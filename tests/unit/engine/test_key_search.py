@@ -108,12 +108,17 @@ def test_too_few_parameters(search: KeySearch) -> None:
 
 
 def test_the_search_decides_only_for_values_that_are_keys_as_they_stand() -> None:
-    assert ONE.decides_for([7])
-    assert not ONE.decides_for(["7"])
-    assert not SPAN.decides_for([7])
-    assert ABOVE.decides_for(["C2"])
+    def decides(search: KeySearch, *params: Any) -> bool:
+        part, is_decided = search.search(params)
+        assert part == search.bind(params)
+        return is_decided
+
+    assert decides(ONE, 7)
+    assert not decides(ONE, "7")
+    assert not decides(SPAN, 7)
+    assert decides(ABOVE, "C2")
     assert not GENERAL.decides
-    assert not GENERAL.decides_for(["C3", "C4"])
+    assert not decides(GENERAL, "C3", "C4")
 
 
 @pytest.mark.parametrize(
@@ -138,4 +143,5 @@ def test_the_search_decides_only_for_values_that_are_keys_as_they_stand() -> Non
     ],
 )
 def test_what_is_a_key_as_it_stands(text: str, value: Any, expected: bool) -> None:
-    assert key(Parameter(0), parse_type(text)).holds(value) is expected
+    bound = key(Parameter(0), parse_type(text)).bind([value])
+    assert bound is value if expected else bound is None
