@@ -259,7 +259,6 @@ class Session:
         Raises:
             Error: It answers with an error, or cannot be reached.
         """
-        self.check_open()
         pool = self._member(member_id)
         channel = pool.borrow()
         try:
@@ -278,7 +277,6 @@ class Session:
         Raises:
             Error: It answers with an error, or cannot be reached.
         """
-        self.check_open()
         pool = self._member(member_id)
         channel = pool.borrow()
         try:

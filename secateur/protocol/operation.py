@@ -100,6 +100,9 @@ class OperationBase(Enum):
         self.requests = Codec(request)
         self.replies = Codec(self.reply)
 
+    __hash__ = object.__hash__
+    """Servers find the handler of every request by its operation, and the hash of Enum is written in Python."""
+
     @classmethod
     def at_server(cls, server: Server) -> Mapping[int, OperationBase]:
         """The operations that a server answers, by code."""

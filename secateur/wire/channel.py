@@ -139,19 +139,19 @@ class Channel:
         operation = operation_of(message)
         header = operation.requests.encode(message)
         with self._lock:
-            if control is None:
-                self._ready(timeout_s)
-                frames = list(self._exchange(operation, header, payload, timeout_s))
-            else:
+            if control is not None:
                 control.begin(self)
-                try:
-                    if self._ready(timeout_s):
-                        control.check()  # nothing hung up a connection that was only being made
-                    frames = list(self._exchange(operation, header, payload, timeout_s, control))
-                finally:
+            try:
+                if self._ready(timeout_s) and control is not None:
+                    control.check()  # nothing hung up a connection that was only being made
+                frames = self._exchange(operation, header, payload, timeout_s, control)
+            finally:
+                if control is not None:
                     control.done(self)
         last = frames[-1] if len(frames) == 1 else frames[-2]  # behind several pieces comes a frame that only ends them
-        return Answer(operation.replies.decode(last.header), tuple(frame.payload for frame in frames if frame.payload))
+        return Answer(
+            operation.replies.decode(last.header), tuple([frame.payload for frame in frames if frame.payload])
+        )
 
     def abort(self) -> None:
         """Close the connection from another thread than the one whose request waits.
@@ -189,12 +189,14 @@ class Channel:
         payload: Payload,
         timeout_s: float | None,
         control: CallControl | None = None,
-    ) -> Iterator[Frame]:
+    ) -> list[Frame]:
+        """Send a request over the connection that there is; returns the frames of the answer."""
         self._last_id = request_id = self._last_id % REQUEST_ID_MAX + 1
         op = operation.title
         buffers = encode_frame(
             FrameKind.REQUEST, header, payload, self._send_limits, operation=operation.code, request_id=request_id
         )
+        frames: list[Frame] = []
         whole = False  # unless an answer is read to its end, the next one on this connection would be mistaken for it
         wanted_s = self._timeout_s if timeout_s is None else timeout_s
         end_s = None if wanted_s is None else time.monotonic() + wanted_s
@@ -215,13 +217,12 @@ class Channel:
                         self._wait_until(end_s)
                         continue
                     raise ProtocolError(f"{self.address} answered request {answered!r} while {request_id} was asked")
+                frames.append(frame)
                 if frame.kind is FrameKind.RESPONSE:
                     whole = True
-                    yield frame
-                    return
+                    return frames
                 if frame.kind is not FrameKind.PART:
                     raise ProtocolError(f"{self.address} answered with a {frame.kind.name} frame")
-                yield frame
                 if wanted_s is not None:
                     end_s = time.monotonic() + wanted_s
                     self._wait_until(end_s)

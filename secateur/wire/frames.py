@@ -14,8 +14,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
+import msgspec
 import pyarrow as pa
 
 from secateur.errors import LimitExceededError, ProtocolError
@@ -57,7 +58,7 @@ class FrameKind(IntEnum):
 _KINDS: Final = {int(kind): kind for kind in FrameKind}
 
 
-class Frame(NamedTuple):
+class Frame(msgspec.Struct, frozen=True):
     """A frame that has arrived.
 
     Attributes:
@@ -217,7 +218,7 @@ class FrameDecoder:
         self._filled += count
         if self._filled < len(self._payload):
             return None
-        frame = self._head._replace(payload=self._payload)
+        frame = msgspec.structs.replace(self._head, payload=self._payload)
         self._payload = None
         return frame
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+import msgspec
 
 from secateur.protocol.message import Role
 from secateur.protocol.operation import OperationBase
@@ -37,8 +39,8 @@ class PeerInfo:
     role: Role = Role.CLIENT
 
 
-class Request(NamedTuple, Generic[M]):
-    """A request or notice. A NamedTuple because one is made for every frame.
+class Request(msgspec.Struct, Generic[M], frozen=True):
+    """A request or notice.
 
     Attributes:
         operation: The requested operation.
@@ -53,8 +55,7 @@ class Request(NamedTuple, Generic[M]):
     peer: PeerInfo
 
 
-@dataclass(frozen=True, slots=True)
-class Reply(Generic[R]):
+class Reply(msgspec.Struct, Generic[R], frozen=True):
     """A handler's answer: a message of the operation's reply type, and bytes.
 
     An iterator of replies is sent piece by piece.
@@ -88,8 +89,7 @@ class Handler(Protocol):
         """Take a one-way message, in the order sent. An exception is logged and not sent to the peer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer(Generic[R]):
+class Answer(msgspec.Struct, Generic[R], frozen=True):
     """A reply as it arrives at the side that asked.
 
     Attributes:

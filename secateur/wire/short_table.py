@@ -9,8 +9,9 @@ an Arrow table on demand.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+import msgspec
 import pyarrow as pa
 
 from secateur.partitioning.types.column_type import SqlType, TypeKind
@@ -26,7 +27,7 @@ _LONG_KINDS: Final = frozenset({TypeKind.VARCHAR, TypeKind.BLOB})
 _PLAIN_KINDS: Final = frozenset(TypeKind) - {TypeKind.INTERVAL, TypeKind.LIST}
 
 
-class ShortTable(NamedTuple):
+class ShortTable(msgspec.Struct, frozen=True):
     """A table as plain values.
 
     Attributes:
@@ -59,14 +60,15 @@ def shorten(arrays: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[SqlTyp
         types: Their types.
         num_rows: Their length, at most :data:`SHORT_ROWS_MAX`.
     """
-    if any(
-        kind.kind in _LONG_KINDS and array.nbytes > _CHARACTERS_MAX for array, kind in zip(arrays, types, strict=True)
-    ):
-        return None
+    columns = []
     try:
-        return ShortTable([_values(array, kind) for array, kind in zip(arrays, types, strict=True)], num_rows)
+        for array, kind in zip(arrays, types, strict=True):
+            if kind.kind in _LONG_KINDS and array.nbytes > _CHARACTERS_MAX:
+                return None
+            columns.append(_values(array, kind))
     except (ValueError, OverflowError):
         return None
+    return ShortTable(columns, num_rows)
 
 
 def is_short(columns: Sequence[list[Any]], types: Sequence[SqlType]) -> bool:

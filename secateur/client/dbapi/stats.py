@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from secateur.client.execution.routing import ExecutionMode
 from secateur.protocol.pruning import Pruning
@@ -11,8 +11,7 @@ from secateur.protocol.steps import StepResult
 __all__ = ["QueryStats"]
 
 
-@dataclass(frozen=True, slots=True)
-class QueryStats:
+class QueryStats(msgspec.Struct, frozen=True):
     """The cost of one execution of a SELECT, UPDATE or DELETE.
 
     Attributes:

@@ -6,7 +6,6 @@ from secateur.exports import exports
 
 _FILES = {
     "insert_template": ["filled_rows"],
-    "outcome": ["RunOutcome"],
     "routing": ["ExecutionMode"],
     "statement_cache": ["StatementCache"],
     "verify": ["same_rows"],

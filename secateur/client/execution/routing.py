@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import msgspec
 
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.statements import RoutedScan, SelectStatement
@@ -30,7 +32,7 @@ class ExecutionMode(StrEnum):
         return repr(self.value)
 
 
-class StatementRoute(NamedTuple):
+class StatementRoute(msgspec.Struct, frozen=True):
     """The route of a statement.
 
     Attributes:
@@ -80,7 +82,9 @@ def choose_route(
         )
     if not owners:
         return StatementRoute(ExecutionMode.LOCAL, topology.member_ids)
-    return StatementRoute(ExecutionMode.LOCAL if len(owners) == 1 else ExecutionMode.DISTRIBUTED, tuple(sorted(owners)))
+    if len(owners) == 1:
+        return StatementRoute(ExecutionMode.LOCAL, tuple(owners))
+    return StatementRoute(ExecutionMode.DISTRIBUTED, tuple(sorted(owners)))
 
 
 def choose_coordinator(

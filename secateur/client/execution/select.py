@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
-from typing import Any, Final, assert_never
+from typing import Final, assert_never
 
+import msgspec
 import pyarrow as pa
+from msgspec.structs import replace
 
 from secateur.client.dbapi.parameters import values_of
 from secateur.client.dbapi.rows import as_table
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.execute import StatementExecution, execute
-from secateur.client.execution.outcome import RunOutcome
 from secateur.client.execution.ranges_known import check_ranges
 from secateur.client.execution.result_stream import GRANT_BYTES, ResultStream
 from secateur.client.execution.retry_policy import is_final
@@ -22,7 +21,6 @@ from secateur.client.execution.routing import ExecutionMode, choose_coordinator,
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.execution.verify import same_rows
-from secateur.client.session import Session
 from secateur.errors import (
     Error,
     InterfaceError,
@@ -65,8 +63,7 @@ _MOVED: Final = (TopologyChangedError, MemberLostError, UnreachableError, Unknow
 _EXECUTIONS: Final = {execution_mode.value: execution_mode for execution_mode in ExecutionMode}
 
 
-@dataclass(frozen=True, slots=True)
-class SelectResult:
+class SelectResult(msgspec.Struct, frozen=True):
     """A result, its columns, and what it cost.
 
     Attributes:
@@ -119,24 +116,11 @@ def run_select(call: StatementCall[SelectStatement], wanted: RunOptions = RunOpt
     """
     pruning = call.session.pruning
     if pruning is Pruning.VERIFY:
-        execution, outcome = _verified(call)
-    else:
-        execution = _SelectExecution(call, pruning=pruning is not Pruning.OFF, wanted=wanted)
-        outcome = execute(execution)
-    stats = call.stats(
-        execution=outcome.execution,
-        members_touched=len(outcome.members),
-        partitions_read=outcome.partitions_read,
-        partitions_total=outcome.partitions_total,
-        topology_version=outcome.topology_version,
-        members_total=outcome.members_total,
-        steps=outcome.steps,
-    )
-    columns = execution.call.statement.columns
-    return SelectResult(outcome.result, columns, stats, outcome.rest, outcome.profile, outcome.narrowed)
+        return _verified(call)
+    return execute(_SelectExecution(call, pruning=pruning is not Pruning.OFF, wanted=wanted))
 
 
-class _SelectExecution(StatementExecution[SelectStatement, RunOutcome]):
+class _SelectExecution(StatementExecution[SelectStatement, SelectResult]):
     """A SELECT: it changes nothing, so it may be repeated until rows of it have been seen."""
 
     def __init__(self, call: StatementCall[SelectStatement], *, pruning: bool, wanted: RunOptions) -> None:
@@ -145,10 +129,8 @@ class _SelectExecution(StatementExecution[SelectStatement, RunOutcome]):
         self._pruning = pruning
         self._wanted = wanted
 
-    def attempt(self) -> RunOutcome:
-        statement = self.call.statement
-        params = values_of(statement, self.call.params)
-        return _run(self.session, statement, params, pruning=self._pruning, wanted=self._wanted)
+    def attempt(self) -> SelectResult:
+        return _run(self.call, pruning=self._pruning, wanted=self._wanted)
 
     def may_repeat(self, error: Error) -> bool:
         return isinstance(error, (PartitionLostError, *_MOVED))
@@ -190,7 +172,7 @@ class _SelectExecution(StatementExecution[SelectStatement, RunOutcome]):
         return error
 
 
-def _verified(call: StatementCall[SelectStatement]) -> tuple[_SelectExecution, RunOutcome]:
+def _verified(call: StatementCall[SelectStatement]) -> SelectResult:
     """Run pruned, and the user's own text over all rows, and compare.
 
     A difference that comes from rows written in between does not last, so it has to show three times.
@@ -201,16 +183,14 @@ def _verified(call: StatementCall[SelectStatement]) -> tuple[_SelectExecution, R
         without = _SelectExecution(with_pruning.call, pruning=False, wanted=RunOptions.ROWS)
         unpruned = execute(without)
         call = without.call
-        columns = call.statement.columns
         if not call.statement.deterministic or same_rows(
-            as_table(pruned.result, columns), as_table(unpruned.result, columns)
+            as_table(pruned.result, pruned.columns), as_table(unpruned.result, unpruned.columns)
         ):
-            return without, pruned
+            return replace(pruned, stats=replace(pruned.stats, elapsed_ms=call.elapsed_ms))
     raise PruningMismatchError(
-        f"pruned and unpruned runs differ: {pruned.result.num_rows} rows from {pruned.partitions_read}"
-        f" partitions against {unpruned.result.num_rows} rows from {unpruned.partitions_read}, for"
-        f" {call.sql!r} with parameters {call.params!r}; please report it, and use SET pruning = off until"
-        " it is fixed",
+        f"pruned and unpruned runs differ: {pruned.result.num_rows} rows from {pruned.stats.partitions_read}"
+        f" partitions against {unpruned.result.num_rows} rows from {unpruned.stats.partitions_read}, for {call.sql!r}"
+        f" with parameters {call.params!r}; please report it, and use SET pruning = off until it is fixed",
         sql=call.sql,
         rows_pruned=pruned.result.num_rows,
         rows_unpruned=unpruned.result.num_rows,
@@ -223,14 +203,9 @@ def _decoded(empty: bytes) -> pa.Table:
     return decode_table(empty, ranges=False)
 
 
-def _run(
-    session: Session,
-    statement: SelectStatement,
-    params: Sequence[Any],
-    *,
-    pruning: bool,
-    wanted: RunOptions,
-) -> RunOutcome:
+def _run(call: StatementCall[SelectStatement], *, pruning: bool, wanted: RunOptions) -> SelectResult:
+    session, statement = call.session, call.statement
+    params = values_of(statement, call.params)
     topology = session.topology
     steps = statement.steps if pruning else None
     route = (
@@ -242,16 +217,15 @@ def _run(
         check_ranges(session, statement.scans)
         assert statement.empty is not None
         empty = _decoded(statement.empty)
-        return RunOutcome(
-            empty,
-            route.execution_mode,
-            (),
-            0,
-            statement.partitions_total,
-            len(topology.members),
-            topology.version,
-            profile=RunProfile(empty.num_rows, empty.nbytes, ()),
+        stats = call.stats(
+            execution=route.execution_mode,
+            members_touched=0,
+            partitions_read=0,
+            partitions_total=statement.partitions_total,
+            topology_version=topology.version,
+            members_total=len(topology.members),
         )
+        return SelectResult(empty, statement.columns, stats, profile=RunProfile(empty.num_rows, empty.nbytes, ()))
     if not route.members:
         topology.check_any()
     topology.check_live(route.members)
@@ -276,16 +250,14 @@ def _run(
     session.note_topology(result.topology_version)
     values = result.values
     has_rows = values is None and wanted is not RunOptions.PROFILE
-    return RunOutcome(
-        result=decode_tables(parts) if has_rows else ShortTable(values or [], result.rows if values else 0),
+    stats = call.stats(
         execution=_EXECUTIONS[result.execution],
-        members=(member,) if result.members is None else tuple(result.members),
+        members_touched=1 if result.members is None else len(result.members),
         partitions_read=result.partitions_read,
         partitions_total=result.partitions_total,
-        members_total=len(topology.members),
         topology_version=result.topology_version,
-        rest=rest,
-        profile=profile,
+        members_total=len(topology.members),
         steps=result.steps,
-        narrowed=narrowed,
     )
+    rows = decode_tables(parts) if has_rows else ShortTable(values or [], result.rows if values else 0)
+    return SelectResult(rows, statement.columns, stats, rest, profile, narrowed)

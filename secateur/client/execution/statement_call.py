@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import msgspec
 
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.routing import ExecutionMode
@@ -19,7 +21,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-class StatementCall(NamedTuple, Generic[S]):
+class StatementCall(msgspec.Struct, Generic[S], frozen=True):
     """A statement that a user has called.
 
     Attributes:
@@ -42,6 +44,11 @@ class StatementCall(NamedTuple, Generic[S]):
         """The same call for another plan, such as the query that a change begins with."""
         return StatementCall(self.session, self.sql, self.params, statement, self.cached, self.started_s)
 
+    @property
+    def elapsed_ms(self) -> float:
+        """Milliseconds since the user called."""
+        return (time.perf_counter() - self.started_s) * 1000
+
     def stats(
         self,
         *,
@@ -63,6 +70,6 @@ class StatementCall(NamedTuple, Generic[S]):
             pruning=self.session.pruning,
             topology_version=topology_version,
             plan_cached=self.cached,
-            elapsed_ms=(time.perf_counter() - self.started_s) * 1000,
+            elapsed_ms=self.elapsed_ms,
             steps=steps,
         )

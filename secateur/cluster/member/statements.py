@@ -12,8 +12,9 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
+import msgspec
 import pyarrow as pa
 from msgspec import structs
 
@@ -247,10 +248,10 @@ class StatementRunner:
         check_versions(self._store, plan)
         check_state(self._store, plan, asked, view.topology)
         partitions = bound_partitions(plan, asked.params, pruning=asked.pruning)
-        if all(
-            scan.replicated or view.mine.get(scan.group, _NONE).issuperset(ids)
-            for scan, ids in zip(plan.scans, partitions, strict=True)
-        ):
+        for scan, ids in zip(plan.scans, partitions, strict=True):
+            if not (scan.replicated or view.mine.get(scan.group, _NONE).issuperset(ids)):
+                break
+        else:
             return partitions, view.topology, True
         for scan, ids in zip(plan.scans, partitions, strict=True):
             if not scan.replicated:
@@ -429,7 +430,7 @@ class StatementRunner:
         return Reply(Profiled(reply.message, profile), reply.payload)
 
 
-class _Ran(NamedTuple):
+class _Ran(msgspec.Struct, frozen=True):
     """The parts of an answer that describe the run, beside its rows."""
 
     plan: SelectPlan

@@ -45,11 +45,21 @@ class Nested(msgspec.Struct, frozen=True):
     parts: dict[str, Any]
 
 
+class Listed(msgspec.Struct, frozen=True, array_like=True):
+    """A value beside a struct and a type that the packer of values does not know."""
+
+    columns: Columns | None
+    inner: Nested | None
+    value: Any
+
+
 @pytest.mark.parametrize(
     "message",
     [
         pytest.param(Execute("p", VALUES, pruning=True), id="values in a list of fields"),
         pytest.param(Execute("p", [], True, since=Since("m", [0], 7, [(1, 2)])), id="a struct in a list of fields"),
+        pytest.param(Listed(Columns(None, ROWS), None, VALUES), id="a dataclass in a list of fields"),
+        pytest.param(Listed(None, Nested({"a": VALUES}), VALUES), id="values of a struct in a list of fields"),
         pytest.param(Nested({"a": VALUES, "b": {"c": VALUES}}), id="values anywhere"),
         pytest.param(StageRows("l", 1, 0, [(0, 5), (1, 0)], are_keys=True), id="plain fields"),
         pytest.param(Columns(ROWS.schema, ROWS, VALUES), id="a dataclass with Arrow values"),

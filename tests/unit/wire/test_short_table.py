@@ -49,7 +49,9 @@ def test_values_travel_and_become_the_same_column_again(type_text: str, values: 
 
 
 def test_nan_and_the_sign_of_zero_travel() -> None:
-    (received,) = unpack(pack(shorten([pa.array([float("nan"), -0.0])], [parse_type("DOUBLE")], 2)))[0]
+    short = shorten([pa.array([float("nan"), -0.0])], [parse_type("DOUBLE")], 2)
+    assert short is not None
+    (received,) = unpack(pack(short.columns))
     assert str(received) == "[nan, -0.0]"
 
 
