@@ -18,7 +18,14 @@ from secateur.client.channel_pool import ChannelPool
 from secateur.client.dbapi.parameters import parameter_types
 from secateur.client.execution.result_stream import ResultStream
 from secateur.client.execution.retry_policy import RETRY_S
-from secateur.client.execution.statement_cache import Prepared, StatementCache, StatementKey, cacheable, catalog_version
+from secateur.client.execution.statement_cache import (
+    Prepared,
+    StatementCache,
+    StatementKey,
+    cacheable,
+    catalog_version,
+    is_estimated,
+)
 from secateur.client.execution.statement_timeout import NO_TIMEOUT
 from secateur.errors import (
     DeadlineError,
@@ -367,12 +374,16 @@ class Session:
                     self._catalog_version = said.catalog_version
                     self.statements.clear()
                     self.forget_tables()
-        if said.statistics_version > self._statistics_version:
-            with self._lock:
-                if said.statistics_version > self._statistics_version:
-                    self._statistics_version = said.statistics_version
-                    self.statements.forget_estimated()
+        self.note_statistics(said.statistics_version)
         self.note_topology(said.topology_version)
+
+    def note_statistics(self, version: int) -> None:
+        """Hear of a version of the statistics: plans that depend on an older one are made again at their next use."""
+        if version > self._statistics_version:
+            with self._lock:
+                if version > self._statistics_version:
+                    self._statistics_version = version
+                    self.statements.forget_estimated()
 
     def note_topology(self, version: int) -> None:
         """Hear of a version of the topology."""
@@ -407,10 +418,15 @@ class Session:
             Error: The planner refuses the statement.
         """
         key = _, pruning, options, _ = self._key(sql, params)  # the settings of the plan, if others change them now
-        prepared = self._prepare(Prepare(sql, params, {"pruning": pruning.value, **dict(options)}))
+        prepared, statistics_version = self._prepare(Prepare(sql, params, {"pruning": pruning.value, **dict(options)}))
         kept = cacheable(prepared)
-        with self._lock:  # a plan of the catalog before must not be kept once another thread has heard of a newer one
-            if kept is not None and catalog_version(kept) >= self._catalog_version:
+        # A plan of the catalog or statistics before must not be kept once another thread has heard of newer ones.
+        with self._lock:
+            if (
+                kept is not None
+                and catalog_version(kept) >= self._catalog_version
+                and (statistics_version >= self._statistics_version or not is_estimated(kept))
+            ):
                 self.statements.put(key, kept)
             else:
                 self.statements.forget(key)
@@ -457,8 +473,8 @@ class Session:
         """Drop the definitions of :meth:`known_table`."""
         self._known = {}
 
-    def _prepare(self, asked: Prepare) -> Prepared:
-        """Have a statement prepared.
+    def _prepare(self, asked: Prepare) -> tuple[Prepared, int]:
+        """Have a statement prepared; returns it and the version of the statistics with which it was planned.
 
         Where the answer names the large scheme of a table that is not known here, the table is fetched, and the
         statement prepared again.
@@ -477,7 +493,7 @@ class Session:
             prepared = answer.message.statement
             return (
                 EvaluatedInsert(prepared, decode_tables(answer.parts)) if isinstance(prepared, InsertRows) else prepared
-            )
+            ), answer.message.statistics_version
 
     def check_open(self) -> None:
         """Raise unless the connection is open.

@@ -53,9 +53,15 @@ class NameMember(Message[MemberName], frozen=True):
 
 
 class LeaseAnswer(msgspec.Struct, frozen=True):
-    """Whether a lease was granted; see :class:`secateur.cluster.lease.LeaseOutcome`."""
+    """Whether a lease was granted; see :class:`secateur.cluster.lease.LeaseOutcome`.
+
+    Attributes:
+        answer: The outcome.
+        statistics_version: The version of the statistics at the controller; 0 from another member.
+    """
 
     answer: str
+    statistics_version: int = 0
 
 
 class RenewLease(Message[LeaseAnswer], frozen=True):

@@ -121,6 +121,8 @@ class Executed(msgspec.Struct, frozen=True, array_like=True):
             ``mark`` was given.
         steps: The result of each step of a query in steps, in their order. The figures above are then those of all
             parts together.
+        statistics_version: The newest version of the statistics that the member has heard of, for a plan that
+            depends on estimates; else 0. A client then has the statement planned again at its next execution.
     """
 
     execution: str
@@ -133,6 +135,7 @@ class Executed(msgspec.Struct, frozen=True, array_like=True):
     has_more: bool = False
     published: tuple[tuple[int, int], ...] = ()
     steps: tuple[StepResult, ...] = ()
+    statistics_version: int = 0
 
 
 class Execute(Message[Executed], frozen=True, array_like=True):

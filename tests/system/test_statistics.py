@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 import pytest
+from eventually import eventually
 
+import secateur
 from secateur.cluster import Cluster
 from secateur.errors import UnknownTableError
+from secateur.planner import CostModel
+from secateur.protocol import StepResult
 
 
 @pytest.mark.parametrize("placed", ["PARTITION BY HASH (id) PARTITIONS 13", "REPLICATED"])
@@ -46,3 +52,57 @@ def test_looking_at_rows_is_no_statement(cluster: Cluster, table_name: str) -> N
         before = [member.frames_received for member in cluster.members()]
         table.statistics()
         assert [member.frames_received for member in cluster.members()] == before
+
+
+SELECTIVE = "SELECT count(*) FROM lookups AS l JOIN facts AS f ON f.lookup_id = l.id WHERE l.region = 'r7'"
+
+
+@pytest.fixture
+def facts() -> Iterator[Cluster]:
+    """Two tables without rows; a join of them is worth a search for its keys once they have some."""
+    with (
+        secateur.start(members=2, runtime="embedded", cost_model=CostModel(step_rows=3_000)) as cluster,
+        cluster.connect() as conn,
+    ):
+        conn.execute("CREATE TABLE lookups (id BIGINT PRIMARY KEY, region VARCHAR) PARTITION BY HASH (id) PARTITIONS 8")
+        conn.execute(
+            "CREATE TABLE facts (lookup_id BIGINT, n BIGINT, PRIMARY KEY (lookup_id, n))"
+            " PARTITION BY HASH (lookup_id) PARTITIONS 64"
+        )
+        yield cluster
+
+
+def fill(conn: secateur.Connection) -> None:
+    conn.table("lookups").load(pa.table({"id": range(2_000), "region": [f"r{n % 1_000}" for n in range(2_000)]}))
+    conn.table("facts").load(pa.table({"lookup_id": [n % 2_000 for n in range(20_000)], "n": range(20_000)}))
+
+
+def steps_of(conn: secateur.Connection) -> tuple[StepResult, ...]:
+    cursor = conn.execute(SELECTIVE)
+    assert cursor.fetchall() in ([(0,)], [(20,)])
+    assert cursor.stats is not None
+    return cursor.stats.steps
+
+
+def test_a_statement_right_after_a_load_is_planned_with_statistics(facts: Cluster) -> None:
+    with facts.connect() as conn:
+        fill(conn)
+        assert len(steps_of(conn)) == 1
+
+
+def test_a_known_statement_is_planned_again_when_statistics_come(facts: Cluster) -> None:
+    """Its client asks the controller for nothing meanwhile: the members tell it."""
+    with facts.connect() as conn, facts.connect() as loader:
+        assert steps_of(conn) == ()
+        fill(loader)
+        eventually(lambda: len(steps_of(conn)) == 1, "the statement was not planned again")
+
+
+def test_statistics_that_stay_the_same_plan_nothing_again(facts: Cluster) -> None:
+    with facts.connect() as conn, facts.connect() as loader:
+        fill(loader)
+        assert len(steps_of(conn)) == 1
+        loader.execute("INSERT INTO lookups VALUES (5000, 'r7')")
+        loader.table("lookups").statistics()
+        cursors = [conn.execute(SELECTIVE) for _ in range(3)]
+        assert [cursor.stats is not None and cursor.stats.plan_cached for cursor in cursors] == [True] * 3

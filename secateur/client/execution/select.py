@@ -248,6 +248,8 @@ def _run(call: StatementCall[SelectStatement], *, pruning: bool, wanted: RunOpti
         case _:
             assert_never(wanted)
     session.note_topology(result.topology_version)
+    if result.statistics_version:
+        session.note_statistics(result.statistics_version)
     values = result.values
     has_rows = values is None and wanted is not RunOptions.PROFILE
     stats = call.stats(

@@ -26,7 +26,7 @@ from secateur.protocol.statements import (
     ShowSettings,
 )
 
-__all__ = ["Cached", "Prepared", "StatementCache", "StatementKey", "cacheable", "catalog_version"]
+__all__ = ["Cached", "Prepared", "StatementCache", "StatementKey", "cacheable", "catalog_version", "is_estimated"]
 
 Prepared: TypeAlias = PreparedStatement | EvaluatedInsert
 """A statement to execute: an INSERT ... VALUES that the controller has just prepared comes with its rows."""
@@ -71,7 +71,8 @@ def catalog_version(kept: Cached) -> int:
     return kept.catalog_version if isinstance(kept, (SelectStatement, InsertRows)) else kept.select.catalog_version
 
 
-def _is_estimated(kept: Cached) -> bool:
+def is_estimated(kept: Cached) -> bool:
+    """Whether estimates had a say in its plan, so that newer statistics may give another one."""
     match kept:
         case InsertRows():
             return False
@@ -120,7 +121,7 @@ class StatementCache:
         """Drop the plans that may be other ones, now that tables have other sizes."""
         with self._lock:
             self._statements = OrderedDict(
-                (key, kept) for key, kept in self._statements.items() if not _is_estimated(kept)
+                (key, kept) for key, kept in self._statements.items() if not is_estimated(kept)
             )
 
     def clear(self) -> None:

@@ -21,7 +21,13 @@ from secateur.cluster.controller.loads import LoadPublication, LoadPublisher
 from secateur.cluster.controller.member_list import MemberList
 from secateur.cluster.controller.membership import CopyLost
 from secateur.cluster.controller.planning import PlanningThreads
-from secateur.cluster.controller.statement_replies import Params, PlanningView, Prepared, StatementReplies
+from secateur.cluster.controller.statement_replies import (
+    Params,
+    PlanningView,
+    Prepared,
+    StatementReplies,
+    estimated_tables,
+)
 from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.system_tables import SystemTables
 from secateur.cluster.controller.table_commands import TableCommands
@@ -237,7 +243,7 @@ class Controller:
     # -- statements
 
     async def _prepare(self, request: Request[Prepare]) -> Reply[PreparedAnswer]:
-        planned = await self._plan(self._statements.prepare, request)
+        planned, statistics_version = await self._plan(self._statements.prepare, request)
         prepared = planned if isinstance(planned, Prepared) else Prepared(Done(await self._carry_out(planned)))
         if isinstance(prepared.statement, CreateTableAs):
             create, catalog = prepared.statement, self._state.catalog
@@ -245,7 +251,8 @@ class Controller:
                 prepared = Prepared(Done("table exists"))
             else:  # the client creates it once it has the rows
                 catalog.with_table(create.table, or_replace=create.or_replace)
-        return Reply(PreparedAnswer(statement=prepared.statement, **self._versions()), prepared.rows)
+        versions: GivenVersions = {**self._versions(), "statistics_version": statistics_version}
+        return Reply(PreparedAnswer(statement=prepared.statement, **versions), prepared.rows)
 
     async def _carry_out(self, command: Command) -> str:
         """Carry out DDL; returns what has been done."""
@@ -278,17 +285,32 @@ class Controller:
         return Reply(Versions(**self._versions()))
 
     async def _explain(self, request: Request[ExplainRequest]) -> Reply[Explained]:
-        return Reply(await self._plan(self._statements.explain, request))
+        return Reply((await self._plan(self._statements.explain, request))[0])
 
     async def _plan(
         self,
         work: Callable[[str, Params, Mapping[str, Any], PlanningView], T],
         request: Request[Prepare] | Request[ExplainRequest],
-    ) -> T:
-        asked = request.message
-        view = PlanningView(self._state.catalog, self._state.topology, self._statistics.statistics_snapshot)
+    ) -> tuple[T, int]:
+        """What a planning has made, and the version of the statistics that it had."""
+        planned, version = await self._plan_now(work, request)
+        tables = None if isinstance(planned, Explained) else estimated_tables(planned)
+        if tables is None or tables:
+            # Statistics that are about to arrive are worth a short wait, and a second planning if they have.
+            await self._statistics.arrived(tables)
+            if self._statistics.statistics_snapshot.version != version:
+                return await self._plan_now(work, request)
+        return planned, version
+
+    async def _plan_now(
+        self,
+        work: Callable[[str, Params, Mapping[str, Any], PlanningView], T],
+        request: Request[Prepare] | Request[ExplainRequest],
+    ) -> tuple[T, int]:
+        asked, statistics = request.message, self._statistics.statistics_snapshot
+        view = PlanningView(self._state.catalog, self._state.topology, statistics)
         planning = partial(work, asked.sql, asked.params, asked.settings, view)
-        return await self._planning.run(request.peer.connection_id, planning)
+        return await self._planning.run(request.peer.connection_id, planning), statistics.version
 
     def _gone(self, peer: PeerInfo) -> None:
         self._planning.gone(peer.connection_id)
@@ -413,7 +435,7 @@ class Controller:
         answer = self._state.heard(asked.member, stalled_s=asked.stalled_s)
         if answer is LeaseVerdict.GRANTED:
             self._statistics.counted(asked.member, asked.written)
-        return Reply(LeaseAnswer(answer.value))
+        return Reply(LeaseAnswer(answer.value, self._statistics.statistics_snapshot.version))
 
     async def _member_lost(self, request: Request[ReportMemberLost]) -> Reply[Versions]:
         await self._state.give_up(request.message.member)

@@ -45,7 +45,7 @@ from secateur.protocol.statements import (
 from secateur.protocol.steps import QueryPart, QueryStep, SteppedQuery
 from secateur.wire import Payload, encode_table
 
-__all__ = ["Params", "PlanningView", "StatementReplies", "bounded_depth"]
+__all__ = ["Params", "PlanningView", "StatementReplies", "bounded_depth", "estimated_tables"]
 
 T = TypeVar("T")
 Params = Sequence[Any] | Mapping[str, Any]
@@ -213,6 +213,30 @@ class StatementReplies:
             return QueryPart(plan.plan_id)
         steps = tuple(QueryStep(self._kept(step.query, sql), step.use, step.values_max) for step in planned.steps)
         return QueryPart(plan.plan_id, SteppedQuery(steps, self._kept(planned.outer, sql), planned.watched))
+
+
+def estimated_tables(planned: object) -> frozenset[int] | None:
+    """The ids of the tables on whose statistics the answer to a client depends; None if it may be those of any table.
+
+    Args:
+        planned: What :meth:`StatementReplies.prepare` has returned.
+    """
+    statement = planned.statement if isinstance(planned, Prepared) else None
+    match statement:
+        case PlanText():
+            return None
+        case SelectStatement(is_estimated=True):
+            return frozenset(scan.table_id for scan in statement.scans)
+        case (
+            ChangeStatement(select=select)
+            | CoordinatedChange(select=select)
+            | CopyTo(select=select)
+            | InsertSelect(select=select)
+            | CreateTableAs(select=SelectStatement() as select)
+        ) if select.is_estimated:
+            return frozenset(scan.table_id for scan in select.scans)
+        case _:
+            return frozenset()
 
 
 def _routed_scans(plan: SelectPlan) -> tuple[RoutedScan, ...]:

@@ -12,6 +12,7 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from secateur.cluster.peers import MemberCaller
@@ -27,6 +28,9 @@ __all__ = ["StatisticsCache"]
 _log = logging.getLogger(__name__)
 _STALE_SHARE: Final = 0.2
 _REST_FACTOR: Final = 9.0
+_ARRIVAL_WAIT_S: Final = 0.5
+"""How long a statement waits at most to be planned with statistics that are being collected: members need some 15 ms a
+column, however many rows they have."""
 
 
 class StatisticsCache:
@@ -50,6 +54,30 @@ class StatisticsCache:
         self._counted: dict[tuple[str, int], int] = {}
         self._rest_until_s: dict[int, float] = {}
         self._working: asyncio.Task[None] | None = None
+        self._collecting: dict[int, float] = {}
+        self._refreshed = asyncio.Event()
+
+    @property
+    def arriving(self) -> frozenset[int]:
+        """The tables of which there are no statistics, or no longer useful ones, and new ones are being collected."""
+        if self._working is None or self._working.done():
+            return frozenset()
+        now_s = time.monotonic()
+        soon = [each for each in self._written.items() if self._rest_until_s.get(each[0], 0.0) <= now_s]
+        return frozenset(
+            table_id for table_id, rows in (*soon, *self._collecting.items()) if rows > self._rows(table_id)
+        )
+
+    async def arrived(self, tables: frozenset[int] | None) -> None:
+        """Wait for those of :attr:`arriving` that are among some tables, but not for long.
+
+        Args:
+            tables: Their ids; None for all tables.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_ARRIVAL_WAIT_S):
+                while self.arriving if tables is None else not self.arriving.isdisjoint(tables):
+                    await self._refreshed.wait()
 
     @property
     def statistics_snapshot(self) -> StatisticsSnapshot:
@@ -96,7 +124,7 @@ class StatisticsCache:
             self.forget(table_id)
             return None
         table, by_member = served
-        written = self._written.pop(table_id, 0.0)
+        written = self._collecting[table_id] = self._written.pop(table_id, 0.0)
         try:
             answers = await asyncio.gather(
                 *(
@@ -105,11 +133,15 @@ class StatisticsCache:
                     if partitions
                 )
             )
+            statistics = total(table, [answer.summary for answer in answers])
+            self._statistics_snapshot = self._statistics_snapshot.with_table(statistics)
         except BaseException:
             self._written[table_id] += written
             raise
-        statistics = total(table, [answer.summary for answer in answers])
-        self._statistics_snapshot = self._statistics_snapshot.with_table(statistics)
+        finally:
+            self._collecting.pop(table_id, None)
+            self._refreshed.set()
+            self._refreshed = asyncio.Event()
         return self._statistics_snapshot.of(table_id)
 
     async def close(self) -> None:

@@ -39,6 +39,9 @@ class LeaseKeeper:
         controller_address: ``host:port`` of the controller.
         lease: Is set as the lease is renewed.
         on_given_up: Called on the member's event loop when the cluster has gone on without this member.
+
+    Attributes:
+        statistics_version: The newest version of the statistics that the controller has told; any thread may read it.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class LeaseKeeper:
         self._topology = Topology(0, (), {})
         self._turned_s = lease_clock_s()
         self._written: Mapping[int, int] = {}
+        self.statistics_version = 0
         host, _, port = controller_address.rpartition(":")
         self._controller = self._peer(host, int(port))
         self._peers: dict[str, Peer] = {}
@@ -147,7 +151,13 @@ class LeaseKeeper:
     async def _controller_round(self, asked_s: float, topology: Topology) -> None:
         stalled_s = max(0.0, lease_clock_s() - self._turned_s)
         asked = RenewLease(self._settings.cluster_id, self._member_id, stalled_s, dict(self._written))
-        answer = await _verdict(lambda: self._controller.request(asked))
+
+        async def ask() -> WireAnswer[LeaseAnswer]:
+            told = await self._controller.request(asked)
+            self.statistics_version = max(self.statistics_version, told.message.statistics_version)
+            return told
+
+        answer = await _verdict(ask)
         await self._carry_out(self._holder.controller_answered(asked_s, answer, lease_clock_s()), topology)
 
     async def _ask_peer(self, asked: AskPeers, member_id: str, topology: Topology) -> None:

@@ -169,6 +169,7 @@ class Member:
             self._fetch_system_table,
             self._results,
             settings.plan_cache_max,
+            lambda: self._lease.statistics_version,
         )
         self._stepped = SteppedQueries(member_id, self._statements, self._peers)
         self._changes = MemberChanges(

@@ -166,6 +166,7 @@ def combined_result(results: Sequence[PartResult]) -> PartResult:
         partitions_read=sum(executed.partitions_read for executed in said),
         partitions_total=sum(executed.partitions_total for executed in said),
         steps=tuple(step for executed in said for step in executed.steps),
+        statistics_version=max(executed.statistics_version for executed in said),
     )
     profiles = [result.profile for result in results if result.profile is not None]
     profile = None if last.profile is None else combined_profile(profiles)

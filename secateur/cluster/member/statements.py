@@ -105,6 +105,7 @@ class StatementRunner:
         fetch_system_table: Gets the rows of a system table from the controller by its name.
         results: Keeps what clients are still reading.
         plans_max: Plans kept.
+        statistics_version: The newest version of the statistics that this member has heard of.
     """
 
     def __init__(
@@ -117,6 +118,7 @@ class StatementRunner:
         fetch_system_table: Callable[[str], Awaitable[pa.Table]],
         results: OpenResults,
         plans_max: int,
+        statistics_version: Callable[[], int] = lambda: 0,
     ) -> None:
         self._member_id = member_id
         self._store = store
@@ -127,6 +129,7 @@ class StatementRunner:
         self._results = results
         self._plans: OrderedDict[str, SelectPlan] = OrderedDict()
         self._plans_max = plans_max
+        self._statistics_version = statistics_version
         self._view: _View | None = None
 
     def update(self, topology: Topology) -> None:
@@ -279,7 +282,18 @@ class StatementRunner:
         published = (
             () if asked.mark is None and asked.since is None else read_here(self._store, plan, asked, partitions)
         )
-        return _Ran(plan, partitions, topology, "local", published=published)
+        return self._ran(plan, partitions, topology, "local", published)
+
+    def _ran(
+        self,
+        plan: SelectPlan,
+        partitions: list[Sequence[int]],
+        topology: Topology,
+        execution: str,
+        published: tuple[tuple[int, int], ...] = (),
+    ) -> _Ran:
+        statistics_version = self._statistics_version() if plan.is_estimated else 0
+        return _Ran(plan, partitions, topology, execution, published, statistics_version)
 
     async def _run_in_thread(self, call: LocalExecution, request: Request[Execute], ran: _Ran) -> Reply[Executed]:
         params, grant, peer = request.message.params, request.message.grant, request.peer
@@ -311,7 +325,7 @@ class StatementRunner:
         self, plan: SelectPlan, request: Request[Execute], partitions: list[Sequence[int]], topology: Topology
     ) -> Reply[Executed]:
         asked = request.message
-        ran = _Ran(plan, partitions, topology, "distributed")
+        ran = self._ran(plan, partitions, topology, "distributed")
         if asked.grant is None:
             with self._results.running(request.peer):
                 _, result = await self._result_of(
@@ -392,7 +406,7 @@ class StatementRunner:
             counted = CountedResult()
             whole = (lambda: ResultCollector(self._results.held_bytes_max)) if has_rows else counted.anew
             run, result = await self._result_of(plan, asked, partitions, topology, whole)
-        ran, touched = _Ran(plan, partitions, topology, "distributed"), self._touched(result)
+        ran, touched = self._ran(plan, partitions, topology, "distributed"), self._touched(result)
         work = tuple(job_work(run, partitions, topology, result.metrics))
         if not has_rows:
             return Reply(Profiled(ran.executed(touched, counted.rows), RunProfile(counted.rows, counted.bytes, work)))
@@ -438,6 +452,7 @@ class _Ran(msgspec.Struct, frozen=True):
     topology: Topology
     execution: str
     published: tuple[tuple[int, int], ...] = ()
+    statistics_version: int = 0
 
     def executed(
         self, members: list[str] | None = None, rows: int = 0, values: Sequence[list[Any]] | None = None
@@ -447,9 +462,9 @@ class _Ran(msgspec.Struct, frozen=True):
         for ids, scan in zip(self.partitions, self.plan.scans, strict=True):
             read += len(ids)
             total += scan.tree.total
-        return Executed(
-            self.execution, read, total, self.topology.version, rows, values, members, False, self.published
-        )
+        version = self.topology.version
+        published, statistics = self.published, self.statistics_version
+        return Executed(self.execution, read, total, version, rows, values, members, False, published, (), statistics)
 
     def reply(self, result: pa.Table | ShortTable, members: list[str] | None = None) -> Reply[Executed]:
         """A whole answer."""

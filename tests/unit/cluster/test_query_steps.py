@@ -263,7 +263,7 @@ def test_the_cost_of_all_parts(results: list[PartResult], execution: str, member
 
 
 SUMMED = {"partitions_read": 1, "partitions_total": 10}
-OF_ALL_PARTS = {"execution": "distributed", "members": ["m1"], "steps": ()}
+OF_ALL_PARTS = {"execution": "distributed", "members": ["m1"], "steps": (), "statistics_version": 3}
 OF_THE_LAST = {
     "topology_version": 1,
     "rows": 1,

@@ -174,3 +174,29 @@ def test_closing_gives_up_what_is_under_way() -> None:
         assert members.calls == []
 
     asyncio.run(scenario())
+
+
+def test_statistics_that_are_being_collected_are_worth_a_wait() -> None:
+    async def scenario() -> None:
+        members = Members()
+        members.add("m1", 1, 2, 3)
+        assert not members.cache.arriving
+        members.cache.written(1, 3)
+        assert members.cache.arriving == {1}
+        await members.cache.arrived(frozenset({2}))
+        assert members.rows() is None
+        await members.cache.arrived(frozenset({1}))
+        assert (members.rows(), members.cache.arriving) == (3, frozenset())
+
+    asyncio.run(scenario())
+
+
+def test_nobody_waits_for_statistics_of_members_that_do_not_answer() -> None:
+    async def scenario() -> None:
+        members = Members()
+        members.failure = UnreachableError("gone")
+        members.cache.written(1, 3)
+        await members.cache.arrived(None)
+        assert (members.rows(), members.cache.arriving) == (None, frozenset())
+
+    asyncio.run(scenario())
