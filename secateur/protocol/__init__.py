@@ -198,6 +198,7 @@ _FILES = {
         "NextRows",
         "PartOfRows",
         "PlanAnswer",
+        "PlanExecutions",
         "Prepare",
         "PreparedAnswer",
         "Profile",

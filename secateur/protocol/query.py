@@ -218,6 +218,9 @@ class StatementEntry(msgspec.Struct, frozen=True, kw_only=True):
         partitions_read: How many partitions were read.
         rows: Rows that were sent.
         error: The error.
+        partitions_total: How many partitions the tables of its scans have.
+        topology_version: The owners for which it ran.
+        pruning: Whether it was asked to read only the required partitions; None while it runs.
     """
 
     number: int
@@ -230,12 +233,37 @@ class StatementEntry(msgspec.Struct, frozen=True, kw_only=True):
     partitions_read: int | None = None
     rows: int | None = None
     error: str | None = None
+    partitions_total: int | None = None
+    topology_version: int | None = None
+    pruning: bool | None = None
+
+
+class PlanExecutions(msgspec.Struct, frozen=True, array_like=True):
+    """The executions of one plan on a member that have ended since the member is there.
+
+    Attributes:
+        plan_id: The plan.
+        executions: How many there were, failed ones included.
+        elapsed_ms: Milliseconds that they took together.
+        elapsed_max_ms: Milliseconds of the longest.
+    """
+
+    plan_id: str
+    executions: int
+    elapsed_ms: float
+    elapsed_max_ms: float
 
 
 class Statements(msgspec.Struct, frozen=True):
-    """The statements that run, then those that have ended, newest first."""
+    """The statements of a member.
+
+    Attributes:
+        statements: Those that run, then the newest that have ended, newest first.
+        executions: The executions of each plan.
+    """
 
     statements: list[StatementEntry]
+    executions: list[PlanExecutions] = []
 
 
 class GetStatements(Message[Statements], frozen=True):

@@ -247,6 +247,33 @@ def test_management_and_monitoring(conn: secateur.Connection, small: str) -> Non
     assert whole["scans"][0]["reason"] == "no predicate on the partition key k: compare it with values"
 
 
+def test_every_statement_is_listed_with_its_tree_and_why_it_was_not_pruned(
+    conn: secateur.Connection, small: str
+) -> None:
+    """For every query: whether pruning is applicable, the formatted tree, the topology version, and why not."""
+    pruned, whole = f"SELECT v FROM {small} WHERE k = ?", f"SELECT count(*) FROM {small} WHERE v > 5"
+    for key in range(3):
+        conn.execute(pruned, [key]).fetchall()
+    conn.execute(whole).fetchall()
+    columns = "prunable, pruned, tree, partitions_read, partitions_total, members_total, topology_version > 0, reason"
+    listed = f"SELECT DISTINCT {columns}, executions, mean_ms <= max_ms FROM secateur.statements WHERE statement = ?"
+    assert conn.execute(listed, [pruned]).fetchall() == [(True, True, f"{small}: ($1)", 1, 31, 3, True, None, 3, True)]
+    reason = "no predicate on the partition key k: compare it with values"
+    assert conn.execute(listed, [whole]).fetchall() == [
+        (False, False, f"{small}: all", 31, 31, 3, True, reason, 1, True)
+    ]
+
+
+def test_statements_that_differ_in_literals_have_one_fingerprint(conn: secateur.Connection, small: str) -> None:
+    for sql in (f"SELECT k FROM {small} WHERE k = 7", f"select k  FROM {small} WHERE k = 8 -- again"):
+        conn.execute(sql).fetchall()
+    found = conn.execute(
+        f"SELECT count(DISTINCT fingerprint), count(DISTINCT statement) FROM secateur.statements"
+        f" WHERE statement ILIKE 'select k %FROM {small} WHERE k = %'"
+    ).fetchall()
+    assert found == [(1, 2)]
+
+
 def test_management_explains_why_values_leave_nothing_out(conn: secateur.Connection, small: str) -> None:
     """If pruning is not applicable, explain why: also where predicates bound the key and all partitions remain."""
     (scan,) = conn.explain(f"SELECT * FROM {small} WHERE k BETWEEN ? AND ?", [0, 199]).to_dict()["pruning"]["scans"]

@@ -134,7 +134,7 @@ class Controller:
             allow_code=settings.accepts_code,
         )
         members = MemberList(self._state, self._peers)
-        system_tables = SystemTables(self._state, self._peers, members, self._jobs, self._statements.text)
+        system_tables = SystemTables(self._state, self._peers, members, self._jobs, self._statements.facts)
         self.handlers: dict[OperationBase, Callable[[Request[Any]], Handled]] = {
             Operation.HELLO: self._hello,
             Operation.GET_TOPOLOGY: self._send_topology,

@@ -19,6 +19,7 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.planner.cost_model import CostModel
 from secateur.planner.explain.explain import explain
+from secateur.planner.explain.statement_facts import StatementFacts, facts_of
 from secateur.planner.planner import Planner
 from secateur.planner.segmented_stack import with_deep_stack
 from secateur.planner.statement import Command, ExplainFormat, ExplainStatement, PlannedSelect
@@ -119,9 +120,11 @@ class StatementReplies:
             )
         return plan
 
-    def text(self, plan_id: str) -> str | None:
-        """The statement for which a plan was made; None when it is not known any more."""
-        return self._texts.get(plan_id)
+    def facts(self, plan_id: str) -> StatementFacts | None:
+        """The statement for which a plan was made, and how it is pruned; None when it is not known any more."""
+        with self._lock:
+            text, plan = self._texts.get(plan_id), self._plans.get(plan_id)
+        return None if text is None or plan is None else facts_of(text, plan)
 
     def prepare(self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Command | Prepared:
         """Plan a statement: a command to carry out, or what the client executes.

@@ -22,10 +22,11 @@ from secateur.cluster.peers import Peers
 from secateur.errors import ProtocolError
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.ddl.table_sql import partition_by_sql, range_sql, table_sql
+from secateur.planner.explain.statement_facts import StatementFacts
 from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.protocol.membership import GetMemberStats
 from secateur.protocol.message import Acknowledged, Message
-from secateur.protocol.query import GetStatements, ReadSystemTable
+from secateur.protocol.query import GetStatements, PlanExecutions, ReadSystemTable, StatementEntry
 from secateur.wire import Reply, Request, encode_table
 
 __all__ = ["SystemTables"]
@@ -46,7 +47,7 @@ class SystemTables:
         peers: The way to the members.
         members: The list of members.
         jobs: The jobs.
-        text_of: The text of a statement by the id of its plan, as long as it is known.
+        facts_of: The statement of a plan by the plan's id, as long as it is known.
     """
 
     def __init__(
@@ -55,13 +56,13 @@ class SystemTables:
         peers: Peers,
         members: MemberList,
         jobs: ControllerJobs,
-        text_of: Callable[[str], str | None],
+        facts_of: Callable[[str], StatementFacts | None],
     ) -> None:
         self._state = state
         self._peers = peers
         self._members = members
         self._jobs = jobs
-        self._text_of = text_of
+        self._facts_of = facts_of
         self._rows: dict[str, Callable[[], Awaitable[Sequence[Row]]]] = {
             "members": self._member_rows,
             "tables": self._tables,
@@ -191,14 +192,27 @@ class SystemTables:
         ]
 
     async def _statements(self) -> list[Row]:
+        answers = await self._asked(GetStatements())
+        facts: dict[str, StatementFacts | None] = {}
+        executions: dict[str, list[PlanExecutions]] = {}  # by the text, or by the id of a plan whose text is forgotten
+        for _, answer in answers:
+            for plan_id in {entry.plan_id for entry in answer.statements} - facts.keys():
+                facts[plan_id] = self._facts_of(plan_id)
+            for counted in answer.executions:
+                if counted.plan_id not in facts:
+                    facts[counted.plan_id] = self._facts_of(counted.plan_id)
+                executions.setdefault(_text_or_id(counted.plan_id, facts), []).append(counted)
+        members_total = len(self._state.topology.members)
         return [
             {
                 **asdict(entry),
+                **_facts_row(entry, facts[entry.plan_id]),
+                **_times_row(executions.get(_text_or_id(entry.plan_id, facts), ())),
                 "member": member_id,
-                "statement": self._text_of(entry.plan_id),
+                "members_total": members_total,
                 "started": _moment(entry.started),
             }
-            for member_id, answer in await self._asked(GetStatements())
+            for member_id, answer in answers
             for entry in answer.statements
         ]
 
@@ -227,6 +241,41 @@ class SystemTables:
                 raise answer
             found.append((member_id, answer))
         return found
+
+
+def _text_or_id(plan_id: str, facts: Mapping[str, StatementFacts | None]) -> str:
+    known = facts[plan_id]
+    return plan_id if known is None else known.statement
+
+
+def _facts_row(entry: StatementEntry, facts: StatementFacts | None) -> Row:
+    """How the statement is pruned in general, and why this execution left nothing out."""
+    read, whole = entry.partitions_read, entry.partitions_total
+    reason = None if facts is None else facts.reason
+    if entry.pruning is False:
+        reason = "pruning is off: SET pruning = on"
+    elif read is not None and whole is not None and read < whole:
+        reason = None
+    elif reason is None and read == whole and read is not None and read > 1:
+        reason = "the values of this execution need every partition: EXPLAIN with them says why"
+    return {
+        "statement": None if facts is None else facts.statement,
+        "fingerprint": None if facts is None else facts.fingerprint,
+        "tree": None if facts is None else facts.tree,
+        "prunable": None if facts is None else facts.is_prunable,
+        "pruned": None if read is None or whole is None else read < whole,
+        "reason": reason,
+    }
+
+
+def _times_row(executions: Sequence[PlanExecutions]) -> Row:
+    """The executions of a text on all members."""
+    count = sum(each.executions for each in executions)
+    return {
+        "executions": count,
+        "mean_ms": sum(each.elapsed_ms for each in executions) / count if count else None,
+        "max_ms": max(each.elapsed_max_ms for each in executions) if count else None,
+    }
 
 
 def _schema(table: TableDef) -> pa.Schema:

@@ -4,14 +4,14 @@ A statement whose rows come in parts runs until the last of them was fetched, or
 that were sent.
 
 It must cost next to nothing beside a statement of 100 microseconds: an entry is a tuple, and its text form is made on
-demand.
+demand. Entries are added up by plan when many of them have come together, before the oldest are dropped.
 """
 
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Awaitable, Callable
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -25,6 +25,7 @@ from secateur.protocol.query import (
     GetStatements,
     NextRows,
     PartOfRows,
+    PlanExecutions,
     StatementEntry,
     Statements,
 )
@@ -33,11 +34,14 @@ from secateur.wire import PeerInfo, Reply, Request
 __all__ = ["StatementLog"]
 
 _ENDED_MAX: Final = 1000
+_COUNTED_PLANS_MAX: Final = 4096
+"""Plans whose executions are counted; those that have not run for longest are forgotten."""
 
 M = TypeVar("M", Execute, ChangeOnePartition, StageChange, WorkOutChange)
 
-_Ended = tuple[int, str, float, float, msgspec.Struct | None, str | None]
-"""Number, id of the plan, seconds since the epoch, seconds that it took, what the answer says, and what went wrong."""
+_Ended = tuple[int, str, bool, float, float, msgspec.Struct | None, str | None]
+"""Number, id of the plan, whether it was pruned, seconds since the epoch, seconds that it took, what the answer says,
+and what went wrong."""
 
 
 @dataclass(slots=True)
@@ -46,6 +50,7 @@ class _Reading:
 
     number: int
     plan_id: str
+    pruning: bool
     started_s: float
     begun: float
     said: Executed
@@ -65,29 +70,59 @@ class StatementLog:
         self._count = 0
         self._running: dict[int, tuple[str, float]] = {}
         self._reading: dict[int, _Reading] = {}
-        self._ended: deque[_Ended] = deque(maxlen=ended_max)
+        self._ended: list[_Ended] = []
+        self._ended_max = ended_max
+        self._held_max = ended_max + max(ended_max // 4, 1)
+        self._executions: OrderedDict[str, PlanExecutions] = OrderedDict()
 
     def execute(
         self, request: Request[M], run: Callable[[Request[M]], Reply[Any] | Awaitable[Reply[Any]]]
     ) -> Reply[Any] | Awaitable[Reply[Any]]:
         """Run a statement, and remember it."""
-        plan_id = request.message.plan
+        plan_id, pruning = request.message.plan, request.message.pruning
         self._count = number = self._count + 1
         started_s, begun = time.time(), time.perf_counter()
         try:
             reply = run(request)
         except Exception as error:
-            self._ended.append(
-                (number, plan_id, started_s, time.perf_counter() - begun, None, f"{type(error).__name__}: {error}")
-            )
+            failure = f"{type(error).__name__}: {error}"
+            self._append((number, plan_id, pruning, started_s, time.perf_counter() - begun, None, failure))
             raise
         if not isinstance(reply, Reply):
-            return self._awaited(number, plan_id, started_s, reply, request.peer)
-        self._ended.append((number, plan_id, started_s, time.perf_counter() - begun, reply.message, None))
+            return self._awaited(number, plan_id, started_s, reply, request.peer, pruning=pruning)
+        self._append((number, plan_id, pruning, started_s, time.perf_counter() - begun, reply.message, None))
         return reply
 
+    def _append(self, entry: _Ended) -> None:
+        ended = self._ended
+        ended.append(entry)
+        if len(ended) > self._held_max:
+            dropped = ended[: -self._ended_max]
+            del ended[: -self._ended_max]
+            self._executions = self._added_up(dropped)
+
+    def _added_up(self, entries: Sequence[_Ended]) -> OrderedDict[str, PlanExecutions]:
+        """The executions of each plan that have been added up already, and these."""
+        found = self._executions.copy()
+        for _, plan_id, _, _, elapsed_s, _, _ in entries:
+            known = found.pop(plan_id, None) or PlanExecutions(plan_id, 0, 0.0, 0.0)
+            elapsed_ms = 1000 * elapsed_s
+            found[plan_id] = PlanExecutions(
+                plan_id, known.executions + 1, known.elapsed_ms + elapsed_ms, max(known.elapsed_max_ms, elapsed_ms)
+            )
+        while len(found) > _COUNTED_PLANS_MAX:
+            found.popitem(last=False)
+        return found
+
     async def _awaited(
-        self, number: int, plan_id: str, started_s: float, reply: Awaitable[Reply[Any]], peer: PeerInfo
+        self,
+        number: int,
+        plan_id: str,
+        started_s: float,
+        reply: Awaitable[Reply[Any]],
+        peer: PeerInfo,
+        *,
+        pruning: bool,
     ) -> Reply[Any]:
         begun = time.perf_counter()
         self._running[number] = plan_id, started_s
@@ -104,9 +139,11 @@ class StatementLog:
             del self._running[number]
             if isinstance(said, Executed) and said.has_more:
                 self.close(peer)
-                self._reading[peer.connection_id] = _Reading(number, plan_id, started_s, begun, said, said.rows)
+                self._reading[peer.connection_id] = _Reading(
+                    number, plan_id, pruning, started_s, begun, said, said.rows
+                )
             else:
-                self._ended.append((number, plan_id, started_s, time.perf_counter() - begun, said, failure))
+                self._append((number, plan_id, pruning, started_s, time.perf_counter() - begun, said, failure))
 
     async def next(
         self, request: Request[NextRows], read: Callable[[Request[NextRows]], Awaitable[Reply[PartOfRows]]]
@@ -132,8 +169,9 @@ class StatementLog:
         reading = self._reading.pop(peer.connection_id, None)
         if reading is not None:
             said = None if failure is not None else replace(reading.said, rows=reading.rows)
-            self._ended.append(
-                (reading.number, reading.plan_id, reading.started_s, time.perf_counter() - reading.begun, said, failure)
+            elapsed_s = time.perf_counter() - reading.begun
+            self._append(
+                (reading.number, reading.plan_id, reading.pruning, reading.started_s, elapsed_s, said, failure)
             )
 
     def send(self, _: Request[GetStatements]) -> Reply[Statements]:
@@ -160,13 +198,21 @@ class StatementLog:
             )
             for entry in self._reading.values()
         ]
-        return Reply(Statements([*running, *reading, *map(self._described, reversed(self._ended))]))
+        ended = self._ended[-self._ended_max :]
+        executions = list(self._added_up(self._ended).values())
+        return Reply(Statements([*running, *reading, *map(self._described, reversed(ended))], executions))
 
     def _described(self, entry: _Ended) -> StatementEntry:
-        number, plan_id, started_s, elapsed_s, said, failure = entry
+        number, plan_id, pruning, started_s, elapsed_s, said, failure = entry
         state = "failed" if said is None else "done"
         known = StatementEntry(
-            number=number, plan_id=plan_id, state=state, started=started_s, elapsed_ms=1000 * elapsed_s, error=failure
+            number=number,
+            plan_id=plan_id,
+            state=state,
+            started=started_s,
+            elapsed_ms=1000 * elapsed_s,
+            error=failure,
+            pruning=pruning,
         )
         match said:
             case None:
@@ -178,6 +224,8 @@ class StatementLog:
                     execution=said.execution,
                     members=members,
                     partitions_read=said.partitions_read,
+                    partitions_total=said.partitions_total,
+                    topology_version=said.topology_version,
                     rows=said.rows,
                 )
             case ChangedRows() | WorkedOut():

@@ -98,6 +98,18 @@ _TABLES: Final = (
         partitions_read=_NUMBER,
         rows=_NUMBER,
         error=_TEXT,
+        partitions_total=_NUMBER,
+        members_total=_NUMBER,
+        topology_version=_NUMBER,
+        pruning=_FLAG,
+        pruned=_FLAG,
+        fingerprint=_TEXT,
+        tree=_TEXT,
+        prunable=_FLAG,
+        reason=_TEXT,
+        executions=_NUMBER,
+        mean_ms="DOUBLE",
+        max_ms="DOUBLE",
     ),
 )
 

@@ -84,6 +84,16 @@ def test_the_newest_are_remembered() -> None:
     assert [entry["plan_id"] for entry in entries(log)] == ["c", "b"]
 
 
+def test_executions_are_counted_beyond_those_that_are_remembered() -> None:
+    log = StatementLog("m1", ended_max=2)
+    for number in range(20):
+        log.execute(request("a" if number % 4 else "b"), lambda _: Reply(ANSWER))
+    counted = {each.plan_id: each for each in log.send(request("")).message.executions}
+    assert {plan: each.executions for plan, each in counted.items()} == {"a": 15, "b": 5}
+    assert all(0 < each.elapsed_max_ms <= each.elapsed_ms for each in counted.values())
+    assert len(entries(log)) == 2
+
+
 PEER = PeerInfo(1, "test", "test", False)
 
 
