@@ -6,20 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-import msgspec
-
+from secateur.connectors.given_value import Binding, binding_of, bound
+from secateur.connectors.table_condition import ConditionSource
 from secateur.dag.codec import portable
-from secateur.dag.parameter import Param, bind_value
 from secateur.dag.placement import Anywhere, OnPartitions, Placement
 from secateur.dag.processor import Params
 from secateur.dag.supplier import MetaContext
 from secateur.engine.sql.partitions_reader import KeyLookup, PartitionsReader, ReadRequest
 from secateur.errors import DagError, NoRangeError
+from secateur.partitioning.pruning.domain import points
+from secateur.partitioning.pruning.select_partitions import combination_limit, select_partitions
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.types.coerce import coerce
+from secateur.protocol.job_placement import SourceScan
 
 __all__ = ["TableSource", "table_source"]
 
@@ -33,51 +35,59 @@ def table_source(
     name: str,
     *,
     keys: Sequence[Mapping[str, Any]] | None = None,
-    where: Mapping[str, Any] | None = None,
+    where: Mapping[str, Any] | str | None = None,
+    params: Sequence[Any] | Mapping[str, Any] = (),
     partitions: Sequence[int] | None = None,
     columns: Sequence[str] | None = None,
-) -> TableSource:
+) -> TableSource | ConditionSource:
     """A source of the rows of a table.
 
     It runs on the members that own the partitions that it reads, and adds no other member to the job.
 
     Args:
         name: The table.
-        keys: Read only the rows with these values. Each key names the same columns: all partitioning columns of the
-            table, and any others. A value may be a :class:`~secateur.dag.parameter.Param`, which is bound when the job
-            starts.
-        where: A shorter form of ``keys``: for each column a value, or a list, tuple, set or range of values; the keys
-            are all combinations, at most 100,000. ``{"tenant": "acme", "day": [1, 2]}`` is
-            ``tenant = 'acme' AND day IN (1, 2)``.
+        keys: Read only the rows with these values. Each key names the same columns. If it names all partitioning
+            columns, the partition of each key is read; otherwise those that the named columns leave. A value may be a
+            :class:`~secateur.dag.parameter.Param`, which is bound when the job starts.
+        where: A condition of SQL over the columns of the table, such as ``"device = ? AND ts >= ?"``: the partitions
+            are read, searched and filtered as a SELECT with that condition would do it. Any condition that SQL accepts
+            on the rows of one table; no subqueries. Or a mapping, as a shorter form of ``keys``: for each column a
+            value, or a list, tuple, set or range of values; the keys are all combinations, at most 100,000.
+            ``{"tenant": "acme", "day": [1, 2]}`` is ``tenant = 'acme' AND day IN (1, 2)``.
+        params: The values of the placeholders of a condition, in order for ``?`` and ``$1``, by name for ``$name``. A
+            value may be a :class:`~secateur.dag.parameter.Param`; expressions of it, such as ``lower(?)``, are
+            evaluated when the job starts.
         partitions: Read only these partitions.
         columns: The columns wanted, in order; None for all.
 
     Raises:
-        DagError: Several of ``keys``, ``where`` and ``partitions`` are given, the keys name different columns, or there
-            are too many combinations. A missing table or column is reported only when the job starts.
+        DagError: Several of ``keys``, ``where`` and ``partitions`` are given, ``params`` without a condition, the keys
+            name different columns, or there are too many combinations. A missing table or column, or a wrong
+            condition, is reported only when the job is submitted.
     """
     if sum(given is not None for given in (keys, where, partitions)) > 1:
         raise DagError(f"table_source({name!r}): give keys, where or partitions, not several")
+    if isinstance(where, str):
+        is_named = isinstance(params, Mapping)
+        return ConditionSource(
+            name,
+            where,
+            () if is_named else tuple(map(binding_of, params)),
+            {key: binding_of(value) for key, value in params.items()} if isinstance(params, Mapping) else {},
+            None if columns is None else tuple(columns),
+        )
+    if params:
+        raise DagError(f"table_source({name!r}): params are the values of a condition: give it as a text in where")
     if where is not None:
         keys = _combinations(name, where)
     if keys is not None and len({frozenset(key) for key in keys}) > 1:
         raise DagError(f"table_source({name!r}): every key must name the same columns")
     return TableSource(
         name,
-        None if keys is None else tuple({column: _binding(value) for column, value in key.items()} for key in keys),
+        None if keys is None else tuple({column: binding_of(value) for column, value in key.items()} for key in keys),
         None if partitions is None else tuple(partitions),
         None if columns is None else tuple(columns),
     )
-
-
-def _binding(value: Any) -> Param | _GivenValue:
-    return value if isinstance(value, Param) else _GivenValue(value)
-
-
-class _GivenValue(msgspec.Struct, frozen=True, array_like=True, tag="value"):
-    """A value of a key that does not depend on parameters."""
-
-    value: Any
 
 
 @portable("table-source")
@@ -86,25 +96,24 @@ class TableSource(PartitionsReader):
     """The meta-supplier of :func:`table_source`."""
 
     name: str
-    keys: tuple[dict[str, Param | _GivenValue], ...] | None
+    keys: tuple[dict[str, Binding], ...] | None
     wanted_partitions: tuple[int, ...] | None
     columns: tuple[str, ...] | None
 
-    def partitions_in(self, table: TableDef, params: Params, vertex: str) -> Sequence[int]:
+    def partitions_in(self, table: TableDef, params: Params) -> Sequence[int]:
         """The partitions that it reads.
 
         Args:
             table: The table's description.
             params: The parameters of the job.
-            vertex: Name of the vertex, for messages.
 
         Raises:
-            DagError: The keys lack a partitioning column, or there is no such partition.
+            DagError: There is no such partition.
             ParameterError: A parameter is missing.
             DataError: A value that its column cannot hold.
         """
         if self.keys is not None:
-            return sorted(_lookup(table, self.keys, params, vertex).by_partition)
+            return _lookup(table, self.keys, params).partitions
         if self.wanted_partitions is not None:
             return _checked_partitions(table, self.wanted_partitions)
         live: list[int] = table.scheme.live_partitions().tolist()
@@ -114,9 +123,7 @@ class TableSource(PartitionsReader):
         definition = table(self.name)
         if definition.replicated:
             return JobRequirements()
-        return JobRequirements(
-            {self.name: frozenset(islice(self.partitions_in(definition, params, vertex), _TELLING_MAX))}
-        )
+        return JobRequirements({self.name: frozenset(islice(self.partitions_in(definition, params), _TELLING_MAX))})
 
     def placement(self) -> Placement:
         placement = super().placement()
@@ -127,13 +134,41 @@ class TableSource(PartitionsReader):
     def resolve(self, context: MetaContext) -> ReadRequest:
         table = context.table(self.name)
         columns = None if self.columns is None else tuple(table.column(column).name for column in self.columns)
-        lookup = None if self.keys is None else _lookup(table, self.keys, context.params, context.vertex)
-        partitions = (
-            self.partitions_in(table, context.params, context.vertex) if lookup is None else sorted(lookup.by_partition)
+        lookup = None if self.keys is None else _lookup(table, self.keys, context.params)
+        partitions = self.partitions_in(table, context.params) if lookup is None else lookup.partitions
+        self._scan = SourceScan(
+            table.name,
+            len(partitions),
+            len(table.scheme.live_partitions()),
+            columns=columns,
+            searches=lookup is not None and lookup.keys.is_prefix,
+            reason=None if lookup is None or table.replicated else lookup.reason,
         )
         return ReadRequest(
-            table.table_id, table.scheme.affinity_group(), partitions, table.replicated, columns, keys=lookup
+            table.table_id,
+            table.scheme.affinity_group(),
+            partitions,
+            table.replicated,
+            columns,
+            keys=None if lookup is None else lookup.keys,
         )
+
+    def scan(self) -> SourceScan:
+        return self._scan
+
+
+class _Lookup(NamedTuple):
+    """The keys of a source, bound.
+
+    Attributes:
+        keys: Where they are looked up.
+        partitions: The partitions that can hold their rows, ascending.
+        reason: Why these are all partitions, or None.
+    """
+
+    keys: KeyLookup
+    partitions: Sequence[int]
+    reason: str | None = None
 
 
 def _combinations(name: str, where: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -150,42 +185,59 @@ def _combinations(name: str, where: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
 
 
-def _lookup(
-    table: TableDef, keys: Sequence[Mapping[str, Param | _GivenValue]], params: Params, vertex: str
-) -> KeyLookup:
-    """The keys with their values bound and converted, by partition.
+def _lookup(table: TableDef, keys: Sequence[Mapping[str, Binding]], params: Params) -> _Lookup:
+    """The keys with their values bound and converted, and the partitions that can hold their rows.
 
     A NULL, or a key that no range covers, matches nothing.
     """
     named = {table.column(column).name: column for key in keys[:1] for column in key}
-    missing = [column for column in table.scheme.columns if column not in named]
-    if keys and missing:
-        raise DagError(
-            f"vertex {vertex!r}: the keys name {', '.join(named) or 'no column'}, but a row's partition in {table.name}"
-            f" also depends on {', '.join(missing)}; name all partitioning columns, or read the whole table and filter"
-        )
     prefix = table.primary_key[: len(named)]
     is_prefix = set(prefix) == set(named)
     columns = prefix if is_prefix else tuple(named)
-    by_partition: dict[int, dict[tuple[Any, ...], None]] = {}
+    converted: dict[tuple[Any, ...], None] = {}
     for key in keys:
-        bound = {column: _bound(key[written], params) for column, written in named.items()}
+        given = {column: bound(key[written], params) for column, written in named.items()}
         values = {
             column: None if value is None else coerce(value, table.column(column).type, column=column)
-            for column, value in bound.items()
+            for column, value in given.items()
         }
-        if None in values.values():
-            continue
+        if None not in values.values():
+            converted[tuple(values[column] for column in columns)] = None
+    missing = [column for column in table.scheme.columns if column not in named]
+    if keys and missing:
+        return _anywhere(table, KeyLookup(columns, is_prefix, {}, tuple(converted)), missing)
+    by_partition: dict[int, list[tuple[Any, ...]]] = {}
+    for found in converted:
+        values = dict(zip(columns, found, strict=True))
         try:
             partition = table.scheme.partition_of({column: values[column] for column in table.scheme.columns})
         except NoRangeError:
             continue
-        by_partition.setdefault(partition, {})[tuple(values[column] for column in columns)] = None
-    return KeyLookup(columns, is_prefix, {partition: tuple(found) for partition, found in by_partition.items()})
+        by_partition.setdefault(partition, []).append(found)
+    lookup = KeyLookup(columns, is_prefix, {partition: tuple(found) for partition, found in by_partition.items()})
+    return _Lookup(lookup, sorted(by_partition))
 
 
-def _bound(binding: Param | _GivenValue, params: Params) -> Any:
-    return binding.value if isinstance(binding, _GivenValue) else bind_value(binding, params)
+def _anywhere(table: TableDef, keys: KeyLookup, missing: Sequence[str]) -> _Lookup:
+    """Keys that do not name the whole partitioning key: the partitions that the named columns leave, as in SQL."""
+    scheme = table.scheme
+    partitioning = [column for column in keys.columns if column in scheme.columns]
+    positions = [keys.columns.index(column) for column in partitioning]
+    live, limit = scheme.live_ids(), combination_limit(scheme)
+    kept: set[int] = set()
+    for values in dict.fromkeys(tuple(key[position] for position in positions) for key in keys.anywhere):
+        domains = {column: points([value]) for column, value in zip(partitioning, values, strict=True)}
+        kept.update(select_partitions(scheme, domains, limit).ids)
+        if len(kept) == len(live):
+            break
+    reason = None
+    if kept and len(kept) == len(live):
+        named = f"only {', '.join(partitioning)}" if partitioning else "none of its columns"
+        reason = (
+            f"the partition key is ({', '.join(scheme.columns)}), and the keys name {named}, which leaves out no"
+            f" partition: name {', '.join(missing)} as well"
+        )
+    return _Lookup(keys, sorted(kept), reason)
 
 
 def _checked_partitions(table: TableDef, partitions: Sequence[int]) -> list[int]:

@@ -11,6 +11,7 @@ from secateur.dag.codec import EncodedDag, EncodedVertex, decode_supplier, encod
 from secateur.dag.edge import DistributedTo, Edge
 from secateur.dag.processor import Params, Processor
 from secateur.dag.render import diagram_of, to_dict, to_text
+from secateur.dag.source_query import NeedsOfQuery
 from secateur.dag.supplier import ProcessorMetaSupplier, ProcessorSupplier
 from secateur.dag.vertex import Vertex
 from secateur.drawing.diagram import Diagram
@@ -43,7 +44,9 @@ class FrozenDAG(Drawable):
         """Itself: it is frozen."""
         return self
 
-    def needs(self, params: Params, table: Callable[[str], TableDef]) -> JobRequirements:
+    def needs(
+        self, params: Params, table: Callable[[str], TableDef], needs_of: NeedsOfQuery | None = None
+    ) -> JobRequirements:
         """Return the partitions and members that the job requires, as far as its vertices know them in advance.
 
         If a source does not know its requirements, the job requires none in particular.
@@ -51,15 +54,20 @@ class FrozenDAG(Drawable):
         Args:
             params: The parameters of the job.
             table: Finds a table's description; raises ``UnknownTableError``.
+            needs_of: Finds what a source that reads a SELECT requires; None where nobody can plan one.
 
         Raises:
-            Error: A meta-supplier refuses its parameters or its table.
+            Error: A meta-supplier refuses its parameters or its table, or a SELECT is wrong.
         """
         found = JobRequirements(
             members=frozenset(edge.reach.member for edge in self.edges if isinstance(edge.reach, DistributedTo))
         )
         for vertex in self.vertices:
-            needs = vertex.meta_supplier.needs(vertex.name, params, table)
+            query = None if needs_of is None else vertex.meta_supplier.query(params)
+            if needs_of is None or query is None:
+                needs = vertex.meta_supplier.needs(vertex.name, params, table)
+            else:
+                needs = needs_of(query)
             if needs is not None:
                 found |= needs
             elif not self.inbound[vertex.name]:

@@ -2,8 +2,8 @@
 
 The life of a vertex, in order::
 
-    at the client          MetaSupplier.needs(...), so that one who takes part anyway coordinates
-    at the coordinator     MetaSupplier.init(context) -> placement() -> get(members)
+    at the client          MetaSupplier.query(params), needs(...), so that one who takes part anyway coordinates
+    at the coordinator     MetaSupplier.query(params), init(context) -> placement() -> get(members)
     on each of its members Supplier.init(context) -> get(count) -> Processor.init(...) each
     at the end             Processor.close(), Supplier.close(error), and at the coordinator MetaSupplier.close(error)
 
@@ -25,11 +25,13 @@ from typing import Any, TypeVar
 
 from secateur.dag.placement import Anywhere, Placement, Unrestricted
 from secateur.dag.processor import Params, Processor
+from secateur.dag.source_query import SourceQuery
 from secateur.errors import DagError, InternalError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.job_config import JobConfig
+from secateur.protocol.job_placement import SourceScan
 
 __all__ = [
     "FactorySupplier",
@@ -56,6 +58,8 @@ class MetaContext:
         params: The parameters of the job.
         topology: Members and owners; the whole run uses this one version.
         table: Finds a table's description; raises ``UnknownTableError``.
+        planned: The plan of the SELECT that :meth:`ProcessorMetaSupplier.query` returned, a
+            :class:`~secateur.engine.sql.planned_query.PlannedQuery`; None if it returned none.
     """
 
     job_id: str
@@ -65,6 +69,7 @@ class MetaContext:
     params: Params
     topology: Topology
     table: Callable[[str], TableDef]
+    planned: Any = None
 
     def owners(self, group: str, partitions: Sequence[int]) -> dict[str, tuple[int, ...]]:
         """The partitions by the member that owns them.
@@ -166,6 +171,20 @@ class ProcessorMetaSupplier:
     init_is_cooperative: bool = False
     close_is_cooperative: bool = False
 
+    def query(self, params: Params) -> SourceQuery | None:
+        """Return the SELECT whose plan ``init`` is to find in its context, or None.
+
+        It is planned when the job starts, each time anew if tables have changed. Where the job is submitted, the
+        partitions of its scans are the requirements of the vertex, in place of :meth:`needs`.
+
+        Args:
+            params: The parameters of the job.
+
+        Raises:
+            ParameterError: A parameter is missing.
+        """
+        return None
+
     def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> JobRequirements | None:
         """Return the partitions and members that it requires, as far as they are known before there is a topology.
 
@@ -192,6 +211,13 @@ class ProcessorMetaSupplier:
     def placement(self) -> Placement:
         """Return where the vertex has to run. Called after ``init``."""
         return Unrestricted()
+
+    def scan(self) -> SourceScan | None:
+        """Return what a source reads, for those who look at the plan of a job; None for anything else.
+
+        Called after ``init``.
+        """
+        return None
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
         """A supplier for each of ``members``, which are those where the vertex will run.

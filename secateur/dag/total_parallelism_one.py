@@ -13,10 +13,12 @@ from typing import Any
 from secateur.dag.parameter import bind_value
 from secateur.dag.placement import OnMembers, OnPartitions, Placement
 from secateur.dag.processor import Params, Processor
+from secateur.dag.source_query import SourceQuery
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, meta_supplier_of
 from secateur.errors import DagError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
+from secateur.protocol.job_placement import SourceScan
 
 __all__ = ["force_total_parallelism_one", "lazy_total_parallelism_one", "total_parallelism_one_at_owner"]
 
@@ -106,6 +108,9 @@ class _TotalParallelismOne(ProcessorMetaSupplier):
     def needs(self, vertex: str, params: Params, table: TableFinder) -> JobRequirements:
         return self._needs(params, table)
 
+    def query(self, params: Params) -> SourceQuery | None:
+        return self._inner.query(params)
+
     def init(self, context: MetaContext) -> None:
         self._member = self._choose(context)
         if self._member not in {member.id for member in context.topology.members}:
@@ -124,6 +129,9 @@ class _TotalParallelismOne(ProcessorMetaSupplier):
             if reader == self._member:
                 return inner  # it reads that one partition: the job's requirements are checked, edges follow it
         return OnMembers((self._member,), parallelism_max=1)
+
+    def scan(self) -> SourceScan | None:
+        return (self._running or self._inner).scan()
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
         return (self._running or self._inner).get(members)

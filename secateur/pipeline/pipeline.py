@@ -86,20 +86,25 @@ class Pipeline:
         name: str,
         *,
         keys: Sequence[Mapping[str, Any]] | None = None,
-        where: Mapping[str, Any] | None = None,
+        where: Mapping[str, Any] | str | None = None,
+        params: Sequence[Any] | Mapping[str, Any] = (),
         partitions: Sequence[int] | None = None,
         columns: Sequence[str] | None = None,
     ) -> Stage:
-        """Read the rows of a table: all, those of some keys or values, or those of some partitions.
+        """Read the rows of a table: all, those that meet a condition of SQL, of some keys, or of some partitions.
 
-        With these, only the members that own the partitions take part in the job, in all of its stages. See
+        ``read_table("readings", where="device = ? AND ts >= ?", params=[device, since], columns=["ts", "value"])``
+        keeps the partitions that a SELECT would, and reads only the columns that it takes.
+
+        With any of these, only the members that own the partitions take part in the job, in all of its stages. See
         :func:`~secateur.connectors.table.table_source`.
 
         Raises:
             DagError: Several of them are given, or the keys name different columns.
         """
         return self._stage(
-            f"read {name}", lambda: table_source(name, keys=keys, where=where, partitions=partitions, columns=columns)
+            f"read {name}",
+            lambda: table_source(name, keys=keys, where=where, params=params, partitions=partitions, columns=columns),
         )
 
     def read_files(

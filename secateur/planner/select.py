@@ -37,6 +37,7 @@ from secateur.planner.checks.select_node import named_columns
 from secateur.planner.cost_model import CostModel
 from secateur.planner.fragments.arrow_form import arrow_form
 from secateur.planner.fragments.qualified import NotDistributable, qualified_select
+from secateur.planner.fragments.row_filter import filters_one_table
 from secateur.planner.placement.cost import Estimate, estimate_of
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading, read_query
@@ -154,6 +155,7 @@ class BoundSelect:
             _own_name(" AND ".join(_factor(scan.scope.conjuncts[index]) for index in scan.bounds.residual), query)
             for scan in read.scans
         )  # before the placement, which changes the tree
+        is_filter = read.is_faithful and len(query.scans) == 1 and filters_one_table(query.tree)
         is_of_system = any(scan.system is not None for scan in query.scans)
         repeatable = reading is not None and reading.is_repeatable
         local = Fragment.over(
@@ -174,6 +176,8 @@ class BoundSelect:
         )
         if found.strategy is Strategy.TWO_STAGE:
             local = replace(local, is_pipelineable=found.stages[0].fragment.is_pipelineable)
+        elif is_filter:
+            local = replace(local, is_pipelineable=True)
         trees = [(scan.bounds_in_steps or scan.bounds).tree for scan in read.scans]
         # A statement on a view has to ask a member, which knows whether the view is still the same.
         # Unless it is small, a statement that reads no table is answered by a member, where its computation has bounds

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["PARTITIONS_LISTED_MAX", "EdgeTarget", "JobPlacement", "PlacedVertex", "ResolvedEdge", "ResolvedVertex"]
+__all__ = [
+    "PARTITIONS_LISTED_MAX",
+    "EdgeTarget",
+    "JobPlacement",
+    "PlacedVertex",
+    "ResolvedEdge",
+    "ResolvedVertex",
+    "SourceScan",
+]
 
 PARTITIONS_LISTED_MAX: Final = 64
 
@@ -34,16 +42,44 @@ class PlacedVertex:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceScan:
+    """What a source reads of a table, in the words of EXPLAIN.
+
+    Attributes:
+        table: The name of the table.
+        partitions_read: How many partitions it reads.
+        partitions_total: How many the table has.
+        tree: The partition tree, open in the parameters of the condition; None where the source names partitions or
+            keys.
+        filter: The condition that the members apply to the rows of these partitions; None for all rows.
+        columns: The columns that are read, those of the filter included; None for all.
+        searches: Whether the filter bounds the primary key, so that a search replaces the scan of a partition.
+        reason: Why no partition was left out, in words a user can act on; None where some were.
+    """
+
+    table: str
+    partitions_read: int
+    partitions_total: int
+    tree: str | None = None
+    filter: str | None = None
+    columns: tuple[str, ...] | None = None
+    searches: bool = False
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ResolvedVertex:
     """A vertex.
 
     Attributes:
         name: Its name.
         placed: The members it runs on, in topology order. Empty: it is left out, since no row can reach it.
+        scan: What it reads, for a source that says so.
     """
 
     name: str
     placed: tuple[PlacedVertex, ...]
+    scan: SourceScan | None = None
 
     @property
     def busy_s(self) -> float | None:

@@ -4,6 +4,7 @@ its sections.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -11,6 +12,8 @@ import pytest
 
 import secateur
 from secateur.cluster import Cluster
+from secateur.connectors import collect
+from secateur.dag import Param
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +102,123 @@ def test_sql_fills_required_partitions_and_the_job_is_deployed_by_them(conn: sec
     places = {vertex["name"]: (vertex["members"], vertex["local_parallelism"]) for vertex in vertices}
     for scan_and_its_groups in ("scan jet_map1", "y"):
         assert places[scan_and_its_groups] == ([owner(conn, "jet_map1", 7)], 1)
+
+
+@pytest.fixture(scope="module")
+def composite(cluster: Cluster) -> Iterator[None]:
+    """A map whose partitioning strategy has two of the three components of its key."""
+    with cluster.connect() as conn:
+        conn.execute(
+            "CREATE TABLE jet_composite (comp1 VARCHAR, comp2 DATE, comp3 BIGINT, v BIGINT, w DOUBLE,"
+            " PRIMARY KEY (comp1, comp2, comp3)) PARTITION BY HASH (comp1) PARTITIONS 8,"
+            " RANGE (comp2) SPLIT AT (DATE '2024-01-08', DATE '2024-01-15', DATE '2024-01-22')"
+        )
+        rows = range(2800)
+        conn.table("jet_composite").load(
+            pa.table(
+                {
+                    "comp1": [f"c{row % 10}" for row in rows],
+                    "comp2": [datetime.date(2024, 1, 1 + row % 28) for row in rows],
+                    "comp3": rows,
+                    "v": rows,
+                    "w": [row / 2 for row in rows],
+                }
+            )
+        )
+        yield
+
+
+def partitions_of(plan: secateur.ResolvedPlan) -> list[int]:
+    return sorted(id_ for placed in plan.vertices[0].placed for id_ in placed.partitions or ())
+
+
+def kept_by_sql(conn: secateur.Connection, where: str, params: list[object]) -> list[int]:
+    (scan,) = conn.explain(f"SELECT v FROM jet_composite WHERE {where}", params).to_dict()["pruning"]["scans"]
+    return list(range(32)) if scan["partitions"] is None else list(scan["partitions"])
+
+
+@pytest.mark.usefixtures("composite")
+@pytest.mark.parametrize(
+    ("keys", "where", "kept"),
+    [
+        pytest.param({"comp1": "c3"}, "comp1 = 'c3'", 4, id="comp1"),
+        pytest.param({"comp2": datetime.date(2024, 1, 9)}, "comp2 = DATE '2024-01-09'", 8, id="comp2"),
+        pytest.param({"comp1": "c3", "comp3": 13}, "comp1 = 'c3' AND comp3 = 13", 4, id="comp1 and comp3"),
+        pytest.param({"comp3": 13}, "comp3 = 13", 32, id="comp3"),
+    ],
+)
+def test_not_successful_case_falls_back_to_what_the_condition_names(
+    conn: secateur.Connection, keys: dict[str, object], where: str, kept: int
+) -> None:
+    """ "Not successful case example": a DAG keeps what SQL keeps, everything included, and says why."""
+    expected = sorted(conn.execute(f"SELECT v FROM jet_composite WHERE {where}").fetchall())
+    assert len(kept_by_sql(conn, where, [])) == kept
+    for source in (
+        secateur.Pipeline().read_table("jet_composite", where=keys, columns=["v"]),
+        secateur.Pipeline().read_table("jet_composite", where=where, columns=["v"]),
+    ):
+        job = source.write_to(collect())
+        plan = conn.plan(job)
+        assert partitions_of(plan) == kept_by_sql(conn, where, [])
+        scan = plan.vertices[0].scan
+        assert scan is not None
+        assert (scan.partitions_read, scan.partitions_total) == (kept, 32)
+        assert (scan.reason is not None) == (kept == 32)
+        assert ("not fewer: " in str(plan)) == (kept == 32)
+        assert sorted((row["v"],) for row in job.submit(conn, light=True).result().to_pylist()) == expected
+
+
+@pytest.mark.usefixtures("composite")
+def test_specific_partitions_reader_evaluates_expressions_of_parameters_in_init(
+    conn: secateur.Connection,
+) -> None:
+    """``SpecificPartitionsImapReaderPms``: expressions are evaluated in ``init``, at each run of one DAG."""
+    where = "comp1 = lower(?) AND comp2 >= ? AND v % 2 = 0"
+    dag = (
+        secateur.Pipeline()
+        .read_table("jet_composite", where=where, params=[Param("who"), Param("since")], columns=["comp3", "v"])
+        .write_to(collect())
+        .to_dag()
+    )
+    for who, day in (("C3", 20), ("c4", 5), ("C8", 28), ("nobody", 1)):
+        since = datetime.date(2024, 1, day)
+        plan = conn.plan(dag, params={"who": who, "since": since})
+        assert partitions_of(plan) == kept_by_sql(conn, where, [who, since])
+        assert len(partitions_of(plan)) <= 4
+        job = conn.submit(dag, params={"who": who, "since": since}, light=True)
+        expected = conn.execute(f"SELECT comp3, v FROM jet_composite WHERE {where}", [who, since]).arrow()
+        assert job.result().sort_by("v").equals(expected.sort_by("v"))
+        owners = {owner_of(conn, partition) for partition in partitions_of(plan)}
+        assert set(job.members_touched) == owners
+
+
+def owner_of(conn: secateur.Connection, partition: int) -> str:
+    return str(conn.table("jet_composite").owner_of(partition))
+
+
+@pytest.mark.usefixtures("composite")
+def test_a_pipeline_prunes_by_the_predicates_of_sql(conn: secateur.Connection) -> None:
+    """ "Scan partition pruning" for the Pipeline API: partitions, key bounds, residual filter and columns as in SQL."""
+    where = "comp1 = ? AND comp2 BETWEEN ? AND ? AND w > 100"
+    params: list[object] = ["c3", datetime.date(2024, 1, 9), datetime.date(2024, 1, 17)]
+    job = secateur.Pipeline().read_table("jet_composite", where=where, params=params, columns=["v"]).write_to(collect())
+    plan = conn.plan(job)
+    scan = plan.vertices[0].scan
+    assert scan is not None
+    assert partitions_of(plan) == kept_by_sql(conn, where, params)
+    assert (scan.partitions_read, scan.searches, scan.filter) == (2, True, where)
+    assert scan.columns == ("comp1", "comp2", "v", "w"), "those of the filter and the result, and no other"
+    for text in ("keeps 2 of 32 partitions", f"searches the primary key and filters by {where}"):
+        assert text in str(plan)
+    expected = sorted(conn.execute(f"SELECT v FROM jet_composite WHERE {where}", params).fetchall())
+    recorded = job.submit(conn)
+    assert sorted((row["v"],) for row in recorded.result().to_pylist()) == expected
+    assert recorded.plan().vertices[0].scan == scan
+
+
+@pytest.mark.usefixtures("composite", "maps")
+@pytest.mark.parametrize("where", ["v IN (SELECT n FROM jet_map1)", "v = 1) LIMIT (1", "EXISTS (SELECT 1)"])
+def test_what_is_no_condition_on_each_row_is_refused_by_name(conn: secateur.Connection, where: str) -> None:
+    job = secateur.Pipeline().read_table("jet_composite", where=where).write_to(collect())
+    with pytest.raises(secateur.Error, match="the condition on jet_composite cannot be applied to each row by itself"):
+        job.submit(conn, light=True).result()

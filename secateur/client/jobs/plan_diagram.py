@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from secateur.client.jobs.plan_text import edge_flow, head, partitions_text, route, work
+from secateur.client.jobs.plan_text import edge_flow, head, partitions_text, route, scan_texts, work
 from secateur.drawing import Diagram, DiagramEdge, DiagramNode, abbreviated
 from secateur.drawing.quantity import count_text, duration_text
 from secateur.protocol.job_placement import JobPlacement, PlacedVertex, ResolvedEdge, ResolvedVertex
@@ -30,7 +30,7 @@ def _box(vertex: ResolvedVertex) -> DiagramNode:
     return DiagramNode(
         vertex.name,
         (*abbreviated([_line(placed) for placed in vertex.placed], _MEMBERS_SHOWN_MAX), *busy),
-        "\n".join(map(_detail, vertex.placed)),
+        "\n".join([*map(_detail, vertex.placed), *scan_texts(vertex)]),
     )
 
 

@@ -7,16 +7,16 @@ from itertools import islice
 from typing import Final
 
 from secateur.drawing.quantity import byte_text, count_text, duration_text
-from secateur.protocol.job_placement import JobPlacement, PlacedVertex, ResolvedEdge
+from secateur.protocol.job_placement import JobPlacement, PlacedVertex, ResolvedEdge, ResolvedVertex
 
-__all__ = ["edge_flow", "head", "partitions_text", "plan_text", "route", "work"]
+__all__ = ["edge_flow", "head", "partitions_text", "plan_text", "route", "scan_texts", "work"]
 
 _SHOWN_MAX: Final = 16
 
 
 def plan_text(plan: JobPlacement) -> str:
     """List the participants, then for each member what it runs and reads, then where rows are sent."""
-    lines = list(head(plan))
+    lines = [*head(plan), *(f"{vertex.name}: {text}" for vertex in plan.vertices for text in scan_texts(vertex))]
     for member in plan.participants:
         lines.append(f"{member}:")
         lines += [
@@ -45,6 +45,22 @@ def head(plan: JobPlacement) -> Iterator[str]:
         f"coordinator {plan.coordinator}, {count_text(plan.start_messages, 'start message')}, topology version"
         f" {plan.topology_version}"
     )
+
+
+def scan_texts(vertex: ResolvedVertex) -> Iterator[str]:
+    """What a source reads of its table and why, unless it names all that it reads by partition or key."""
+    scan = vertex.scan
+    if scan is None or (scan.filter is None and scan.reason is None):
+        return
+    kept = f"{scan.partitions_read} of {count_text(scan.partitions_total, 'partition')}"
+    yield f"keeps {kept}{'' if scan.tree is None else f' by {scan.tree}'}"
+    if scan.reason is not None:
+        yield f"not fewer: {scan.reason}"
+    if scan.filter is not None:
+        applied = "searches the primary key and filters" if scan.searches else "filters"
+        yield f"{applied} by {' '.join(scan.filter.split())}"
+    if scan.columns is not None:
+        yield f"reads the columns {', '.join(scan.columns)}"
 
 
 def partitions_text(placed: PlacedVertex) -> str:

@@ -75,7 +75,11 @@ class ResolvedPlan(JobPlacement, Drawable):
             "members_total": len(self.members),
             "start_messages": self.start_messages,
             "vertices": [
-                {"name": vertex.name, "members": [_plain(placed) for placed in vertex.placed]}
+                {
+                    "name": vertex.name,
+                    "members": [_plain(placed) for placed in vertex.placed],
+                    **({} if vertex.scan is None else {"scan": _plain(vertex.scan)}),
+                }
                 for vertex in self.vertices
             ],
             "edges": [_plain_edge(edge) for edge in self.edges],

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from functools import partial
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
+from secateur.client.dbapi.parameters import plain_values, values_of
+from secateur.client.execution.statement_cache import Prepared
 from secateur.client.session import Session
-from secateur.errors import Error, ParameterError
+from secateur.errors import DagError, Error, ParameterError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.protocol.job_config import JobConfig
+from secateur.protocol.statements import SelectStatement
+
+_PARTITIONS_NAMED_MAX: Final = 512
+"""Enough to find a member that takes part."""
 
 __all__ = ["FrozenSubmittable", "Params", "Submission", "Submittable", "submission"]
 
@@ -24,11 +31,25 @@ class Submittable(Protocol):
         """The complete and valid DAG."""
 
 
+class SourceSelect(Protocol):
+    """A SELECT that a source reads."""
+
+    @property
+    def sql(self) -> str:
+        """Its text."""
+
+    @property
+    def params(self) -> Params:
+        """The values of its placeholders."""
+
+
 class FrozenSubmittable(Protocol):
     """A complete and valid DAG."""
 
-    def needs(self, params: Params, table: Callable[[str], TableDef]) -> JobRequirements:
-        """The partitions and members that it needs, as far as its vertices say so."""
+    def needs(
+        self, params: Params, table: Callable[[str], TableDef], needs_of: Callable[[SourceSelect], JobRequirements]
+    ) -> JobRequirements:
+        """The partitions and members that it needs, as far as its vertices say so, or the SELECTs of its sources."""
 
     def encoded(self) -> bytes:
         """The DAG as it travels; functions in it by cloudpickle."""
@@ -84,7 +105,23 @@ def _needs(session: Session, dag: FrozenSubmittable, config: JobConfig, params: 
     if config.required_partitions is not None:
         return JobRequirements(config.required_partitions)
     try:
-        return dag.needs(params, session.known_table)
+        return dag.needs(params, session.known_table, lambda query: _needs_of(session, query, session.prepare))
     except Error:
-        session.forget_tables()  # an old description may be to blame
-        return dag.needs(params, session.known_table)
+        session.forget_tables()  # an old description may be to blame, or an old plan
+        anew = partial(_needs_of, session, prepare=lambda *asked: (session.prepare_anew(*asked), False))
+        return dag.needs(params, session.known_table, anew)
+
+
+def _needs_of(session: Session, query: SourceSelect, prepare: Callable[..., tuple[Prepared, bool]]) -> JobRequirements:
+    """The partitions that a SELECT reads, as far as this client can tell."""
+    params = plain_values(query.params)
+    prepared, _ = prepare(query.sql, params)
+    if not isinstance(prepared, SelectStatement):
+        raise DagError(f"a source reads the rows of a SELECT, not of {query.sql!r}")
+    values, topology = values_of(prepared, params), session.topology
+    needs = JobRequirements()
+    for scan in prepared.scans:
+        if not scan.replicated:
+            topology.ownership(scan.group)  # it is not there if the plan is older than the ranges of the table
+            needs |= JobRequirements({scan.group: frozenset(scan.tree.bind(values).ids[:_PARTITIONS_NAMED_MAX])})
+    return needs

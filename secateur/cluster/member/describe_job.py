@@ -33,7 +33,7 @@ def describe_job(plan: ExecutionPlan) -> JobPlacement:
         topology_version=plan.job.topology_version,
         members=plan.cluster,
         participants=plan.job.participants,
-        vertices=tuple(ResolvedVertex(name, tuple(entries)) for name, entries in placed.items()),
+        vertices=tuple(ResolvedVertex(name, tuple(entries), plan.scans.get(name)) for name, entries in placed.items()),
         edges=tuple(_edge(edge, running.get(edge.name)) for edge in plan.dag.edges),
     )
 

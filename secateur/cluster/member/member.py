@@ -28,6 +28,7 @@ from secateur.cluster.member.open_results import OpenResults
 from secateur.cluster.member.query_steps import SteppedQueries
 from secateur.cluster.member.ranges import MemberRanges, RangeChanges
 from secateur.cluster.member.replication import Replication
+from secateur.cluster.member.source_queries import SourceQueries
 from secateur.cluster.member.statement_log import StatementLog
 from secateur.cluster.member.statements import StatementRunner, StatementThreads
 from secateur.cluster.member.statistics import MemberStatistics
@@ -39,10 +40,12 @@ from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import listening, peer_at
 from secateur.cluster.termination_protocol import TerminationProtocol
 from secateur.cluster.threads_end import threads_end
+from secateur.dag.source_query import SourceQuery
 from secateur.engine.kernels.fragment import run
 from secateur.engine.runtime.elastic_threads import ElasticThreads
 from secateur.engine.runtime.runtime import JobRuntime
 from secateur.engine.runtime.services import MemberServices
+from secateur.engine.sql.planned_query import PlannedQuery
 from secateur.engine_limits import EngineLimits
 from secateur.errors import UnknownTableError
 from secateur.partitioning.tables.table import TableDef
@@ -148,6 +151,7 @@ class Member:
             self._executor,
             table=self._table,
             write_rows=JobWrites(member_id, self._writes, self._peers, self._controller, self._table, self._owners),
+            plan_query=self._plan_query,
             allow_code=accepts_code,
             quick_executor=self._quick,
             spill_directory=_spill_directory(settings),
@@ -171,6 +175,7 @@ class Member:
             settings.plan_cache_max,
             lambda: self._lease.statistics_version,
         )
+        self._source_queries = SourceQueries(self._store, self._statements, self._controller)
         self._stepped = SteppedQueries(member_id, self._statements, self._peers)
         self._changes = MemberChanges(
             self._store, self._statements, self._places, self._writes, self._loads, self._results, self._changing
@@ -326,6 +331,9 @@ class Member:
         job_id = request.message.job
         job = self._attempts.running(job_id) or self._client_jobs.running(job_id)
         return Reply(JobMetrics([] if job is None else await self._live_metrics.of(job)))
+
+    async def _plan_query(self, query: SourceQuery) -> PlannedQuery:
+        return await self._source_queries.planned(query)
 
     async def _fetch_system_table(self, name: str) -> pa.Table:
         answer = await self._controller.request(ReadSystemTable(name))

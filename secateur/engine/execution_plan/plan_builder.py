@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, assert_never
 
 import numpy as np
@@ -47,6 +48,7 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.job_config import JobConfig
+from secateur.protocol.job_placement import SourceScan
 
 __all__ = ["ExecutionPlan", "ExecutionPlanBuilder"]
 
@@ -66,6 +68,7 @@ class ExecutionPlan:
         members: One plan for each participant, in topology order.
         placements: The placement of each vertex, by its name.
         cluster: All members, including those that take no part, in topology order.
+        scans: What the sources read that say so, by the name of the vertex.
     """
 
     dag: FrozenDAG
@@ -73,6 +76,7 @@ class ExecutionPlan:
     members: Mapping[str, MemberPlan]
     placements: Mapping[str, Placement]
     cluster: tuple[str, ...]
+    scans: Mapping[str, SourceScan]
 
     def to_dict(self) -> dict[str, Any]:
         """The ``dag`` object of EXPLAIN (FORMAT JSON): vertices with the members they run on, and edges."""
@@ -97,6 +101,7 @@ class ExecutionPlanBuilder:
         topology: Members and owners.
         params: The parameters of the job.
         table: Finds a table's description; raises ``UnknownTableError``.
+        planned: The plans of the SELECTs that sources read, by the name of the vertex.
     """
 
     def __init__(
@@ -109,6 +114,7 @@ class ExecutionPlanBuilder:
         topology: Topology,
         params: Params,
         table: Callable[[str], TableDef],
+        planned: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self._dag = with_partial_aggregation(dag)
         self._config = config
@@ -117,6 +123,7 @@ class ExecutionPlanBuilder:
         self._topology = topology
         self._params = params
         self._table = table
+        self._planned = planned
         self._meta_suppliers = {vertex.name: copy(vertex.meta_supplier) for vertex in self._dag.vertices}
         self._begun: list[ProcessorMetaSupplier] = []
 
@@ -169,7 +176,9 @@ class ExecutionPlanBuilder:
                 vertices[member].append(VertexPlan(vertex.name, supplier, counts[member], first, sum(counts.values())))
                 first += counts[member]
         members = {member: MemberPlan(member, job, tuple(plans)) for member, plans in vertices.items()}
-        return ExecutionPlan(self._dag, job, members, placements, self._topology.member_ids)
+        found = {name: meta.scan() for name, meta in self._meta_suppliers.items()}
+        scans = {name: scan for name, scan in found.items() if scan is not None}
+        return ExecutionPlan(self._dag, job, members, placements, self._topology.member_ids, scans)
 
     def close(self, error: BaseException | None) -> None:
         """Close every meta-supplier whose init was begun; exceptions are dropped, because the outcome stands."""
@@ -184,7 +193,14 @@ class ExecutionPlanBuilder:
         meta = self._meta_suppliers[vertex.name]
         self._begun.append(meta)
         context = MetaContext(
-            self._job_id, vertex.name, self._coordinator, self._config, self._params, self._topology, self._table
+            self._job_id,
+            vertex.name,
+            self._coordinator,
+            self._config,
+            self._params,
+            self._topology,
+            self._table,
+            self._planned.get(vertex.name),
         )
         try:
             meta.init(context)

@@ -15,7 +15,7 @@ from secateur.engine.exchange.outgoing import Outgoing
 from secateur.engine.exchange.transport import Payload, RunNotice, Transport
 from secateur.engine.execution_plan.member_plan import MemberPlan, decode_plan, encode_plan
 from secateur.engine.execution_plan.plan_builder import ExecutionPlan, ExecutionPlanBuilder
-from secateur.engine.failure import lost_member
+from secateur.engine.failure import located, lost_member
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.job_kernel import JobKernel
 from secateur.engine.runtime.early_messages import EarlyMessages
@@ -27,6 +27,7 @@ from secateur.engine.runtime.running_job import RunningJob
 from secateur.engine.runtime.services import MemberServices
 from secateur.engine.runtime.tasklet import Tasklet
 from secateur.engine.scheduler import Scheduler, TimedRunnable
+from secateur.engine.sql.planned_query import PlannedQuery
 from secateur.errors import (
     DagError,
     DeadlineError,
@@ -125,7 +126,8 @@ class JobRuntime:
             LimitExceededError: This member already runs as many jobs as it may. Nothing was started.
         """
         self._check_open()
-        builder = self._plan_builder(dag, config, params, topology)
+        frozen = dag.freeze()
+        builder = self._plan_builder(frozen, config, params, topology, await self._queries_planned(frozen, params))
         try:
             plan = await self._build(builder)
             packed = self._pack(plan)
@@ -166,7 +168,8 @@ class JobRuntime:
             Error: A meta-supplier refused, with the vertex named.
         """
         self._check_open()
-        builder = self._plan_builder(dag, config, params, topology)
+        frozen = dag.freeze()
+        builder = self._plan_builder(frozen, config, params, topology, await self._queries_planned(frozen, params))
         try:
             return await self._build(builder)
         finally:
@@ -249,17 +252,35 @@ class JobRuntime:
         if execution is not None:
             execution.fail(error)
 
+    async def _queries_planned(self, dag: FrozenDAG, params: Params) -> dict[str, PlannedQuery]:
+        """The plans of the SELECTs that the sources of a job read, by the name of the vertex."""
+        planned = {}
+        for vertex in dag.vertices:
+            try:
+                query = vertex.meta_supplier.query(params)
+                if query is not None:
+                    planned[vertex.name] = await self.services.plan_query(query)
+            except Exception as error:
+                raise located(error, vertex.name, self.member_id, "the query of its meta-supplier") from error
+        return planned
+
     def _plan_builder(
-        self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology
+        self,
+        dag: FrozenDAG,
+        config: JobConfig,
+        params: Params,
+        topology: Topology,
+        planned: Mapping[str, PlannedQuery],
     ) -> ExecutionPlanBuilder:
         return ExecutionPlanBuilder(
-            dag.freeze(),
+            dag,
             config,
             job_id=f"{self.member_id}-{self._incarnation}-{next(self._starts)}",
             coordinator=self.member_id,
             topology=topology,
             params=params,
             table=self.services.table,
+            planned=planned,
         )
 
     async def _build(self, builder: ExecutionPlanBuilder) -> ExecutionPlan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,9 +10,11 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
+from secateur.dag.source_query import SourceQuery
 from secateur.engine.kernels.chunked_result import ChunkedResult
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import Fragment, open_answer
+from secateur.engine.sql.planned_query import PlannedQuery
 from secateur.engine_limits import EngineLimits
 from secateur.errors import NotSupportedError, UnknownTableError
 from secateur.partitioning.tables.table import TableDef
@@ -79,6 +81,10 @@ def _no_writer(table: TableDef, rows: pa.Table, mode: str, change_id: str) -> in
     )
 
 
+async def _no_planner(query: SourceQuery) -> PlannedQuery:
+    raise NotSupportedError("a condition of SQL cannot be planned here: this engine belongs to no member of a cluster")
+
+
 @dataclass(frozen=True, slots=True)
 class MemberServices:
     """The services of a member.
@@ -89,6 +95,7 @@ class MemberServices:
         executor: Threads for calls that are known to take long; few, so that they do not all run at once.
         table: Finds a table's description; raises ``UnknownTableError``.
         write_rows: Writes rows of any partition of the cluster.
+        plan_query: Plans the SELECT of a source, for one run of a job that starts now; on the event loop.
         allow_code: Whether it accepts suppliers that are sent as code.
         open_answer: Runs a kernel whose answer is taken in parts, as the stages of a SELECT do.
         quick_executor: Threads for all other calls, which do not wait for those; None: the same.
@@ -102,6 +109,7 @@ class MemberServices:
     executor: Executor
     table: Callable[[str], TableDef] = _no_table
     write_rows: RowsWriter = _no_writer
+    plan_query: Callable[[SourceQuery], Awaitable[PlannedQuery]] = _no_planner
     allow_code: bool = False
     open_answer: AnswerOpener = open_answer
     quick_executor: Executor | None = None

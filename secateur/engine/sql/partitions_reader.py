@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
@@ -30,6 +30,10 @@ from secateur.partitioning.pruning.key_range import KeyPrefix
 __all__ = ["KeyLookup", "PartitionsReader", "PartitionsReaderSupplier", "ReadRequest"]
 
 
+_SEARCHES_MAX: Final = 64
+"""More keys than this that may be in any partition are compared with its rows at once, not searched one by one."""
+
+
 class KeyLookup(msgspec.Struct, frozen=True):
     """Restricts a scan to the rows of some keys.
 
@@ -38,11 +42,18 @@ class KeyLookup(msgspec.Struct, frozen=True):
         is_prefix: Whether ``columns`` are the leading primary-key columns in order: then each key is a binary search,
             otherwise the partition's rows are compared.
         by_partition: The keys, canonical values in the order of ``columns``, by the partition that holds their rows.
+        anywhere: Keys whose rows may be in any of the partitions that are read, because they do not name the whole
+            partitioning key.
     """
 
     columns: tuple[str, ...]
     is_prefix: bool
     by_partition: Mapping[int, tuple[tuple[Any, ...], ...]]
+    anywhere: tuple[tuple[Any, ...], ...] = ()
+
+    def in_partition(self, partition: int) -> Sequence[tuple[Any, ...]]:
+        """The keys whose rows may be in a partition."""
+        return (*self.by_partition.get(partition, ()), *self.anywhere)
 
     def restricted(self, partitions: Sequence[int]) -> KeyLookup:
         """The keys in some of the partitions."""
@@ -144,14 +155,15 @@ class PartitionsReaderSupplier(ProcessorSupplier):
         request, keys = self.request, self.request.keys
         if keys is None:
             return self._store.relation(request.table_id, partitions, request.columns)
-        if keys.is_prefix:
+        if keys.is_prefix and len(keys.anywhere) <= _SEARCHES_MAX:
             found = [
                 self._store.relation(request.table_id, (p,), request.columns, KeyPrefix(key))
                 for p in partitions
-                for key in keys.by_partition.get(p, ())
+                for key in keys.in_partition(p)
             ]
             return pa.concat_tables(found) if found else self._store.relation(request.table_id, (), request.columns)
         wanted = [key for partition in partitions for key in keys.by_partition.get(partition, ())]
+        wanted += keys.anywhere if partitions else ()
         columns = request.columns or tuple(self._store.relation(request.table_id, ()).column_names)
         rows = self._store.relation(
             request.table_id, partitions, (*columns, *(name for name in keys.columns if name not in columns))

@@ -7,6 +7,7 @@ import pytest
 
 from secateur.connectors import collect, generator_source, table_source
 from secateur.dag import DAG, Param, Processor, between, force_total_parallelism_one, lazy_total_parallelism_one
+from secateur.dag.source_query import SourceQuery
 from secateur.errors import DagError, ParameterError, UnknownTableError
 from secateur.partitioning.schemes import HashComponent, build_scheme
 from secateur.partitioning.tables import Column, TableDef
@@ -44,6 +45,7 @@ def found(name: str) -> TableDef:
         pytest.param(
             Pipeline().read_table("t", keys=[{"k": 7, "n": 1}, {"k": 8, "n": 1}]), {"t": {OF_7, OF_8}}, id="keys"
         ),
+        pytest.param(Pipeline().read_table("t", keys=[{"n": 1}]), {"t": set(range(8))}, id="no-partitioning-column"),
         pytest.param(Pipeline().read_table("t", keys=[{"k": None}]), {"t": set()}, id="null-matches-nothing"),
         pytest.param(Pipeline().read_table("t", where={"k": [7, 8], "n": range(3)}), {"t": {OF_7, OF_8}}, id="where"),
         pytest.param(Pipeline().read_table("t", where={"k": Param(0)}), {"t": {OF_7}}, id="where-parameter"),
@@ -92,6 +94,24 @@ def test_what_a_dag_built_by_hand_needs() -> None:
     )
 
 
+def test_what_a_condition_needs_is_asked_of_the_planner() -> None:
+    asked = []
+
+    def needs_of(query: SourceQuery) -> JobRequirements:
+        asked.append(query)
+        return JobRequirements({"group": frozenset({3})})
+
+    stage = Pipeline().read_table("t", where="k = ? AND n > ?", params=[Param(0), 5], columns=["n", 'a"b'])
+    dag = stage.union(BY_KEY).write_to(collect()).to_dag()
+    assert dag.needs([7], found, needs_of) == JobRequirements({"group": frozenset({3}), "t": frozenset({OF_7})})
+    assert asked == [SourceQuery('SELECT "n", "a""b" FROM "t" WHERE (\nk = ? AND n > ?\n)', [7, 5])]
+    assert dag.needs([7], found) == JobRequirements(), "nobody who could plan it: it may need every member"
+    one = DAG()
+    one.new_vertex("read", force_total_parallelism_one(table_source("t", where="k = $of", params={"of": 1}), "m1"))
+    one.freeze().needs([], found, needs_of)
+    assert asked[1:] == [SourceQuery('SELECT * FROM "t" WHERE (\nk = $of\n)', {"of": 1})]
+
+
 def test_a_table_of_many_partitions_names_some() -> None:
     scheme = build_scheme(hashes=[HashComponent(("k",), 10_000)], types=TYPES, primary_key=("k", "n"), table="wide")
     wide = TableDef("wide", 2, TABLES["t"].columns, ("k", "n"), scheme, backups=0, replicated=False)
@@ -103,9 +123,7 @@ def test_a_table_of_many_partitions_names_some() -> None:
 def test_what_cannot_be_bound_is_refused() -> None:
     with pytest.raises(ParameterError, match="needs the parameter 0"):
         BY_KEY.write_to(collect()).to_dag().needs([], found)
-    with pytest.raises(
-        DagError, match=r"vertex 'read t': the keys name n, but a row's partition in t also depends on k"
-    ):
-        Pipeline().read_table("t", keys=[{"n": 1}]).write_to(collect()).to_dag().needs([], found)
+    with pytest.raises(DagError, match="table t has no partition 8"):
+        Pipeline().read_table("t", partitions=[8]).write_to(collect()).to_dag().needs([], found)
     with pytest.raises(UnknownTableError):
         Pipeline().read_table("nobody").write_to(collect()).to_dag().needs([], found)

@@ -13,8 +13,17 @@ import pytest
 
 from secateur.connectors import collect, table_source
 from secateur.connectors.table import TableSource
+from secateur.connectors.table_condition import ConditionSource
 from secateur.dag import DAG, FrozenDAG, JobConfig, Param, between
-from secateur.errors import DagError, DataError, Error, ParameterError, UnknownColumnError, UnknownTableError
+from secateur.errors import (
+    DagError,
+    DataError,
+    Error,
+    NotSupportedError,
+    ParameterError,
+    UnknownColumnError,
+    UnknownTableError,
+)
 from secateur.partitioning.schemes import HashComponent, RangeSpec, build_scheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
@@ -61,7 +70,7 @@ ROWS = pa.table(
 
 
 def read(
-    source: TableSource,
+    source: TableSource | ConditionSource,
     params: Any = (),
     *,
     members: int = 3,
@@ -154,6 +163,65 @@ def test_the_rows_of_some_keys(keys: list[dict[str, Any]], wanted: Callable[[int
     assert len(members) <= 1 + len({key.get("site") for key in keys})
 
 
+WIDE_SCHEME = build_scheme(
+    hashes=[HashComponent(("site",), 4)],
+    range_columns=["day"],
+    ranges=[
+        RangeSpec((datetime.date(2024, 1, first),), (datetime.date(2024, 1, first + 5),)) for first in (1, 6, 11, 16)
+    ],
+    types=TYPES,
+    primary_key=("device", "day", "site"),
+    table="readings",
+)
+WIDE = TableDef("readings", 4, READINGS.columns, READINGS.primary_key, WIDE_SCHEME, backups=0)
+
+
+@pytest.mark.parametrize(
+    ("keys", "wanted", "partitions"),
+    [
+        pytest.param([{"site": "lab"}], lambda i: i % 6 == 5, 4, id="the hashed column: one bucket of each range"),
+        pytest.param(
+            [{"day": datetime.date(2024, 1, 7)}],
+            lambda i: i % 20 == 6,
+            4,
+            id="the range column: all buckets of a range",
+        ),
+        pytest.param(
+            [{"day": datetime.date(2024, 1, 7)}, {"day": datetime.date(2024, 1, 9)}],
+            lambda i: i % 20 in (6, 8),
+            4,
+            id="two days of one range",
+        ),
+        pytest.param([{"device": uuid.UUID(int=3)}], lambda i: i % 7 == 3, 16, id="neither, searched"),
+        pytest.param([{"value": 7.0}], lambda i: i == 7, 16, id="neither, compared"),
+        pytest.param(
+            [{"device": uuid.UUID(int=3), "site": "lab"}], lambda i: i % 7 == 3 and i % 6 == 5, 4, id="with another one"
+        ),
+        pytest.param([{"day": datetime.date(2025, 1, 1)}], lambda i: False, 0, id="no range"),
+        pytest.param([{"day": None}], lambda i: False, 0, id="a NULL matches nothing"),
+        pytest.param(
+            [{"device": uuid.UUID(int=3), "day": datetime.date(2024, 1, 1 + day)} for day in range(20)] * 5,
+            lambda i: i % 7 == 3,
+            16,
+            id="many keys",
+        ),
+    ],
+)
+def test_keys_of_some_partitioning_columns_keep_what_these_leave(
+    keys: list[dict[str, Any]], wanted: Callable[[int], bool], partitions: int
+) -> None:
+    source = table_source("readings", keys=keys)
+    table, _ = read(source, tdef=WIDE)
+    assert values(table) == [float(i) for i in range(120) if wanted(i)]
+    kept = source.needs("read", (), lambda name: WIDE).partitions["readings"]
+    assert len(kept) == partitions
+    assert kept >= {
+        WIDE_SCHEME.partition_of({"site": SITES[i % 6], "day": datetime.date(2024, 1, 1 + i % 20)})
+        for i in range(120)
+        if wanted(i)
+    }
+
+
 def test_keys_come_from_parameters() -> None:
     source = table_source("readings", keys=[{"site": Param("s")}], columns=["value"])
     table, _ = read(source, {"s": "hub"})
@@ -227,11 +295,11 @@ def test_required_partitions_that_cover_the_source_are_accepted() -> None:
             id="unknown key column",
         ),
         pytest.param(
-            table_source("readings", keys=[{"device": uuid.UUID(int=1)}]),
+            table_source("readings", where="site = 'lab'"),
             (),
-            DagError,
-            "also depends on site; name all partitioning columns",
-            id="half a key",
+            NotSupportedError,
+            "belongs to no member of a cluster",
+            id="nobody plans a condition",
         ),
         pytest.param(
             table_source("readings", keys=[{"site": 5}]), (), DataError, "column site", id="a value of another type"
@@ -253,7 +321,7 @@ def test_required_partitions_that_cover_the_source_are_accepted() -> None:
     ],
 )
 def test_what_cannot_be_read_is_refused_before_anything_starts(
-    source: TableSource, params: Sequence[Any], error: type[Error], message: str
+    source: TableSource | ConditionSource, params: Sequence[Any], error: type[Error], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         read(source, params)
@@ -272,6 +340,12 @@ def test_what_cannot_be_read_is_refused_before_anything_starts(
             {"where": {"a": range(1000), "b": range(101)}},
             "where has 101,000 combinations; at most 100,000",
             id="too many combinations",
+        ),
+        pytest.param(
+            {"where": {"a": 1}, "params": [1]}, "params are the values of a condition", id="params of no text"
+        ),
+        pytest.param(
+            {"where": "a = 1", "partitions": [1]}, "keys, where or partitions, not several", id="text and partitions"
         ),
         pytest.param({"keys": [{"a": 1}, {"b": 1}]}, "every key must name the same columns", id="different columns"),
     ],

@@ -1,0 +1,28 @@
+"""A SELECT by which a source says what it reads, so that the planner of SQL determines partitions, keys and filter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from secateur.partitioning.topology.job_requirements import JobRequirements
+
+__all__ = ["NeedsOfQuery", "SourceQuery"]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceQuery:
+    """A SELECT of a source.
+
+    Attributes:
+        sql: Its text.
+        params: The values of its placeholders, in order or by name, bound to the parameters of the job.
+    """
+
+    sql: str
+    params: Sequence[Any] | Mapping[str, Any] = ()
+
+
+NeedsOfQuery: TypeAlias = Callable[[SourceQuery], JobRequirements]
+"""Finds out what a SELECT requires, where a job is submitted."""
