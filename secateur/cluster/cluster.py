@@ -7,7 +7,8 @@ import functools
 import inspect
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, NoReturn, ParamSpec, Self
 
@@ -178,6 +179,7 @@ def start(
     kernel_memory_bytes_max: int | None = DEFAULTS.kernel_memory_bytes_max,
     kernel_threads: int = DEFAULTS.kernel_threads,
     spill_directory: str | None = DEFAULTS.spill_directory,
+    external_directories: Sequence[str | Path] = DEFAULTS.external_directories,
     gathered_bytes_max: int = DEFAULTS.gathered_bytes_max,
     result_bytes_max: int = DEFAULTS.result_bytes_max,
     plan_cache_max: int = DEFAULTS.plan_cache_max,
@@ -207,6 +209,7 @@ def start(
         kernel_memory_bytes_max: As there.
         kernel_threads: As there.
         spill_directory: As there.
+        external_directories: As there.
         gathered_bytes_max: As there.
         result_bytes_max: As there.
         plan_cache_max: As there.
@@ -219,6 +222,8 @@ def start(
         ProgrammingError: An unknown runtime or setting, or a value out of bounds.
         OperationalError: The processes did not come up.
     """
+    if isinstance(external_directories, str):
+        raise ProgrammingError(f"external_directories={external_directories!r}: a list of paths, not one path")
     chosen = ClusterSettings(
         members=members,
         ray_address=ray_address,
@@ -232,6 +237,7 @@ def start(
         kernel_memory_bytes_max=kernel_memory_bytes_max,
         kernel_threads=kernel_threads,
         spill_directory=spill_directory,
+        external_directories=tuple(map(str, external_directories)),
         gathered_bytes_max=gathered_bytes_max,
         result_bytes_max=result_bytes_max,
         plan_cache_max=plan_cache_max,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from secateur.cluster.lease import LeaseTimes
@@ -35,6 +36,9 @@ class ClusterSettings:
             more spills, or fails with LimitExceededError. None leaves DuckDB's default, 80 % of the machine.
         spill_directory: A directory of the members' machines for intermediate results that pass a limit; None: passing
             the limit is an error. Files left there by a killed process belong to no other process.
+        external_directories: The directories of the members' machines whose files external tables may read, with all
+            that is below them; none by default. Files outside of them are never read, whatever links and ``..`` lead
+            there.
         gathered_bytes_max: Bytes of each other's rows that the stages of one statement may gather on one member; a
             statement that needs more fails with LimitExceededError.
         result_bytes_max: Bytes of results that one member holds while clients read them, all together; more is a
@@ -69,6 +73,7 @@ class ClusterSettings:
     allow_code: bool = True
     kernel_memory_bytes_max: int | None = None
     spill_directory: str | None = None
+    external_directories: tuple[str, ...] = ()
     gathered_bytes_max: int = 2 << 30
     result_bytes_max: int = RESULT_BYTES_MAX
     kernel_threads: int = 2
@@ -102,6 +107,10 @@ class ClusterSettings:
             raise ProgrammingError(f"members={self.members!r}: a cluster has 1 to {_MEMBERS_MAX} members")
         if self.token is not None and not self.token:
             raise ProgrammingError("token='' proves nothing: a cluster without a secret has token=None in its settings")
+        if not all(Path(directory).is_absolute() for directory in self.external_directories):
+            raise ProgrammingError(
+                f"external_directories={self.external_directories!r}: a list of absolute paths of the members' machines"
+            )
         if self.result_bytes_max < 1:
             raise ProgrammingError(f"result_bytes_max={self.result_bytes_max!r}: a number of bytes, at least 1")
         if not self.member_stall_s >= self.member_silence_s:

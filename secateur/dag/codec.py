@@ -30,7 +30,9 @@ __all__ = [
     "EncodedSupplier",
     "EncodedVertex",
     "carries_code",
+    "decode_portable",
     "decode_supplier",
+    "encode_portable",
     "encode_supplier",
     "portable",
     "registered_kind",
@@ -128,28 +130,38 @@ def encode_supplier(
     """
     if type(supplier) is ReplicatedMetaSupplier:
         return EncodedReplication(
-            _encode_one(supplier.supplier, allow_code, vertex),
+            encode_portable(supplier.supplier, allow_code=allow_code, owner=f"vertex {vertex!r}"),
             supplier.preferred_local_parallelism,
             supplier.works_without_input,
             supplier.one_in_job,
         )
-    return _encode_one(supplier, allow_code, vertex)
+    return encode_portable(supplier, allow_code=allow_code, owner=f"vertex {vertex!r}")
 
 
-def _encode_one(supplier: Any, allow_code: bool, vertex: str) -> EncodedData | EncodedCode:
-    kind = _KINDS.get(type(supplier))
+def encode_portable(value: Any, *, allow_code: bool, owner: str) -> EncodedData | EncodedCode:
+    """An object of a registered kind as data, any other as code.
+
+    Args:
+        value: The object.
+        allow_code: Whether it may travel as code when it is no data.
+        owner: What it belongs to, for messages.
+
+    Raises:
+        SerializationError: It is not data and may not be code, or cannot be pickled.
+    """
+    kind = _KINDS.get(type(value))
     if kind is not None:
-        return EncodedData(kind, type(supplier).__module__, encode(supplier))
+        return EncodedData(kind, type(value).__module__, encode(value))
     if not allow_code:
         raise SerializationError(
-            f"vertex {vertex!r}: {type(supplier).__name__} is code, and this cluster accepts no code; start it with"
+            f"{owner}: {type(value).__name__} is code, and this cluster accepts no code; start it with"
             " allow_code=True and a token"
         )
     try:
-        return EncodedCode(cloudpickle.dumps(supplier))
+        return EncodedCode(cloudpickle.dumps(value))
     except Exception as error:  # whatever a user's __reduce__ raises
         raise SerializationError(
-            f"vertex {vertex!r}: its functions cannot be pickled ({type(error).__name__}: {error}); pass in what they"
+            f"{owner}: its functions cannot be pickled ({type(error).__name__}: {error}); pass in what they"
             " need as plain values"
         ) from error
 
@@ -171,34 +183,45 @@ def decode_supplier(encoded: EncodedSupplier, wanted: type[K], *, allow_code: bo
                 works_without_input=works_without_input,
                 one_in_job=one_in_job,
             )
-        case EncodedCode(pickle):
-            found = _load_code(pickle, allow_code, vertex)
-        case EncodedData(kind, _, fields):
-            try:
-                found = decode(fields, _class_of(encoded, vertex))
-            except ProtocolError as error:
-                raise ProtocolError(f"vertex {vertex!r}: its {kind!r} cannot be read: {error}") from error
+        case EncodedCode() | EncodedData():
+            found = decode_portable(encoded, allow_code=allow_code, owner=f"vertex {vertex!r}")
     if not isinstance(found, wanted):
         raise DagError(f"vertex {vertex!r} carries a {type(found).__name__}, not a {wanted.__name__}")
     return found
 
 
-def _load_code(pickle: bytes, allow_code: bool, vertex: str) -> Any:
+def decode_portable(encoded: EncodedData | EncodedCode, *, allow_code: bool, owner: str) -> Any:
+    """The object that :func:`encode_portable` was given.
+
+    Raises:
+        SerializationError: It is code and code is not allowed, or it does not load here.
+        ProtocolError: It is of a kind that is not known here, or its fields cannot be read.
+    """
+    match encoded:
+        case EncodedCode(pickle):
+            return _load_code(pickle, allow_code, owner)
+        case EncodedData(kind, _, fields):
+            try:
+                return decode(fields, _class_of(encoded, owner))
+            except ProtocolError as error:
+                raise ProtocolError(f"{owner}: its {kind!r} cannot be read: {error}") from error
+
+
+def _load_code(pickle: bytes, allow_code: bool, owner: str) -> Any:
     if not allow_code:
         raise SerializationError(
-            f"vertex {vertex!r} carries code, and this member accepts none; start the cluster with allow_code=True and"
-            " a token"
+            f"{owner} carries code, and this member accepts none; start the cluster with allow_code=True and a token"
         )
     try:
         return cloudpickle.loads(pickle)
     except Exception as error:  # whatever the import of the user's modules raises
         raise SerializationError(
-            f"vertex {vertex!r}: its code does not load on the member ({type(error).__name__}: {error}); is its module"
+            f"{owner}: its code does not load on the member ({type(error).__name__}: {error}); is its module"
             " installed there?"
         ) from error
 
 
-def _class_of(encoded: EncodedData, vertex: str) -> type:
+def _class_of(encoded: EncodedData, owner: str) -> type:
     """The class of a kind, whose module may not have been imported here yet.
 
     Only modules of this package are loaded: a name from the wire must not cause other imports.
@@ -207,9 +230,7 @@ def _class_of(encoded: EncodedData, vertex: str) -> type:
         with suppress(ImportError):
             import_module(encoded.module)
     if encoded.kind not in _CLASSES:
-        raise ProtocolError(
-            f"vertex {vertex!r} has the unknown kind {encoded.kind!r}; do all members run the same version?"
-        )
+        raise ProtocolError(f"{owner} has the unknown kind {encoded.kind!r}; do all members run the same version?")
     return _CLASSES[encoded.kind]
 
 

@@ -9,7 +9,7 @@ from typing import Final
 import secateur
 from secateur.errors import Error, JobFailedError, MemberLostError
 
-__all__ = ["located", "lost_member"]
+__all__ = ["located", "lost_member", "users_traceback"]
 
 
 def located(error: Exception, vertex: str, member: str, doing: str) -> Error:
@@ -31,7 +31,7 @@ def located(error: Exception, vertex: str, member: str, doing: str) -> Error:
         placed = type(error)(f"{error.message} (vertex {vertex!r} on member {member})", **{**error.details, **place})
         placed.__cause__ = error
         return placed
-    text = _users_traceback(error)
+    text = users_traceback(error)
     failed = JobFailedError(
         f"vertex {vertex!r} on member {member} failed in {doing}: {type(error).__name__}: {error}",
         **place,
@@ -44,7 +44,7 @@ def located(error: Exception, vertex: str, member: str, doing: str) -> Error:
 _OURS: Final = str(Path(secateur.__file__).parent)
 
 
-def _users_traceback(error: BaseException) -> str:
+def users_traceback(error: BaseException) -> str:
     """Return the traceback of an exception and of its causes, without frames of this package if there are others.
 
     Frames of this package lead from the member to the function, and do not help to find the error in it.

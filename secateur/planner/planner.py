@@ -20,6 +20,7 @@ from secateur.planner.binding.pivot import read_pivot, read_unpivot
 from secateur.planner.binding.refused import STATEMENTS as REFUSED_STATEMENTS
 from secateur.planner.cost_model import CostModel
 from secateur.planner.ddl.alter_table import read_alter_table
+from secateur.planner.ddl.create_external_table import at_create_external_table, read_create_external_table
 from secateur.planner.ddl.create_index import read_create_index, read_drop_index
 from secateur.planner.ddl.create_table import read_create_table, read_drop_table
 from secateur.planner.ddl.create_table_as import is_create_table_as, read_create_table_as
@@ -38,6 +39,7 @@ from secateur.planner.select import BoundSelect
 from secateur.planner.set_option import is_show_settings, read_set, read_show_settings
 from secateur.planner.statement import (
     AlterTable,
+    CreateExternalTable,
     CreateIndex,
     CreateTable,
     CreateView,
@@ -311,6 +313,8 @@ class Planner:
                 )
             case "CREATE":
                 _refuse_parameters(parameters, sql)
+                if at_create_external_table(cursor):
+                    return read_create_external_table(cursor)
                 if cursor.at("CREATE", "INDEX") or cursor.at("CREATE", "UNIQUE", "INDEX"):
                     return read_create_index(cursor, catalog.table)
                 return read_create_table(cursor)
@@ -448,7 +452,7 @@ class Planner:
             catalog.statistics_snapshot,
         )
         return CreateView(
-            written.view(cursor.sql, query.planned().plan, catalog.table), written.or_replace, written.if_not_exists
+            written.view(cursor.sql, query.planned().plan, catalog.relation), written.or_replace, written.if_not_exists
         )
 
     def _changes(
@@ -469,7 +473,7 @@ class Planner:
                 catalog.settings,
                 catalog.statistics_snapshot,
             )
-            return _without_system_tables(select.planned())
+            return _without_fetched_tables(select.planned())
 
         def plan_with_action(text: str, tokens: Sequence[Token], own: Parameters) -> PlannedSelect:
             own = replace(
@@ -486,7 +490,7 @@ class Planner:
                 catalog.settings,
                 catalog.statistics_snapshot,
             )
-            return _without_system_tables(select.planned())
+            return _without_fetched_tables(select.planned())
 
         def plan_source(text: str, tokens: Sequence[Token], own: Parameters) -> PlannedSelect:
             return self._select(text, tokens, own, values, catalog)
@@ -529,6 +533,7 @@ def _planned(statement: Statement | InsertValues) -> _Planned | None:
             return statement
         case (
             CreateTable()
+            | CreateExternalTable()
             | AlterTable()
             | DropTable()
             | CreateView()
@@ -609,7 +614,13 @@ def _one_statement(sql: str, tokens: list[Token]) -> list[Token]:
     return tokens
 
 
-def _without_system_tables(select: PlannedSelect) -> PlannedSelect:
+def _without_fetched_tables(select: PlannedSelect) -> PlannedSelect:
+    external = [scan.table for scan in select.plan.scans if scan.external is not None]
+    if external:
+        raise NotSupportedError(
+            f"a change that reads the external table {external[0]} is not supported: INSERT its rows into a table"
+            " first, and read that"
+        )
     if select.plan.system_tables:
         listed = ", ".join(f"{SYSTEM_SCHEMA}.{name}" for name in select.plan.system_tables)
         raise NotSupportedError(

@@ -23,6 +23,7 @@ from secateur.engine.sql.select_plan import ScanPlan, SelectPlan, Strategy
 from secateur.errors import DatabaseError, DataError, NotSupportedError, ProgrammingError
 from secateur.partitioning.pruning.nodes import All, Everywhere
 from secateur.partitioning.pruning.tree import PartitionTree
+from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.statistics import StatisticsSnapshot
 from secateur.partitioning.tables.table import TableDef
@@ -40,6 +41,7 @@ from secateur.planner.fragments.qualified import NotDistributable, qualified_sel
 from secateur.planner.fragments.row_filter import filters_one_table
 from secateur.planner.placement.cost import Estimate, estimate_of
 from secateur.planner.plan_settings import PlanSettings
+from secateur.planner.scans.external_scan import external_scan
 from secateur.planner.scans.scan_reading import QueryReading, ScanReading, read_query
 from secateur.planner.stages import as_written, sent_if_placed, staged, why_whole
 from secateur.planner.statement import PlannedSelect
@@ -90,7 +92,7 @@ class BoundSelect:
         tokens: Sequence[Token],
         parameters: Parameters,
         params: Sequence[Any],
-        find: Callable[[str], TableDef | ViewDef],
+        find: Callable[[str], TableDef | ViewDef | ExternalTable],
         catalog_version: int,
         parameter_types: Sequence[str],
         settings: PlanSettings,
@@ -128,7 +130,7 @@ class BoundSelect:
     def scans(self) -> tuple[ScanPlan, ...]:
         """Its scans, with their partition trees."""
         reading = self._read
-        return tuple(_scan_plan(read, self._query) for read in reading.scans)
+        return tuple(_scan_plan(read, self._query, is_faithful=reading.is_faithful) for read in reading.scans)
 
     @property
     def skips_steps(self) -> bool:
@@ -137,7 +139,7 @@ class BoundSelect:
         Steps before it would cost more than they save.
         """
         return self._why_whole is not None and all(
-            scan.system is not None or self._statistics_snapshot.of(scan.table.table_id) for scan in self._query.scans
+            scan.is_fetched or self._statistics_snapshot.of(scan.table.table_id) for scan in self._query.scans
         )
 
     def planned(self) -> PlannedSelect:
@@ -156,7 +158,7 @@ class BoundSelect:
             for scan in read.scans
         )  # before the placement, which changes the tree
         is_filter = read.is_faithful and len(query.scans) == 1 and filters_one_table(query.tree)
-        is_of_system = any(scan.system is not None for scan in query.scans)
+        is_fetched = any(scan.is_fetched for scan in query.scans)
         repeatable = reading is not None and reading.is_repeatable
         local = Fragment.over(
             query.sql,
@@ -186,7 +188,7 @@ class BoundSelect:
             repeatable
             and (bool(trees) or is_small(reading))
             and not query.views
-            and not is_of_system
+            and not is_fetched
             and all(map(_may_be_empty, trees))
         )
         empty = _empty_answer(query, reading, local, self._schemas, self._params) if may_be_empty else None
@@ -204,7 +206,7 @@ class BoundSelect:
             parameter_count=query.parameters.total,
             parameter_names=query.parameters.names,
             empty=empty,
-            deterministic=reading is not None and repeatable and not is_of_system and not reading.depends_on_order,
+            deterministic=reading is not None and repeatable and not is_fetched and not reading.depends_on_order,
             catalog_version=self._catalog_version,
             views=query.views,
             is_sized=self._is_sized,
@@ -299,7 +301,7 @@ def _may_be_empty(tree: PartitionTree) -> bool:
     return not isinstance(tree.root, (All, Everywhere))
 
 
-def _scan_plan(read: ScanReading, query: Query) -> ScanPlan:
+def _scan_plan(read: ScanReading, query: Query, *, is_faithful: bool) -> ScanPlan:
     scan, table = read.scan, read.scan.table
     return ScanPlan(
         relation=scan.relation,
@@ -311,8 +313,9 @@ def _scan_plan(read: ScanReading, query: Query) -> ScanPlan:
         group=table.scheme.affinity_group(),
         replicated=table.replicated,
         table_version=table.version,
-        keys=read.bounds.keys if scan.system is None else KeySearch(),
+        keys=KeySearch() if scan.is_fetched else read.bounds.keys,
         system=scan.system,
+        external=None if scan.external is None else external_scan(read, query, is_faithful=is_faithful),
         reason=None if read.bounds.reason is None else _own_name(read.bounds.reason, query),
     )
 

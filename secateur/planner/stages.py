@@ -151,7 +151,7 @@ def staged(
     try:
         settled = _Settled(query, read, params, gathered)
         binder = settled.binder
-        if len(query.scans) == 1 and query.scans[0].system is None:
+        if len(query.scans) == 1 and not query.scans[0].is_fetched:
             try:
                 is_large = is_worth_merging((estimate.bytes for estimate in estimates.values()), model)
                 partial_final = _in_two(query, read, settled.reading, schemas, columns, binder, is_large=is_large)

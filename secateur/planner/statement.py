@@ -36,6 +36,7 @@ from secateur.protocol.steps import SubqueryUse
 __all__ = [
     "AlterTable",
     "Command",
+    "CreateExternalTable",
     "CreateIndex",
     "CreateTable",
     "CreateView",
@@ -140,6 +141,17 @@ class CreateTable:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateExternalTable:
+    """A CREATE EXTERNAL TABLE: the encoded connector of its folder, and the statement as it is shown."""
+
+    name: str
+    connector: bytes
+    if_not_exists: bool
+    or_replace: bool
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
 class CreateIndex:
     """A CREATE INDEX: the table as it was when the columns were checked against it."""
 
@@ -199,7 +211,9 @@ class ExplainStatement:
     offset: int
 
 
-Command: TypeAlias = CreateTable | AlterTable | DropTable | CreateView | DropView | CreateIndex | DropIndex
+Command: TypeAlias = (
+    CreateTable | CreateExternalTable | AlterTable | DropTable | CreateView | DropView | CreateIndex | DropIndex
+)
 """The controller carries it out."""
 
 Statement: TypeAlias = (

@@ -30,6 +30,15 @@ _FILES = {
         "TopologyAnswer",
         "TopologyKnown",
     ],
+    "external_tables": [
+        "ConnectorDescription",
+        "DescribeConnector",
+        "ExternalTableAnswer",
+        "GetExternalTable",
+        "ListExternalPartitions",
+        "ListedPartitions",
+        "RegisterExternalTable",
+    ],
     "changes": [
         "AbortLoad",
         "AbortStagedLoad",

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from secateur.protocol import catalog, changes, hello, jobs, membership, query
+from secateur.protocol import catalog, changes, external_tables, hello, jobs, membership, query
 from secateur.protocol.operation import ANYBODY, CLUSTER, CONTROLLER, MEMBERS, OperationBase, Server, Trait
 
 __all__ = ["CONTROLLER_OPERATIONS", "MEMBER_OPERATIONS", "Operation"]
@@ -59,6 +59,8 @@ class Operation(OperationBase):
     GET_MEMBERS = 32, _AT_CONTROLLER, membership.GetMembers, CONTROLLER
     REPORT_MEMBER_LOST = 33, _AT_CONTROLLER, membership.ReportMemberLost, CONTROLLER
     REPORT_COPY_LOST = 34, _AT_CONTROLLER, membership.ReportCopyLost, CLUSTER
+    REGISTER_EXTERNAL_TABLE = 35, _AT_CONTROLLER, external_tables.RegisterExternalTable, ANYBODY
+    GET_EXTERNAL_TABLE = 36, _AT_CONTROLLER, external_tables.GetExternalTable, MEMBERS, _HOUSEKEEPING
 
     EXECUTE = 50, _AT_MEMBER, query.Execute, ANYBODY, _ABANDONABLE
     PROFILE = 51, _AT_MEMBER, query.Profile, ANYBODY, _ABANDONABLE
@@ -112,6 +114,8 @@ class Operation(OperationBase):
     TAKE_TOPOLOGY = 136, _AT_MEMBER, catalog.TakeTopology, CONTROLLER, _HOUSEKEEPING
     GET_STATEMENTS = 137, _AT_MEMBER, query.GetStatements, CONTROLLER, _HOUSEKEEPING
     GET_MEMBER_STATS = 138, _AT_MEMBER, membership.GetMemberStats, CONTROLLER, _HOUSEKEEPING
+    DESCRIBE_CONNECTOR = 140, _AT_MEMBER, external_tables.DescribeConnector, CONTROLLER, _HOUSEKEEPING
+    LIST_EXTERNAL_PARTITIONS = 141, _AT_MEMBER, external_tables.ListExternalPartitions, CONTROLLER, _HOUSEKEEPING
     LOOK_AT_STATISTICS = 139, _AT_MEMBER, catalog.LookAtStatistics, CONTROLLER, _HOUSEKEEPING | _ABANDONABLE
 
 

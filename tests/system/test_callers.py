@@ -39,6 +39,7 @@ CLIENTS_MAY = {
     "CANCEL_JOB",
     "GET_JOB_PLAN",
     "LIST_JOBS",
+    "REGISTER_EXTERNAL_TABLE",
     "EXECUTE",
     "PROFILE",
     "NEXT_ROWS",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 from types import TracebackType
-from typing import Final, Literal, Self, overload
+from typing import Final, Literal, Protocol, Self, overload
 
 import secateur.protocol.query as protocol
 from secateur import errors
@@ -19,12 +19,20 @@ from secateur.client.jobs.resolved_plan import ResolvedPlan
 from secateur.client.jobs.submittable import Params, Submittable
 from secateur.client.loads.table_handle import TableHandle
 from secateur.client.session import Session
-from secateur.errors import Error, NotSupportedError
+from secateur.errors import Error, NotSupportedError, ParameterError
+from secateur.protocol.external_tables import RegisterExternalTable
 from secateur.protocol.job_config import JobConfig
 
 __all__ = ["Connection"]
 
 _TABLES: Final = "SELECT table_name, partitioning, rows, bytes FROM secateur.tables ORDER BY table_name"
+
+
+class EncodableConnector(Protocol):
+    """A connector, as far as a client has to know it."""
+
+    def encoded(self) -> bytes:
+        """The connector as it travels; code by cloudpickle."""
 
 
 class Connection:
@@ -182,6 +190,30 @@ class Connection:
             UnknownTableError: There is no such table.
         """
         return TableHandle(self._session, self._session.table(name))
+
+    def register(self, name: str, connector: EncodableConnector, *, or_replace: bool = False) -> None:
+        """Make an external table: a connector reads its rows on the members when a statement needs them.
+
+        Args:
+            name: The name of the table; ``DROP TABLE`` forgets it.
+            connector: A :class:`secateur.connectors.Connector`. One of your own travels by cloudpickle, and only to a
+                cluster that was started with ``allow_code=True``; folders of files travel as data, and the cluster has
+                to allow them with ``external_directories``.
+            or_replace: Whether it may take the place of an external table of that name.
+
+        Raises:
+            TableExistsError: The name is taken.
+            SerializationError: The connector cannot be pickled, or the cluster accepts no code.
+            NotSupportedError: The cluster does not let external tables read that folder, or a column has a type that
+                SQL does not have.
+            JobFailedError: The connector failed; the message has the traceback.
+        """
+        self._session.check_open()
+        if not hasattr(connector, "encoded"):
+            raise ParameterError(
+                f"a {type(connector).__name__} is no connector: derive it from secateur.connectors.Connector"
+            )
+        self._session.ask(RegisterExternalTable(name, connector.encoded(), or_replace))
 
     def commit(self) -> None:
         """Does nothing: every statement has committed already."""

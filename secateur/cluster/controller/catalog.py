@@ -16,6 +16,7 @@ from msgspec import structs
 
 from secateur.errors import NotSupportedError, TableExistsError, UnknownTableError
 from secateur.partitioning.schemes.scheme import RANGES_INLINE_MAX, PartitionScheme
+from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.index import IndexDef
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.views.view import ViewDef
@@ -34,6 +35,7 @@ class Catalog:
         last_table_id: The newest id of a table or a view; ids are never reused.
         by_name: The tables by case-folded name.
         views: The views by case-folded name, none of which is the name of a table.
+        external_tables: The external tables by case-folded name, none of which is the name of a table or a view.
         book: Never reused; references of large schemes begin with it.
     """
 
@@ -41,6 +43,7 @@ class Catalog:
     last_table_id: int = 0
     by_name: Mapping[str, TableDef] = field(default_factory=lambda: MappingProxyType({}))
     views: Mapping[str, ViewDef] = field(default_factory=lambda: MappingProxyType({}))
+    external_tables: Mapping[str, ExternalTable] = field(default_factory=lambda: MappingProxyType({}))
     book: str = field(default_factory=lambda: uuid4().hex)
 
     def tables(self) -> tuple[TableDef, ...]:
@@ -59,6 +62,12 @@ class Catalog:
         """
         table = self.find(name)
         if table is None:
+            if name.casefold() in self.external_tables:
+                raise NotSupportedError(
+                    f"{name!r} is an external table, which is read only: SELECT from it, or INSERT its rows into a"
+                    " table",
+                    table=name,
+                )
             if name.casefold() in self.views:
                 raise UnknownTableError(
                     f"{name!r} is a view, not a table: read it, or CREATE OR REPLACE VIEW, or DROP VIEW", table=name
@@ -66,21 +75,32 @@ class Catalog:
             raise UnknownTableError(f"table {name!r} does not exist; {self._hint(name, self.by_name)}", table=name)
         return table
 
-    def relation(self, name: str) -> TableDef | ViewDef:
-        """The table or view of that name without regard to case.
+    def external_table(self, name: str) -> ExternalTable | None:
+        """The external table of that name without regard to case, or None."""
+        return self.external_tables.get(name.casefold())
+
+    @property
+    def adopted_ids(self) -> list[int]:
+        """The ids of the views and external tables: plans that were made of others do not run."""
+        return [
+            *(view.view_id for view in self.views.values()),
+            *(external.table.table_id for external in self.external_tables.values()),
+        ]
+
+    def relation(self, name: str) -> TableDef | ViewDef | ExternalTable:
+        """The table, view or external table of that name without regard to case.
 
         Raises:
             UnknownTableError: Neither; the message names the nearest ones.
         """
         folded = name.casefold()
-        found = self.by_name.get(folded) or self.views.get(folded)
+        found = self.by_name.get(folded) or self.views.get(folded) or self.external_tables.get(folded)
         if found is None:
-            raise UnknownTableError(
-                f"table {name!r} does not exist; {self._hint(name, {**self.by_name, **self.views})}", table=name
-            )
+            known = {**self.by_name, **self.views, **self.external_tables}
+            raise UnknownTableError(f"table {name!r} does not exist; {self._hint(name, known)}", table=name)
         return found
 
-    def _hint(self, name: str, known: Mapping[str, TableDef | ViewDef]) -> str:
+    def _hint(self, name: str, known: Mapping[str, TableDef | ViewDef | ExternalTable]) -> str:
         if name.casefold().endswith(_FILE_ENDINGS):
             path = name.replace("'", "''")
             return f"a file is read where the client is: COPY table FROM '{path}'"
@@ -102,6 +122,7 @@ class Catalog:
             NotSupportedError: The name is not a plain identifier.
         """
         self._check_not_a_view(table.name)
+        self._check_not_external(table.name)
         if not table.name or "." in table.name:
             raise NotSupportedError(f"table name {table.name!r}: schemas are not supported, use a name without a dot")
         if not or_replace and self.find(table.name) is not None:
@@ -192,6 +213,7 @@ class Catalog:
                 f"table {view.name!r} exists already, and views and tables share their names; choose another name",
                 table=view.name,
             )
+        self._check_not_external(view.name)
         if not or_replace:
             self._check_not_a_view(view.name)
         view = replace(view, view_id=self.last_table_id + 1)
@@ -212,6 +234,45 @@ class Catalog:
             raise UnknownTableError(f"view {name!r} does not exist; {hint}", table=name)
         views = MappingProxyType({key: value for key, value in self.views.items() if key != name.casefold()})
         return replace(self, version=self.version + 1, views=views), view
+
+    def with_external_table(self, external: ExternalTable, *, or_replace: bool = False) -> Catalog:
+        """The catalog with a new external table, which gets its id, and may replace one of its name.
+
+        Raises:
+            TableExistsError: The name is taken, by a table, a view, or an external table that is not to be replaced.
+            NotSupportedError: The name is not a plain identifier.
+        """
+        name = external.name
+        if not name or "." in name:
+            raise NotSupportedError(f"table name {name!r}: schemas are not supported, use a name without a dot")
+        if self.find(name) is not None:
+            raise TableExistsError(
+                f"table {name!r} exists already; DROP TABLE it first, or choose another name", table=name
+            )
+        self._check_not_a_view(name)
+        if not or_replace:
+            self._check_not_external(name)
+        number = self.last_table_id + 1
+        external = structs.replace(external, table=structs.replace(external.table, table_id=number))
+        tables = MappingProxyType({**self.external_tables, name.casefold(): external})
+        return replace(self, version=self.version + 1, last_table_id=number, external_tables=tables)
+
+    def without_external_table(self, name: str) -> Catalog:
+        """The catalog without an external table.
+
+        Raises:
+            UnknownTableError: No such table.
+        """
+        if self.external_table(name) is None:
+            raise UnknownTableError(f"table {name!r} does not exist", table=name)
+        kept = {key: value for key, value in self.external_tables.items() if key != name.casefold()}
+        return replace(self, version=self.version + 1, external_tables=MappingProxyType(kept))
+
+    def _check_not_external(self, name: str) -> None:
+        if name.casefold() in self.external_tables:
+            raise TableExistsError(
+                f"external table {name!r} exists already; DROP TABLE it first, or choose another name", table=name
+            )
 
     def _check_not_a_view(self, name: str) -> None:
         if name.casefold() in self.views:

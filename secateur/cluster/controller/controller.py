@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller.cluster_state import ClusterState
+from secateur.cluster.controller.external_table_commands import ExternalTableCommands
 from secateur.cluster.controller.holders import by_primary, copies_of, served_by
 from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.joining import Joining
@@ -45,6 +46,7 @@ from secateur.partitioning.topology.topology import MemberAddress
 from secateur.planner.statement import (
     AlterTable,
     Command,
+    CreateExternalTable,
     CreateIndex,
     CreateTable,
     CreateView,
@@ -71,6 +73,7 @@ from secateur.protocol.changes import (
     LoadedRows,
     PublishLoad,
 )
+from secateur.protocol.external_tables import RegisterExternalTable
 from secateur.protocol.hello import GivenVersions, Greeting, Hello, Versions
 from secateur.protocol.membership import (
     Joined,
@@ -126,6 +129,9 @@ class Controller:
         self._statements = StatementReplies(settings.plan_cache_max, settings.cost_model)
         self._table_commands = TableCommands(self._state, self._loads, self._statistics, self._schemes)
         self._view_commands = ViewCommands(self._state)
+        self._external_tables = ExternalTableCommands(
+            self._state, self._view_commands.adopt, allow_code=settings.accepts_code
+        )
         self._jobs = ControllerJobs(
             self._peers,
             lambda: self._state.topology,
@@ -156,6 +162,8 @@ class Controller:
             Operation.RENEW_LEASE: self._lease,
             Operation.REPORT_MEMBER_LOST: self._member_lost,
             Operation.REPORT_COPY_LOST: self._copy_lost,
+            Operation.REGISTER_EXTERNAL_TABLE: self._register_external_table,
+            Operation.GET_EXTERNAL_TABLE: self._external_tables.get,
             Operation.NEW_JOB: self._jobs.new,
             Operation.WAIT_FOR_JOB: self._jobs.wait,
             Operation.CANCEL_JOB: self._jobs.cancel,
@@ -266,6 +274,19 @@ class Controller:
             case DropIndex(name, if_exists):
                 await self._table_commands.drop_index(name, if_exists=if_exists)
                 return "index dropped"
+            case DropTable(name) if self._state.catalog.external_table(name) is not None:
+                await self._external_tables.drop(name)
+                return "external table dropped"
+            case CreateExternalTable(name, connector, if_not_exists, or_replace, sql):
+                await self._external_tables.create(
+                    name,
+                    connector,
+                    if_not_exists=if_not_exists,
+                    or_replace=or_replace,
+                    is_authenticated=False,  # a connector of SQL is no code
+                    sql=sql,
+                )
+                return "external table created"
             case DropTable(name, if_exists):
                 await self._table_commands.drop(name, if_exists=if_exists)
                 return "table dropped"
@@ -278,6 +299,16 @@ class Controller:
             case DropView(name, if_exists):
                 await self._view_commands.drop(name, if_exists=if_exists)
                 return "view dropped"
+
+    async def _register_external_table(self, request: Request[RegisterExternalTable]) -> Reply[Versions]:
+        asked = request.message
+        await self._external_tables.create(
+            asked.name,
+            asked.connector,
+            or_replace=asked.or_replace,
+            is_authenticated=request.peer.authenticated,
+        )
+        return Reply(Versions(**self._versions()))
 
     async def _make_ranges(self, request: Request[MakeRanges]) -> Reply[Versions]:
         asked = request.message
@@ -308,7 +339,8 @@ class Controller:
         request: Request[Prepare] | Request[ExplainRequest],
     ) -> tuple[T, int]:
         asked, statistics = request.message, self._statistics.statistics_snapshot
-        view = PlanningView(self._state.catalog, self._state.topology, statistics)
+        listing = partial(self._external_tables.list_partitions, asyncio.get_running_loop())
+        view = PlanningView(self._state.catalog, self._state.topology, statistics, listing)
         planning = partial(work, asked.sql, asked.params, asked.settings, view)
         return await self._planning.run(request.peer.connection_id, planning), statistics.version
 
@@ -417,7 +449,7 @@ class Controller:
     async def _join(self, request: Request[JoinRequest]) -> Reply[Joined]:
         asked = request.message
         await self._joining.join(MemberAddress(asked.member, asked.host, asked.port))
-        return Reply(Joined(views=[view.view_id for view in self._state.catalog.views.values()], **self._versions()))
+        return Reply(Joined(views=self._state.catalog.adopted_ids, **self._versions()))
 
     def _name_member(self, request: Request[NameMember]) -> Reply[MemberName]:
         """An id for a member that comes back."""

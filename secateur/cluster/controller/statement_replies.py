@@ -14,11 +14,13 @@ from typing import Any, NamedTuple, TypeVar
 from secateur.cluster.controller.catalog import Catalog
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import LimitExceededError, TopologyChangedError
+from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.statistics import NO_STATISTICS, StatisticsSnapshot, TableStatistics
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.planner.cost_model import CostModel
 from secateur.planner.explain.explain import explain
+from secateur.planner.explain.external_listing import ListPartitions, with_listings
 from secateur.planner.explain.statement_facts import StatementFacts, facts_of
 from secateur.planner.planner import Planner
 from secateur.planner.segmented_stack import with_deep_stack
@@ -60,11 +62,13 @@ class PlanningView:
         catalog: The tables.
         topology: Members and owners.
         statistics_snapshot: The statistics of the tables.
+        list_partitions: Lists the partitions of an external table, for EXPLAIN.
     """
 
     catalog: Catalog
     topology: Topology
     statistics_snapshot: StatisticsSnapshot = NO_STATISTICS
+    list_partitions: ListPartitions | None = None
 
     @property
     def version(self) -> int:
@@ -73,7 +77,7 @@ class PlanningView:
     def table(self, name: str) -> TableDef:
         return self.catalog.table(name)
 
-    def relation(self, name: str) -> TableDef | ViewDef:
+    def relation(self, name: str) -> TableDef | ViewDef | ExternalTable:
         return self.catalog.relation(name)
 
     def tables(self) -> tuple[TableDef, ...]:
@@ -164,7 +168,7 @@ class StatementReplies:
                     )
                 )
             case ExplainStatement(target, form, analyze, offset):
-                explained = explain(target, params, view, settings)
+                explained = explain(with_listings(target, view.list_partitions), params, view, settings)
                 is_json = form is ExplainFormat.JSON
                 lines = (json.dumps(explained.json),) if is_json else tuple(explained.text.splitlines())
                 analyzed = sql[offset:] if analyze else None
@@ -177,9 +181,8 @@ class StatementReplies:
     def explain(self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Explained:
         """How a statement would run."""
         statement = bounded_depth(lambda: self._planner.prepare(sql, params, view, settings, anew=True))
-        explained = explain(
-            statement.target if isinstance(statement, ExplainStatement) else statement, params, view, settings
-        )
+        target = statement.target if isinstance(statement, ExplainStatement) else statement
+        explained = explain(with_listings(target, view.list_partitions), params, view, settings)
         return Explained(explained.text, explained.json)
 
     def _routed(self, statement: PlannedSelect, sql: str) -> SelectStatement:

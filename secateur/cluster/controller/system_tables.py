@@ -37,6 +37,7 @@ Row = Mapping[str, Any]
 
 _KIND_TABLE: Final = "BASE TABLE"
 _KIND_VIEW: Final = "VIEW"
+_KIND_EXTERNAL: Final = "EXTERNAL"
 
 
 class SystemTables:
@@ -106,6 +107,16 @@ class SystemTables:
                     "sql": table_sql(table),
                 }
             )
+        rows.extend(
+            {
+                "table_name": external.name,
+                "table_type": _KIND_EXTERNAL,
+                "table_id": external.table.table_id,
+                "partitioning": external.title,
+                "sql": external.sql,
+            }
+            for external in self._state.catalog.external_tables.values()
+        )
         views = self._state.catalog.views.values()
         rows.extend(
             {"table_name": view.name, "table_type": _KIND_VIEW, "table_id": view.view_id, "sql": view.sql}
@@ -115,7 +126,8 @@ class SystemTables:
 
     async def _columns(self) -> list[Row]:
         rows: list[Row] = []
-        for table in self._state.catalog.tables():
+        external = [external.table for external in self._state.catalog.external_tables.values()]
+        for table in (*self._state.catalog.tables(), *external):
             partitioning = table.scheme.columns
             for position, column in enumerate(table.columns, 1):
                 name = column.name

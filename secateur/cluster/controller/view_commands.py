@@ -31,7 +31,7 @@ class ViewCommands:
         async with self._state.changing:
             if if_not_exists and view.name.casefold() in self._state.catalog.views:
                 return
-            await self._adopt(self._state.catalog.with_view(view, or_replace=or_replace)[0])
+            await self.adopt(self._state.catalog.with_view(view, or_replace=or_replace)[0])
 
     async def drop(self, name: str, *, if_exists: bool) -> None:
         """Forget a view.
@@ -46,15 +46,16 @@ class ViewCommands:
                 and self._state.catalog.find(name) is None
             ):
                 return
-            await self._adopt(self._state.catalog.without_view(name)[0])
+            await self.adopt(self._state.catalog.without_view(name)[0])
 
-    async def _adopt(self, catalog: Catalog) -> None:
-        """Take over other views.
+    async def adopt(self, catalog: Catalog) -> None:
+        """Take over other views or external tables.
 
-        **Invariant**: once the catalog has changed, no member runs a plan that was made of a view as it was before:
-        every member that stays has received the change by then, and the lease of every other member has ended.
+        **Invariant**: once the catalog has changed, no member runs a plan that was made of a view or an external
+        table as it was before: every member that stays has received the change by then, and the lease of every other
+        member has ended.
         """
-        known = AdoptViews(catalog.version, [view.view_id for view in catalog.views.values()])
+        known = AdoptViews(catalog.version, catalog.adopted_ids)
         await asyncio.gather(
             *(self._state.call(member_id, known) for member_id in self._state.topology.member_ids),
             return_exceptions=True,

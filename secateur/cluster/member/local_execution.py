@@ -66,11 +66,12 @@ def check_versions(store: MemberStore, plan: SelectPlan) -> None:
     for view_id in plan.views:
         if view_id not in store.views:
             raise TopologyChangedError(
-                "a view that the statement reads was replaced or dropped since it was planned: plan it again",
+                "a view or external table that the statement reads was replaced or dropped since it was planned:"
+                " plan it again",
                 view=view_id,
             )
     for scan in plan.scans:
-        if scan.system is None and store.table(scan.table_id).version != scan.table_version:
+        if not scan.is_fetched and store.table(scan.table_id).version != scan.table_version:
             raise TopologyChangedError(
                 f"the ranges of {scan.table} have changed since the statement was planned: plan it again",
                 table=scan.table,
@@ -103,7 +104,7 @@ def local_execution(
     relations, rows, is_decided = {}, 0, False
     for scan, ids in zip(plan.scans, partitions, strict=True):
         if isinstance(scan, PinnedScan):
-            relation = scan.rows.select(scan.columns)
+            relation = scan.fetched.rows.select(scan.columns)
         else:
             keys, is_decided = scan.keys.search(params) if pruning else (None, False)
             relation = store.relation(scan.table_id, ids, scan.columns, keys)

@@ -19,6 +19,7 @@ from secateur.cluster.member.change_registry import ChangeRegistry
 from secateur.cluster.member.changes import MemberChanges
 from secateur.cluster.member.coordinated_changes import MemberCoordinatedChanges
 from secateur.cluster.member.copies import MemberCopies
+from secateur.cluster.member.external_reads import ExternalReads
 from secateur.cluster.member.job_writes import JobWrites
 from secateur.cluster.member.jobs import MemberJobs
 from secateur.cluster.member.lease_keeper import LeaseKeeper
@@ -48,6 +49,7 @@ from secateur.engine.runtime.services import MemberServices
 from secateur.engine.sql.planned_query import PlannedQuery
 from secateur.engine_limits import EngineLimits
 from secateur.errors import UnknownTableError
+from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.catalog import (
@@ -60,6 +62,7 @@ from secateur.protocol.catalog import (
     TopologyKnown,
 )
 from secateur.protocol.changes import ChangeOnePartition, StageChange, TwoPhaseKind, WorkOutChange
+from secateur.protocol.external_tables import GetExternalTable
 from secateur.protocol.hello import Greeting, Hello
 from secateur.protocol.jobs import GetJobMetrics, JobMetrics, RunAttempt, SubmitJob
 from secateur.protocol.membership import (
@@ -155,6 +158,7 @@ class Member:
             allow_code=accepts_code,
             quick_executor=self._quick,
             spill_directory=_spill_directory(settings),
+            external_directories=tuple(map(Path, settings.external_directories)),
             limits=limits,
             gathered_bytes_max=settings.gathered_bytes_max,
         )
@@ -163,6 +167,7 @@ class Member:
         self._attempts = MemberAttempts(self._jobs, self._controller, self._owners, allow_code=accepts_code)
         self._live_metrics = LiveMetrics(self._jobs, self._peers)
 
+        self._external_reads = ExternalReads(member_id, self._jobs, self._quick, self._fetch_external_table)
         plans = PlanSource(member_id, self._controller, self._peers, member_ids, settings.member_silence_s)
         self._statements = StatementRunner(
             member_id,
@@ -171,6 +176,7 @@ class Member:
             StatementThreads(self._executor, self._quick, self._changing),
             plans.fetch,
             self._fetch_system_table,
+            self._external_reads,
             self._results,
             settings.plan_cache_max,
             lambda: self._lease.statistics_version,
@@ -233,6 +239,8 @@ class Member:
             Operation.GET_PLAN: self._send_plan,
             Operation.GET_STATEMENTS: self._statement_log.send,
             Operation.GET_MEMBER_STATS: self._stats,
+            Operation.DESCRIBE_CONNECTOR: self._external_reads.describe,
+            Operation.LIST_EXTERNAL_PARTITIONS: self._external_reads.list_partitions,
             Operation.LOOK_AT_STATISTICS: MemberStatistics(self._store).summary,
         }
 
@@ -338,6 +346,9 @@ class Member:
     async def _fetch_system_table(self, name: str) -> pa.Table:
         answer = await self._controller.request(ReadSystemTable(name))
         return decode_table(answer.payload, ranges=False)
+
+    async def _fetch_external_table(self, table_id: int) -> ExternalTable:
+        return (await self._controller.request(GetExternalTable(table_id))).message.table
 
     async def _report_out_of_sync(self, group: str, partition: int, member: str) -> None:
         await self._controller.request(ReportCopyLost(group, partition, member))

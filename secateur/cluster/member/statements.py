@@ -18,6 +18,7 @@ import msgspec
 import pyarrow as pa
 from msgspec import structs
 
+from secateur.cluster.member.external_reads import ExternalReads
 from secateur.cluster.member.local_execution import LocalExecution, bound_partitions, check_versions, local_execution
 from secateur.cluster.member.open_results import GRANT_BYTES_MAX, OpenResults, within_bounds
 from secateur.cluster.member.read_state import check_state, marks_of, read_here
@@ -30,7 +31,7 @@ from secateur.engine.runtime.runtime import JobRuntime, RunningJob
 from secateur.engine.sql.kernel_call import in_thread, is_long_over
 from secateur.engine.sql.row_stream import FragmentRowStream, JobRowStream, LocalRowStream, RowStream
 from secateur.engine.sql.select_job import select_dag
-from secateur.engine.sql.select_plan import SelectPlan
+from secateur.engine.sql.select_plan import FetchedRows, PinnedScan, SelectPlan
 from secateur.errors import DataChangedError, DataError, TopologyChangedError
 from secateur.partitioning.topology.topology import Topology
 from secateur.partitioning.types.column_type import parse_type
@@ -103,6 +104,7 @@ class StatementRunner:
         threads: For kernel calls.
         fetch_plan: Gets a plan that is not kept here by its id.
         fetch_system_table: Gets the rows of a system table from the controller by its name.
+        external_reads: Gets the rows of external tables.
         results: Keeps what clients are still reading.
         plans_max: Plans kept.
         statistics_version: The newest version of the statistics that this member has heard of.
@@ -116,6 +118,7 @@ class StatementRunner:
         threads: StatementThreads,
         fetch_plan: Callable[[str], Awaitable[SelectPlan]],
         fetch_system_table: Callable[[str], Awaitable[pa.Table]],
+        external_reads: ExternalReads,
         results: OpenResults,
         plans_max: int,
         statistics_version: Callable[[], int] = lambda: 0,
@@ -126,6 +129,7 @@ class StatementRunner:
         self._threads = threads
         self._fetch_plan = fetch_plan
         self._fetch_system_table = fetch_system_table
+        self._external_reads = external_reads
         self._results = results
         self._plans: OrderedDict[str, SelectPlan] = OrderedDict()
         self._plans_max = plans_max
@@ -153,7 +157,7 @@ class StatementRunner:
             LimitExceededError: The result would take more memory than results may.
         """
         plan = self._plans.get(request.message.plan)
-        if plan is None or plan.system_tables:
+        if plan is None or plan.reads_fetched_rows:
             return self._fetch_and_run(request)
         self._plans.move_to_end(plan.plan_id)
         return self._run(plan, request)
@@ -225,16 +229,21 @@ class StatementRunner:
             work,
         )
 
-    async def _pinned(self, plan_id: str) -> SelectPlan:
-        """A plan with the rows of the system tables that it reads, as they are now."""
-        plan = await self.plan(plan_id)
-        if not plan.system_tables:
+    async def _pinned(self, asked: Execute) -> SelectPlan:
+        """A plan with the rows of the system tables and external tables that it reads, as they are now."""
+        plan = await self.plan(asked.plan)
+        if not plan.reads_fetched_rows:
             return plan
+        view = self._joined()
+        check_versions(self._store, plan)
         tables = await asyncio.gather(*map(self._fetch_system_table, plan.system_tables))
-        return plan.pinned(dict(zip(plan.system_tables, tables, strict=True)))
+        rows = dict(zip(plan.system_tables, tables, strict=True))
+        fetched = {scan.relation: FetchedRows(rows[scan.system]) for scan in plan.scans if scan.system is not None}
+        external = await self._external_reads.rows(plan, asked.params, view.topology, pruning=asked.pruning)
+        return plan.pinned({**fetched, **external})
 
     async def _fetch_and_run(self, request: Request[Execute]) -> Reply[Executed]:
-        reply = self._run(await self._pinned(request.message.plan), request)
+        reply = self._run(await self._pinned(request.message), request)
         return reply if isinstance(reply, Reply) else await reply
 
     def _run(self, plan: SelectPlan, request: Request[Execute]) -> _Answering:
@@ -243,11 +252,14 @@ class StatementRunner:
         partitions, topology, is_here = self._placed(plan, request.message)
         return (self._run_local if is_here else self._run_distributed)(plan, request, partitions, topology)
 
+    def _joined(self) -> _View:
+        if self._view is None:
+            raise TopologyChangedError(f"member {self._member_id} has not joined yet; try again")
+        return self._view
+
     def _placed(self, plan: SelectPlan, asked: Execute) -> tuple[list[Sequence[int]], Topology, bool]:
         """The partitions of each scan, the topology, and whether this member has all of them."""
-        view = self._view
-        if view is None:
-            raise TopologyChangedError(f"member {self._member_id} has not joined yet; try again")
+        view = self._joined()
         check_versions(self._store, plan)
         check_state(self._store, plan, asked, view.topology)
         partitions = bound_partitions(plan, asked.params, pruning=asked.pruning)
@@ -374,7 +386,7 @@ class StatementRunner:
         published = {
             scan.table_id: self._store.data_version(scan.table_id).published
             for scan in plan.scans
-            if scan.system is None
+            if not scan.is_fetched
         }
         dag, config = select_dag(
             plan,
@@ -398,7 +410,7 @@ class StatementRunner:
         return await self._profile(request.message.run, request.peer, has_rows=request.message.has_rows)
 
     async def _profile(self, asked: Execute, peer: PeerInfo, *, has_rows: bool) -> Reply[Profiled]:
-        plan = await self._pinned(asked.plan)
+        plan = await self._pinned(asked)
         partitions, topology, is_here = self._placed(plan, asked)
         with self._results.running(peer):
             if is_here:
@@ -459,12 +471,21 @@ class _Ran(msgspec.Struct, frozen=True):
     ) -> Executed:
         """The answer; without ``members``, this member alone worked for it."""
         read = total = 0
+        readers: set[str] = set()
         for ids, scan in zip(self.partitions, self.plan.scans, strict=True):
-            read += len(ids)
-            total += scan.tree.total
+            if isinstance(scan, PinnedScan):
+                read += scan.fetched.partitions_read
+                total += scan.fetched.partitions_total
+                readers.update(scan.fetched.members)
+            else:
+                read += len(ids)
+                total += scan.tree.total
+        if readers:
+            members = sorted({*readers, *(members or ())})
+        execution = "distributed" if len(readers) > 1 else self.execution
         version = self.topology.version
         published, statistics = self.published, self.statistics_version
-        return Executed(self.execution, read, total, version, rows, values, members, False, published, (), statistics)
+        return Executed(execution, read, total, version, rows, values, members, False, published, (), statistics)
 
     def reply(self, result: pa.Table | ShortTable, members: list[str] | None = None) -> Reply[Executed]:
         """A whole answer."""

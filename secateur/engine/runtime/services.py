@@ -100,6 +100,7 @@ class MemberServices:
         open_answer: Runs a kernel whose answer is taken in parts, as the stages of a SELECT do.
         quick_executor: Threads for all other calls, which do not wait for those; None: the same.
         spill_directory: Where kernels of jobs spill beyond their limits; None for nowhere.
+        external_directories: The directories that external tables may read.
         limits: Bounds of its engine.
         gathered_bytes_max: Bytes of rows that the stages of one SELECT may gather here.
     """
@@ -114,6 +115,7 @@ class MemberServices:
     open_answer: AnswerOpener = open_answer
     quick_executor: Executor | None = None
     spill_directory: Path | None = None
+    external_directories: tuple[Path, ...] = ()
     limits: EngineLimits = field(default_factory=EngineLimits)
     gathered_bytes_max: int = 2 << 30
 

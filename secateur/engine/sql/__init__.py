@@ -12,7 +12,7 @@ _FILES = {
     "member_scan": ["MemberScan"],
     "row_changes": ["RowChanges"],
     "row_pieces": ["RowPieces"],
-    "select_plan": ["PinnedScan", "ScanPlan", "SelectPlan", "Strategy"],
+    "select_plan": ["ExternalScan", "FetchedRows", "PinnedScan", "ScanPlan", "SelectPlan", "Strategy"],
     "stage": ["ExchangeKind", "QueryStage"],
 }
 

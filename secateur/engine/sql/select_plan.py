@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, Final, assert_never
+from typing import Any, Final, NamedTuple, assert_never
 
 import msgspec
 import pyarrow as pa
@@ -23,10 +23,12 @@ from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.sql.key_search import KeySearch
 from secateur.engine.sql.stage import ExchangeKind, QueryStage
 from secateur.errors import InternalError, ProtocolError
+from secateur.partitioning.pruning.row_predicate import OpenPredicate
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.protocol.codec import decode, encode
+from secateur.protocol.external_tables import ListedPartitions
 
-__all__ = ["PinnedScan", "ScanPlan", "SelectPlan", "Strategy", "check_stages"]
+__all__ = ["ExternalScan", "FetchedRows", "PinnedScan", "ScanPlan", "SelectPlan", "Strategy", "check_stages"]
 
 _ID_BYTES: Final = 12
 
@@ -42,6 +44,22 @@ class Strategy(Enum):
     """
     GATHER = "gather"
     """Each owner sends the rows and columns that the statement needs; the coordinator runs the whole statement."""
+
+
+class ExternalScan(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a scan needs of an external table.
+
+    Attributes:
+        predicate: Rows outside of it are not needed.
+        limit: As many rows of the table are enough, whichever they are; None: all are needed.
+        title: The connector in words.
+        listed: The partitions as they were when EXPLAIN listed them; None in a plan that runs.
+    """
+
+    predicate: OpenPredicate = OpenPredicate()
+    limit: int | None = None
+    title: str = ""
+    listed: ListedPartitions | None = None
 
 
 class ScanPlan(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -63,6 +81,7 @@ class ScanPlan(msgspec.Struct, frozen=True, omit_defaults=True):
             then.
         system: The name of a system table, whose rows are fetched from the controller when the statement runs; None for
             a table of the user.
+        external: What it needs of an external table, whose rows are read when the statement runs; None for any other.
     """
 
     relation: str
@@ -77,16 +96,38 @@ class ScanPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str | None = None
     table_version: int = 1
     system: str | None = None
+    external: ExternalScan | None = None
+
+    @property
+    def is_fetched(self) -> bool:
+        """Whether no member stores its rows: the coordinator fetches them when the statement runs."""
+        return self.system is not None or self.external is not None
 
 
-class PinnedScan(ScanPlan, frozen=True, kw_only=True):
-    """A scan of a system table in a plan that is about to run.
+class FetchedRows(NamedTuple):
+    """The rows of a scan that were fetched for one execution.
 
     Attributes:
-        rows: The rows of the table. They never travel with a plan: a plan is read with scans that have none.
+        rows: The rows.
+        partitions_read: The partitions of an external table that were read.
+        partitions_total: Those that it has.
+        members: The members that read them.
     """
 
     rows: pa.Table
+    partitions_read: int = 1
+    partitions_total: int = 1
+    members: tuple[str, ...] = ()
+
+
+class PinnedScan(ScanPlan, frozen=True, kw_only=True):
+    """A scan in a plan that is about to run, whose rows were fetched.
+
+    Attributes:
+        fetched: The rows. They never travel with a plan: a plan is read with scans that have none.
+    """
+
+    fetched: FetchedRows
 
 
 class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
@@ -114,7 +155,8 @@ class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         deterministic: Whether equal data and parameters give equal answers (``random()`` and ``now()`` do not).
         catalog_version: The catalog version for which the plan was made.
         is_sized: Whether it would have other stages if its tables were larger or smaller, though it reads one.
-        views: The ids of the views of which it was made; none of them may have been replaced or dropped when it runs.
+        views: The ids of the views and external tables of which it was made; none of them may have been replaced or
+            dropped when it runs.
         reads_clock: Whether the stages have the time at which the statement starts as one more parameter, behind the
             others: one time for all members.
         undivided: The stages that run the user's own text over all rows of its tables, for ``SET pruning = verify``;
@@ -146,12 +188,12 @@ class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         """The plan under its own id. Cost: that of encoding it, some 50 microseconds for a statement over one table."""
         return replace(self, plan_id=_digest(self.encoded()))
 
-    def pinned(self, rows: Mapping[str, pa.Table]) -> SelectPlan:
-        """The plan over these rows of the system tables that it reads, for one execution."""
+    def pinned(self, fetched: Mapping[str, FetchedRows]) -> SelectPlan:
+        """The plan over these rows of its scans, by relation, for one execution."""
         return replace(
             self,
             scans=tuple(
-                scan if scan.system is None else PinnedScan(**asdict(scan), rows=rows[scan.system])
+                PinnedScan(**asdict(scan), fetched=fetched[scan.relation]) if scan.relation in fetched else scan
                 for scan in self.scans
             ),
         )
@@ -175,6 +217,11 @@ class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
 
     def __post_init__(self) -> None:
         check_stages(self.scans, self.stages)
+
+    @cached_property
+    def reads_fetched_rows(self) -> bool:
+        """Whether it reads rows that are fetched for each execution."""
+        return any(scan.is_fetched for scan in self.scans)
 
     @cached_property
     def system_tables(self) -> tuple[str, ...]:

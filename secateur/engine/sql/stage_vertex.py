@@ -110,7 +110,7 @@ class StageVertex(ProcessorMetaSupplier):
                 columns=item.scan.columns,
                 key_slice=key_slice,
                 published=item.published,
-                rows=item.scan.rows if isinstance(item.scan, PinnedScan) else None,
+                rows=item.scan.fetched.rows if isinstance(item.scan, PinnedScan) else None,
                 mark=item.mark,
                 since=item.since,
             )

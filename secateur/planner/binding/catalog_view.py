@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.statistics import StatisticsSnapshot
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
@@ -32,8 +33,8 @@ class CatalogView(Protocol):
         """The table of a name; raises UnknownTableError with near names."""
         ...
 
-    def relation(self, name: str) -> TableDef | ViewDef:
-        """The table or view of a name; raises UnknownTableError with near names."""
+    def relation(self, name: str) -> TableDef | ViewDef | ExternalTable:
+        """The table, view or external table of a name; raises UnknownTableError with near names."""
         ...
 
     def tables(self) -> Sequence[TableDef]:
@@ -67,6 +68,6 @@ class PlanningCatalog:
         """The table of a name; raises UnknownTableError with near names."""
         return self.view.table(name)
 
-    def relation(self, name: str) -> TableDef | ViewDef:
-        """The table or view of a name; raises UnknownTableError with near names."""
+    def relation(self, name: str) -> TableDef | ViewDef | ExternalTable:
+        """The table, view or external table of a name; raises UnknownTableError with near names."""
         return self.view.relation(name)

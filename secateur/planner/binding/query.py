@@ -13,6 +13,7 @@ from typing import Final
 from sqlglot import Token, TokenType, exp
 
 from secateur.errors import DatabaseError, LimitExceededError, NotSupportedError, ProgrammingError, UnknownTableError
+from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.binding.functions import doubtful_calls, refuse_calls
@@ -66,6 +67,7 @@ class TableReference:
         columns: The columns that the statement may need, in table order; at least one.
         node: The reference in the tree.
         system: The name of a system table; None for a table of the user.
+        external: The external table; None for any other.
     """
 
     relation: str
@@ -74,6 +76,12 @@ class TableReference:
     columns: tuple[str, ...]
     node: exp.Table
     system: str | None = None
+    external: ExternalTable | None = None
+
+    @property
+    def is_fetched(self) -> bool:
+        """Whether no member stores its rows: the coordinator fetches them when the statement runs."""
+        return self.system is not None or self.external is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +94,7 @@ class Query:
         tree: sqlglot's tree of ``sql``.
         scans: In the order of the text.
         parameters: Its parameters.
-        views: The ids of the views that it reads.
+        views: The ids of the views and external tables that it reads.
         is_placed: Whether a common table expression has a name that relations of plans have, so that relations are
             named with their schema.
         is_reread: Whether the tree was parsed from ``sql``, and not from the user's own text.
@@ -138,7 +146,7 @@ def bind_query(
     text: str,
     tokens: Sequence[Token],
     parameters: Parameters,
-    find: Callable[[str], TableDef | ViewDef],
+    find: Callable[[str], TableDef | ViewDef | ExternalTable],
     *,
     every_column: bool = False,
 ) -> Query:
@@ -193,12 +201,14 @@ class _Binder:
 
     Attributes:
         scans: The references to tables so far, in the order of the text that runs.
-        views: The ids of the views that were opened.
+        views: The ids of the views and external tables that were met.
         is_rewritten: Whether more than names was replaced in the text that runs, such as a view by its query.
         is_placed: Whether relations are named with their schema, which no common table expression can shadow.
     """
 
-    def __init__(self, find: Callable[[str], TableDef | ViewDef], *, is_placed: bool, every_column: bool) -> None:
+    def __init__(
+        self, find: Callable[[str], TableDef | ViewDef | ExternalTable], *, is_placed: bool, every_column: bool
+    ) -> None:
         self.scans: list[TableReference] = []
         self.views: set[int] = set()
         self.is_placed = is_placed
@@ -225,12 +235,11 @@ class _Binder:
                         self.is_rewritten = True
                         yield _span_of_description(text, node), described_relation_sql(relation)
                         continue
-                    case TableDef() as table:
-                        reference = self._scan(
-                            node,
-                            table,
-                            [column.name for column in table.columns if wide or folded(column.name) in words],
-                        )
+                    case (TableDef() | ExternalTable()) as found:
+                        external = found if isinstance(found, ExternalTable) else None
+                        table = found.table if isinstance(found, ExternalTable) else found
+                        named = [column.name for column in table.columns if wide or folded(column.name) in words]
+                        reference = self._scan(node, table, named, external)
                     case ViewDef() as view:
                         reference = self._open(node, view)
             except DatabaseError as error:
@@ -242,14 +251,15 @@ class _Binder:
                 raise located(type(error), error.message, text, start, end - start, **error.details) from None
             yield _span(node), reference
 
-    def _scan(self, node: exp.Table, table: TableDef, columns: Sequence[str]) -> str:
+    def _scan(self, node: exp.Table, table: TableDef, columns: Sequence[str], external: ExternalTable | None) -> str:
         number = len(self.scans)
         alias = node.alias or node.name
         place, renamed = "temp." if self.is_placed else "", "" if node.alias else f" AS {quoted(alias)}"
         system = table.name if folded(node.db) == SYSTEM_SCHEMA else None
-        self.scans.append(
-            TableReference(f"s{number}", table, alias, tuple(columns) or table.primary_key[:1], node, system)
-        )
+        some = table.primary_key[:1] or (table.columns[0].name,)
+        self.scans.append(TableReference(f"s{number}", table, alias, tuple(columns) or some, node, system, external))
+        if external is not None:
+            self.views.add(table.table_id)
         reference = f"{place}s{number}{renamed}"
         return self._as_query(reference) if isinstance(node.parent, exp.Summarize) else reference
 

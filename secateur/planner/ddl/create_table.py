@@ -34,6 +34,7 @@ __all__ = [
     "read_create",
     "read_create_table",
     "read_drop_table",
+    "read_type",
 ]
 
 PARTITIONS_DEFAULT: Final = 271
@@ -273,7 +274,7 @@ def _read_column(cursor: TokenCursor, draft: _Draft) -> None:
             offset,
             len(name),
         )
-    draft.columns.append(Column(name, _read_type(cursor, name)))
+    draft.columns.append(Column(name, read_type(cursor, name)))
     draft.offsets[name] = offset
     while not (cursor.at(",") or cursor.at(")") or cursor.at_end):
         constraint_offset = cursor.offset
@@ -291,7 +292,12 @@ def _read_column(cursor: TokenCursor, draft: _Draft) -> None:
             )
 
 
-def _read_type(cursor: TokenCursor, column: str) -> SqlType:
+def read_type(cursor: TokenCursor, column: str) -> SqlType:
+    """Read the type of a column.
+
+    Raises:
+        NotSupportedError: There are no columns of it.
+    """
     start = cursor.offset
     if cursor.word() in _NESTED:
         raise cursor.unsupported(

@@ -111,7 +111,7 @@ def check_reading(sql: str, query: Composed, what: str, offset: int) -> None:
 
 def is_local(select: PlannedSelect) -> bool:
     """Whether members can run the query where the rows are: all other tables that it reads are replicated."""
-    return all(scan.replicated and scan.system is None for scan in select.plan.scans[1:])
+    return all(scan.replicated and not scan.is_fetched for scan in select.plan.scans[1:])
 
 
 def check_columns(sql: str, change: ChangeQuery, select: PlannedSelect) -> None:

@@ -149,4 +149,4 @@ def _needs_one_moment(select: PlannedSelect, insert: Insert) -> bool:
     plan = select.plan
     if any(scan.table_id == insert.target.table.table_id for scan in plan.scans):
         return True
-    return insert.conflict is InsertMode.UPSERT and bool(plan.scans) and not plan.system_tables
+    return insert.conflict is InsertMode.UPSERT and bool(plan.scans) and not plan.reads_fetched_rows

@@ -15,6 +15,7 @@ from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.nodes import All, Everywhere
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.topology.topology import Topology
+from secateur.planner.explain.external_scans import is_pruned
 from secateur.planner.explain.lines import dag_text, head_text, listed, stages_text
 from secateur.planner.explain.parameter_names import with_parameter_names
 from secateur.planner.explain.scan_facts import ScanExplanation, execution_mode, is_one_key, scan_facts, scan_json
@@ -22,6 +23,7 @@ from secateur.planner.explain.steps import ExplainedStep, combined_execution_mod
 from secateur.planner.explain.writes import copy_holders, insert_pruning, publication, write_dag
 from secateur.planner.statement import (
     AlterTable,
+    CreateExternalTable,
     CreateIndex,
     CreateTable,
     CreateView,
@@ -126,6 +128,7 @@ def explain(
             )
         case (
             CreateTable()
+            | CreateExternalTable()
             | CreateTableAs()
             | CreateIndex()
             | DropIndex()
@@ -254,7 +257,7 @@ def _pruning(
         for scan, bounds, tree, filter_text, rows in scans
     ]
     prunable = any(
-        fact.scan.reason is None and not isinstance(tree.root, (All, Everywhere))
+        is_pruned(fact.scan.external) or (fact.scan.reason is None and not isinstance(tree.root, (All, Everywhere)))
         for fact, tree in zip(facts, trees, strict=True)
     )
     reasons = list(dict.fromkeys(fact.reason for fact in facts if fact.reason is not None))

@@ -11,6 +11,7 @@ from secateur.engine.sql.stage import ExchangeKind, stage_relation
 from secateur.partitioning.pruning.domain import Domain
 from secateur.partitioning.pruning.key_range import IndexSlice, KeyPrefix, KeyRanges, KeySlice
 from secateur.partitioning.pruning.tree_text import domain_text, value_text
+from secateur.planner.explain.external_scans import external_text
 from secateur.planner.explain.scan_facts import ScanExplanation, json_values
 
 __all__ = ["dag_text", "head_text", "listed", "stages_text"]
@@ -50,6 +51,8 @@ def _scan_text(fact: ScanExplanation) -> list[str]:
     total = scan.tree.total
     if scan.system is not None:
         return [f"scan {name}: system table, its rows are computed when the statement runs"]
+    if scan.external is not None:
+        return [*external_text(name, scan.external, fact.reason), *_rows_text(fact)]
     if scan.replicated:
         return [f"scan {name}: replicated, every member has it", *_key_bounds_text(fact.keys), *_rows_text(fact)]
     if fact.partitions is None:

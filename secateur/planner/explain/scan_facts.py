@@ -17,6 +17,7 @@ from secateur.partitioning.pruning.operand import Constant, Parameter, Parameter
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.pruning.tree_text import domain_text, node_text
 from secateur.partitioning.topology.topology import Topology
+from secateur.planner.explain.external_scans import external_json, external_reason, readers_of
 from secateur.planner.explain.nothing_pruned import why_nothing_pruned
 from secateur.planner.explain.parameter_names import with_parameter_names
 from secateur.planner.explain.steps import needs_values
@@ -82,6 +83,9 @@ def scan_facts(
     key = scan.tree.scheme.columns
     values = () if params is None else params
     keys = scan.keys.bind(values) if enabled and (params is not None or scan.keys.is_constant) else None
+    if scan.external is not None:
+        reason = external_reason(scan.external, enabled=enabled)
+        return ScanExplanation(scan, key, (0,), (0,), True, None, None, reason)
     if scan.replicated:
         return ScanExplanation(scan, key, (0,), (0,), True, None, keys, None)
     if not enabled:
@@ -156,6 +160,10 @@ def execution_mode(plan: SelectPlan, facts: Sequence[ScanExplanation], topology:
         for member in topology.primaries(fact.scan.group, list(fact.possible))
     }
     members = [member for member in topology.member_ids if member in owners]
+    readers = max((readers_of(fact.scan.external) for fact in facts), default=0)
+    if readers > max(len(members), 1):
+        others = [member for member in topology.member_ids if member not in owners]
+        return "distributed", [*members, *others[: readers - len(members)]]
     if not members:
         return "local", list(topology.member_ids[:1])
     open_facts = [fact for fact in facts if not fact.known]
@@ -198,6 +206,7 @@ def scan_json(fact: ScanExplanation) -> dict[str, Any]:
         "filter": fact.filter or None,
         "estimated_rows": fact.rows,
         "reason": fact.reason,
+        **({} if fact.scan.external is None else external_json(fact.scan.external)),
     }
 
 

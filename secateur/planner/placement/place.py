@@ -135,7 +135,7 @@ class _Placer:
         tree = tagged_tree(self._query)
         if sum(1 for _ in tree.walk()) > _NODES_MAX:
             raise NotDistributable("it is too long to be divided into stages: split it into several statements")
-        self._context.move_system_tables(tree)
+        self._context.move_fetched_tables(tree)
         final = self._gathered(without_ctes(tree, self._compute_cte, self._compute_recursion))
         done = pass_through_of(final)
         sizes = map(self._context.cost_of, self._context.rows_of)

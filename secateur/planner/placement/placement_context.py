@@ -202,11 +202,11 @@ class PlacementContext:
                 GatheredRows(tuple(dict.fromkeys(self._scans[relation].alias for relation in relations)), reason, node)
             )
 
-    def move_system_tables(self, tree: exp.Expr) -> None:
-        """Put the rows of system tables, which only the coordinator has, where these are mentioned."""
+    def move_fetched_tables(self, tree: exp.Expr) -> None:
+        """Put the rows of system tables and external ones, which only the coordinator has, where they are named."""
         for reference, relation in list(table_references(tree)):
             scan = self._scans[relation]
-            if scan.system is not None:
+            if scan.is_fetched:
                 sql = f"SELECT {', '.join(map(quoted, scan.columns))} FROM {relation}"
                 columns = self.drafts.describe(sql, [relation])
                 moved = self.drafts.add(

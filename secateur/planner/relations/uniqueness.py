@@ -38,7 +38,8 @@ def is_unique(relation: Relation, attributes: frozenset[Attribute]) -> bool:
     """
     match relation:
         case Scan(scan, own):
-            return set(scan.table.primary_key) <= {attribute.name for attribute in attributes if attribute in own}
+            key = scan.table.primary_key  # an external table has none
+            return bool(key) and set(key) <= {attribute.name for attribute in attributes if attribute in own}
         case Project(input, own, sources):
             source_of = dict(zip(own, sources, strict=True))
             return is_unique(

@@ -68,6 +68,13 @@ def bound_scan(
         combinations_per_partition: As in :class:`~secateur.planner.plan_settings.PlanSettings`.
     """
     table, scheme = scan.table, scan.table.scheme
+    if scan.external is not None:
+        anywhere = PartitionTree(
+            table.name, scheme, Everywhere(), scheme.live_partition_count, combination_limit(scheme)
+        )
+        written = set(map(id, scope.local))
+        residual = tuple(index for index, conjunct in enumerate(scope.conjuncts) if id(conjunct) in written)
+        return ScanBounds((), anywhere, KeySearch(), None, residual)
     columns = {column.name: column.type for column in table.columns}
     reader = PredicateReader(dict(scheme.types), scope.column_of, columns, table.never_null)
     key_reader = KeyReader.of(table, scope)

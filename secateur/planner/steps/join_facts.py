@@ -44,7 +44,7 @@ class Origins:
         self._columns: dict[Attribute, ScanColumn] = {}
         for relation in (relation for root in roots for relation in postorder(root)):
             match relation:
-                case Scan(scan, attributes) if scan.system is None:
+                case Scan(scan, attributes) if not scan.is_fetched:
                     self._columns.update(
                         (attribute, ScanColumn(scan.relation, attribute.name)) for attribute in attributes
                     )

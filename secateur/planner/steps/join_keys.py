@@ -226,7 +226,7 @@ def _is_named(read: ScanReading, first: int, model: CostModel) -> bool:
 
 def _side(read: ScanReading, statistics_snapshot: StatisticsSnapshot, first: int, model: CostModel) -> _Side | None:
     statistics = statistics_snapshot.of(read.scan.table.table_id)
-    if statistics is None or read.scan.system is not None:
+    if statistics is None or read.scan.is_fetched:
         return None
     relevant = statistics.rows * selectivity_of(applied_conjuncts(read, ()), read, statistics, model)
     distinct = {

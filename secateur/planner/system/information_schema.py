@@ -38,7 +38,7 @@ FROM (VALUES ('main'), ('secateur'), ('information_schema')) AS schemas(schema_n
 SELECT {_PLACE}, table_type,
   {_null("VARCHAR", "self_referencing_column_name", "reference_generation")},
   {_null("VARCHAR", "user_defined_type_catalog", "user_defined_type_schema", "user_defined_type_name")},
-  CASE table_type WHEN 'VIEW' THEN 'NO' ELSE 'YES' END AS is_insertable_into, 'NO' AS is_typed,
+  CASE table_type WHEN 'BASE TABLE' THEN 'YES' ELSE 'NO' END AS is_insertable_into, 'NO' AS is_typed,
   {_null("VARCHAR", "commit_action", "TABLE_COMMENT")}
 FROM secateur.tables"""
     ),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from secateur.errors import NotSupportedError, UnknownTableError
+from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.binding.suggestions import similar_names
 from secateur.planner.system.information_schema import INFORMATION_SCHEMA
@@ -28,9 +29,9 @@ _SCHEMAS: Final[Mapping[str, Mapping[str, TableDef | ViewDef]]] = {
 
 
 def find_relation(
-    catalog: str, schema: str, name: str, find: Callable[[str], TableDef | ViewDef]
-) -> TableDef | ViewDef:
-    """Return the table or view that a name refers to.
+    catalog: str, schema: str, name: str, find: Callable[[str], TableDef | ViewDef | ExternalTable]
+) -> TableDef | ViewDef | ExternalTable:
+    """Return the table, view or external table that a name refers to.
 
     Args:
         catalog: The qualifier before the schema, or empty.

@@ -19,6 +19,7 @@ from typing import Final
 
 from sqlglot import Token
 
+from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.text.token_cursor import TokenCursor
@@ -71,7 +72,7 @@ class SummarizedQuery:
 
 
 def read_show(
-    cursor: TokenCursor, find: Callable[[TokenCursor], TableDef | ViewDef]
+    cursor: TokenCursor, find: Callable[[TokenCursor], TableDef | ViewDef | ExternalTable]
 ) -> ShowQuery | DescribedQuery | SummarizedQuery:
     """Read a statement that begins with SHOW, DESCRIBE, DESC or SUMMARIZE.
 
@@ -127,11 +128,13 @@ def _ended(cursor: TokenCursor, sql: str) -> ShowQuery:
     return ShowQuery(sql)
 
 
-def described_relation_sql(relation: TableDef | ViewDef) -> str:
+def described_relation_sql(relation: TableDef | ViewDef | ExternalTable) -> str:
     """The query that answers DESCRIBE for a table or view."""
     match relation:
         case ViewDef():
             return described_sql(relation.columns)
+        case ExternalTable(table):
+            return described_relation_sql(table)
         case TableDef():
             key = relation.primary_key
             rows = [

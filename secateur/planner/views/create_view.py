@@ -15,6 +15,7 @@ from sqlglot import Token
 
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import ProgrammingError
+from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.statement import DropView
 from secateur.planner.system.tables import SYSTEM_TABLES
@@ -46,10 +47,12 @@ class ViewText:
     or_replace: bool
     if_not_exists: bool
 
-    def finder(self, find: Callable[[str], TableDef | ViewDef]) -> Callable[[str], TableDef | ViewDef]:
+    def finder(
+        self, find: Callable[[str], TableDef | ViewDef | ExternalTable]
+    ) -> Callable[[str], TableDef | ViewDef | ExternalTable]:
         """Return the catalog's lookup by name without the view that is being made, even through other views."""
 
-        def found(name: str) -> TableDef | ViewDef:
+        def found(name: str) -> TableDef | ViewDef | ExternalTable:
             relation = find(name)
             if isinstance(relation, ViewDef) and relation.name.casefold() == self.name.casefold():
                 raise ProgrammingError(f"view {relation.name!r} would read itself: a view reads tables and other views")
@@ -57,13 +60,13 @@ class ViewText:
 
         return found
 
-    def view(self, sql: str, plan: SelectPlan, find: Callable[[str], TableDef]) -> ViewDef:
+    def view(self, sql: str, plan: SelectPlan, find: Callable[[str], TableDef | ViewDef | ExternalTable]) -> ViewDef:
         """The view.
 
         Args:
             sql: The text of the statement.
             plan: The plan of the query.
-            find: The catalog's lookup of a table by name.
+            find: The catalog's lookup by name.
 
         Raises:
             SqlSyntaxError: It names more columns than the query has.
@@ -75,7 +78,9 @@ class ViewText:
         columns = tuple((name, text) for name, (_, text) in zip(told_apart(names), plan.columns, strict=True))
         reads = []
         for scan in plan.scans:
-            table = find(scan.table) if scan.system is None else SYSTEM_TABLES[scan.system]
+            found = find(scan.table) if scan.system is None else SYSTEM_TABLES[scan.system]
+            table = found.table if isinstance(found, ExternalTable) else found
+            assert isinstance(table, TableDef)  # a plan has no views
             reads.append(
                 ViewRead(scan.table, tuple((column, str(table.column(column).type)) for column in scan.columns))
             )

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from secateur.engine.kernels import Fragment
 from secateur.engine.processors import RowLimit, SortKey, desc
-from secateur.engine.sql import ExchangeKind, PinnedScan, QueryStage, ScanPlan, SelectPlan, Strategy
+from secateur.engine.sql import ExchangeKind, FetchedRows, PinnedScan, QueryStage, ScanPlan, SelectPlan, Strategy
 from secateur.errors import InternalError, ProtocolError
 from secateur.partitioning.pruning import All, PartitionTree
 from secateur.partitioning.schemes import HashComponent, build_scheme
@@ -99,7 +99,7 @@ def test_a_plan_travels(stages: Sequence[QueryStage]) -> None:
 def test_the_rows_of_system_tables_do_not_travel_with_a_plan() -> None:
     made = plan(READ, FINAL)
     made = replace(made, scans=(*made.scans[:2], replace(made.scans[2], system="members")))
-    pinned = made.pinned({"members": pa.table({"k": [1]})})
+    pinned = made.pinned({made.scans[2].relation: FetchedRows(pa.table({"k": [1]}))})
     assert [isinstance(found, PinnedScan) for found in pinned.scans] == [False, False, True]
     assert decode(encode(pinned), SelectPlan) == made
 

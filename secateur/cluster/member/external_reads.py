@@ -1,0 +1,182 @@
+"""Reading external tables for a statement that this member coordinates.
+
+The partitions are listed once for each table of a statement, pruned with the statement's parameters, and read on the
+members by a light job. The rows that may be needed come here; the statement runs over them as over a system table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Executor
+from typing import Any, Final, TypeVar
+
+import pyarrow as pa
+
+from secateur.connectors.external.connector import (
+    Connector,
+    ConnectorContext,
+    ConnectorPartition,
+    ExternalScanRequest,
+    decode_connector,
+)
+from secateur.connectors.external.connector_call import columns_of, needed_partitions, partitions_of
+from secateur.connectors.external.external_source import ExternalSource
+from secateur.dag.dag import DAG
+from secateur.dag.edge import between
+from secateur.engine.processors.result_sink import ResultSink
+from secateur.engine.processors.row_limit import RowLimit
+from secateur.engine.runtime.result import ResultCollector
+from secateur.engine.runtime.runtime import JobRuntime
+from secateur.engine.sql.select_plan import FetchedRows, ScanPlan, SelectPlan
+from secateur.errors import ParameterError
+from secateur.partitioning.pruning.row_predicate import RowPredicate
+from secateur.partitioning.tables.external_table import ExternalTable
+from secateur.partitioning.topology.topology import Topology
+from secateur.partitioning.types.empty_rows import empty_table
+from secateur.protocol.external_tables import (
+    ConnectorDescription,
+    DescribeConnector,
+    ListedPartitions,
+    ListExternalPartitions,
+)
+from secateur.protocol.job_config import JobConfig
+from secateur.wire import Reply, Request
+
+__all__ = ["ExternalReads"]
+
+T = TypeVar("T")
+
+_TABLES_MAX: Final = 256
+_KEYS_SHOWN_MAX: Final = 16
+
+
+class ExternalReads:
+    """Reads external tables. Lives on the member's event loop.
+
+    Args:
+        member_id: This member.
+        jobs: Its engine.
+        executor: Threads in which connectors are asked for their columns and partitions.
+        fetch: Gets an external table from the controller by its id.
+    """
+
+    def __init__(
+        self,
+        member_id: str,
+        jobs: JobRuntime,
+        executor: Executor,
+        fetch: Callable[[int], Awaitable[ExternalTable]],
+    ) -> None:
+        self._jobs = jobs
+        self._executor = executor
+        self._fetch = fetch
+        self._context = ConnectorContext(member_id, jobs.services.external_directories)
+        self._tables: OrderedDict[int, ExternalTable] = OrderedDict()
+
+    async def describe(self, request: Request[DescribeConnector]) -> Reply[ConnectorDescription]:
+        """Ask a connector for the columns of its table."""
+        asked = request.message
+
+        def described() -> ConnectorDescription:
+            connector = self._connector(asked.connector, asked.table)
+            return ConnectorDescription(columns_of(connector, asked.table, self._context), connector.title)
+
+        return Reply(await self._in_thread(described))
+
+    async def list_partitions(self, request: Request[ListExternalPartitions]) -> Reply[ListedPartitions]:
+        """List the partitions of an external table that a statement would read."""
+        asked = request.message
+        partitions = await self._partitions(asked.table)
+        columns = tuple(dict.fromkeys(column for partition in partitions for column in partition.values))
+        try:
+            predicate = asked.predicate.bind(() if asked.params is None else asked.params)
+        except IndexError:
+            return Reply(ListedPartitions(len(partitions), None, (), columns))
+        kept = needed_partitions(partitions, predicate)
+        keys = tuple(str(partition.key) for partition in kept[:_KEYS_SHOWN_MAX])
+        return Reply(ListedPartitions(len(partitions), len(kept), keys, columns))
+
+    async def rows(
+        self, plan: SelectPlan, params: Sequence[Any], topology: Topology, *, pruning: bool
+    ) -> dict[str, FetchedRows]:
+        """The rows of each scan of an external table, by relation.
+
+        Raises:
+            Error: What a connector raises.
+            LimitExceededError: They take more memory than one statement may gather.
+        """
+        scans = [scan for scan in plan.scans if scan.external is not None]
+        if not scans:
+            return {}
+        if len(params) != plan.parameter_count:
+            raise ParameterError(
+                f"the statement has {plan.parameter_count} parameters, {len(params)} were given",
+                expected=plan.parameter_count,
+                given=len(params),
+            )
+        tables = {scan.table_id: await self._table(scan.table_id) for scan in scans}
+        # A table that is named twice is listed once: both scans read the same files.
+        listed = {table_id: await self._partitions(table) for table_id, table in tables.items()}
+        return {
+            scan.relation: await self._read(
+                scan, tables[scan.table_id], listed[scan.table_id], params, topology, pruning=pruning
+            )
+            for scan in scans
+        }
+
+    async def _read(
+        self,
+        scan: ScanPlan,
+        external: ExternalTable,
+        partitions: Sequence[ConnectorPartition],
+        params: Sequence[Any],
+        topology: Topology,
+        *,
+        pruning: bool,
+    ) -> FetchedRows:
+        assert scan.external is not None
+        table = external.table
+        predicate = scan.external.predicate.bind(params) if pruning else RowPredicate()
+        limit = scan.external.limit if pruning else None
+        kept = needed_partitions(partitions, predicate) if limit != 0 else ()
+        here = self._context.member
+        if not kept:
+            fields = [table.arrow_schema.field(name) for name in scan.columns]
+            return FetchedRows(empty_table(pa.schema(fields)), 0, len(partitions), (here,))
+        request = ExternalScanRequest(scan.columns, table.arrow_schema, predicate, limit)
+        dag = DAG()
+        name = f"external {scan.alias}"
+        dag.new_vertex(name, ExternalSource(table.name, external.connector, table.columns, kept, request))
+        dag.new_vertex("rows", ResultSink(None if limit is None else RowLimit(0, limit)))
+        dag.edge(between(name, "rows").all_to_one().distributed())
+        collector = ResultCollector(self._jobs.services.gathered_bytes_max)
+        job = await self._jobs.start_job(dag, JobConfig(), (), topology, result=collector)
+        result = await job.result()
+        rows = result.table()
+        if not rows.num_columns:
+            rows = empty_table(request.read_schema)
+        return FetchedRows(rows, len(kept), len(partitions), tuple(sorted({here, *result.members_touched})))
+
+    async def _table(self, table_id: int) -> ExternalTable:
+        """An external table. One of an id never changes."""
+        found = self._tables.get(table_id)
+        if found is None:
+            found = self._tables[table_id] = await self._fetch(table_id)
+            while len(self._tables) > _TABLES_MAX:
+                self._tables.popitem(last=False)
+        return found
+
+    async def _partitions(self, external: ExternalTable) -> list[ConnectorPartition]:
+        def listed() -> list[ConnectorPartition]:
+            connector = self._connector(external.connector, external.name)
+            return partitions_of(connector, external.table, self._context)
+
+        return await self._in_thread(listed)
+
+    def _connector(self, encoded: bytes, table: str) -> Connector:
+        return decode_connector(encoded, allow_code=self._jobs.services.allow_code, table=table)
+
+    async def _in_thread(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, call)

@@ -1,0 +1,235 @@
+"""Folders of Parquet or CSV files as external tables, partitioned by the names of their folders as Hive does it.
+
+Each file is a partition. The folders are listed anew for each statement, so files that come and go are seen by the next
+one. PyArrow's datasets read the files; the statistics of the row groups of a Parquet file leave out those that cannot
+hold a row that is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, assert_never
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.dataset as pads
+
+from secateur.connectors.external.connector import (
+    Connector,
+    ConnectorContext,
+    ConnectorPartition,
+    ExternalScanRequest,
+)
+from secateur.connectors.external.directory import allowed_path, files_below, hive_type, hive_values
+from secateur.dag.codec import portable
+from secateur.engine.exchange.batches import BATCH_ROWS
+from secateur.errors import DataError, ProgrammingError
+from secateur.partitioning.pruning.value_set import one_of
+from secateur.partitioning.tables.table import Column
+from secateur.partitioning.types.coerce import coerce
+from secateur.partitioning.types.column_type import SqlType, type_of_arrow
+
+__all__ = ["FolderConnector", "FolderFormat", "csv_folder", "parquet_folder"]
+
+
+class FolderFormat(StrEnum):
+    """The format of the files of a folder."""
+
+    PARQUET = "parquet"
+    CSV = "csv"
+    """With a header line; an empty field is NULL, and ``""`` is the empty text."""
+
+
+_SUFFIXES: Final[Mapping[FolderFormat, tuple[str, ...]]] = {
+    FolderFormat.PARQUET: (".parquet", ".pq"),
+    FolderFormat.CSV: (".csv", ".csv.gz"),
+}
+
+
+def parquet_folder(
+    path: str | Path,
+    *,
+    schema: pa.Schema | None = None,
+    partitioned_by: Mapping[str, pa.DataType | None] | Sequence[str] | None = None,
+) -> FolderConnector:
+    """A folder of Parquet files as the connector of an external table.
+
+    Args:
+        path: Absolute, and below one of the cluster's ``external_directories``; all members see the same files there.
+        schema: The columns in the files; None: those of the first file.
+        partitioned_by: The columns in the names of the folders, with their types, or None for a type that is inferred:
+            BIGINT or DATE if all values are such, else VARCHAR. None: those of the first file.
+    """
+    return _folder(path, FolderFormat.PARQUET, schema, partitioned_by)
+
+
+def csv_folder(
+    path: str | Path,
+    *,
+    schema: pa.Schema | None = None,
+    partitioned_by: Mapping[str, pa.DataType | None] | Sequence[str] | None = None,
+) -> FolderConnector:
+    """A folder of CSV files as the connector of an external table; as :func:`parquet_folder`.
+
+    Without a schema, names and types are those of the first file, whose first block determines them.
+    """
+    return _folder(path, FolderFormat.CSV, schema, partitioned_by)
+
+
+def _folder(
+    path: str | Path,
+    form: FolderFormat,
+    schema: pa.Schema | None,
+    partitioned_by: Mapping[str, pa.DataType | None] | Sequence[str] | None,
+) -> FolderConnector:
+    declared = () if schema is None else tuple(Column(field.name, type_of_arrow(field.type)) for field in schema)
+    hive: tuple[tuple[str, SqlType | None], ...] | None = None
+    if isinstance(partitioned_by, Mapping):
+        hive = tuple((name, None if arrow is None else type_of_arrow(arrow)) for name, arrow in partitioned_by.items())
+    elif partitioned_by is not None:
+        hive = tuple((name, None) for name in partitioned_by)
+    return FolderConnector(str(path), form, declared, hive)
+
+
+@portable("folder-connector")
+@dataclass(frozen=True)
+class FolderConnector(Connector):
+    """The connector of :func:`parquet_folder` and :func:`csv_folder`. It travels as data.
+
+    Attributes:
+        path: The folder.
+        format: The format of its files.
+        declared: The columns in the files; none: those of the first file.
+        partitioned_by: The columns in the names of folders, and their types; None for a type that is inferred, and for
+            columns that are.
+    """
+
+    path: str
+    format: FolderFormat
+    declared: tuple[Column, ...] = ()
+    partitioned_by: tuple[tuple[str, SqlType | None], ...] | None = None
+
+    @property
+    def title(self) -> str:
+        return f"{self.format} folder {self.path}"
+
+    def schema(self, context: ConnectorContext) -> pa.Schema:
+        root = allowed_path(self.path, context.directories)
+        files = list(files_below(root, _SUFFIXES[self.format], context.directories))
+        said = [hive_values(file) for file in files]
+        hive = self.partitioned_by
+        if hive is None:
+            hive = tuple((name, None) for name in said[0]) if said else ()
+        if not files and (not self.declared or any(kind is None for _, kind in hive)):
+            raise ProgrammingError(
+                f"folder {self.path} has no file with the ending {' or '.join(_SUFFIXES[self.format])}: declare its"
+                " columns and their types, or add a file first"
+            )
+        for file, values in zip(files, said, strict=True):
+            _check_folders(file, values, [name for name, _ in hive])
+        inside = (
+            pa.schema([(column.name, column.type.arrow) for column in self.declared])
+            if self.declared
+            else _dataset(root / files[0], self.format, None).schema
+        )
+        names = {name for name, _ in hive}
+        return pa.schema(
+            [
+                *(pa.field(field.name, type_of_arrow(field.type).arrow) for field in inside if field.name not in names),
+                *(
+                    pa.field(name, hive_type(name, (values[name] for values in said)) if kind is None else kind.arrow)
+                    for name, kind in hive
+                ),
+            ]
+        )
+
+    def partitions(self, schema: pa.Schema, context: ConnectorContext) -> Sequence[ConnectorPartition]:
+        root = allowed_path(self.path, context.directories)
+        found = []
+        hive: list[str] | None = None if self.partitioned_by is None else [name for name, _ in self.partitioned_by]
+        for file in files_below(root, _SUFFIXES[self.format], context.directories):
+            values = hive_values(file)
+            hive = list(values) if hive is None else hive
+            _check_folders(file, values, hive)
+            kept = {name: values[name] for name in hive}
+            found.append(ConnectorPartition(file, {name: one_of(_value(kept, name, schema)) for name in kept}))
+        return found
+
+    def read(
+        self, partition: ConnectorPartition, request: ExternalScanRequest, context: ConnectorContext
+    ) -> Iterator[pa.RecordBatch]:
+        root = allowed_path(self.path, context.directories)
+        path = allowed_path(root / str(partition.key), context.directories)
+        values = hive_values(str(partition.key))
+        inside = pa.schema([field for field in request.schema if field.name not in partition.values])
+        wanted = [name for name in request.columns if name not in partition.values]
+        try:
+            file = _dataset(path, self.format, inside)
+            (fragment,) = file.get_fragments()
+            keep = request.predicate.to_arrow(_comparable(fragment, inside, self.format))
+            # One batch ahead: the rows that are read and not yet taken stay few for files of any size.
+            scanner = fragment.scanner(
+                schema=inside,
+                columns=wanted,
+                filter=keep,
+                batch_size=BATCH_ROWS,
+                batch_readahead=1,
+                fragment_readahead=1,
+            )
+            for batch in scanner.to_batches():
+                arrays = {name: batch.column(name) for name in wanted}
+                for name in partition.values:
+                    arrays[name] = _repeated(_value(values, name, request.schema), batch.num_rows, request.schema, name)
+                yield pa.record_batch([arrays[name] for name in request.columns], schema=request.read_schema)
+        except (OSError, pa.ArrowException) as error:
+            raise DataError(f"file {path} cannot be read as {self.format}: {error}") from error
+
+
+def _dataset(path: Path, form: FolderFormat, schema: pa.Schema | None) -> pads.FileSystemDataset:
+    match form:
+        case FolderFormat.PARQUET:
+            reader: pads.FileFormat = pads.ParquetFileFormat()
+        case FolderFormat.CSV:
+            types = {} if schema is None else {field.name: field.type for field in schema}
+            reader = pads.CsvFileFormat(
+                parse_options=pacsv.ParseOptions(newlines_in_values=True),
+                convert_options=pacsv.ConvertOptions(
+                    column_types=types, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
+                ),
+            )
+        case _:
+            assert_never(form)
+    return pads.dataset([str(path)], schema=schema, format=reader)
+
+
+def _check_folders(file: str, values: Mapping[str, Any], columns: Sequence[str]) -> None:
+    if [name for name in values if name in columns] != list(columns):
+        raise DataError(
+            f"file {file}: its folders name the columns ({', '.join(values)}), and the table is partitioned by"
+            f" ({', '.join(columns)})"
+        )
+
+
+def _value(values: Mapping[str, str | None], column: str, schema: pa.Schema) -> Any:
+    """The value of a column that the names of folders have."""
+    return coerce(values[column], type_of_arrow(schema.field(column).type), column=column)
+
+
+def _repeated(value: Any, count: int, schema: pa.Schema, column: str) -> pa.Array:
+    return pa.repeat(pa.scalar(value, schema.field(column).type), count)
+
+
+def _comparable(fragment: pads.Fragment, schema: pa.Schema, form: FolderFormat) -> dict[str, SqlType]:
+    """The columns of a file that Arrow compares in the types of the table.
+
+    The statistics of a Parquet file are those of its own types, in which another order can hold.
+    """
+    own = fragment.physical_schema if form is FolderFormat.PARQUET else schema
+    return {
+        field.name: type_of_arrow(field.type)
+        for field in schema
+        if field.name in own.names and own.field(field.name).type == field.type
+    }

@@ -1,0 +1,156 @@
+"""What a statement asks of the rows of one external table, as data.
+
+The planner reads the conjuncts of a scan into unions of boxes; with the parameters bound, each box is a domain for some
+columns. A row outside of them cannot influence the answer. The conditions that the boxes cannot express are missing, so
+the rows inside need not be rows of the answer: the statement filters them again.
+
+Source: ``TupleDomain`` of Trino's connectors, as a conjunction of several disjunctions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from secateur.partitioning.pruning.condition import Box
+from secateur.partitioning.pruning.domain import EVERYTHING, NOTHING, Domain
+from secateur.partitioning.pruning.value_set import ValueSet, may_hold
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+
+__all__ = ["OpenPredicate", "RowPredicate"]
+
+_COMPARED_ALIKE: Final = frozenset({TypeKind.VARCHAR, TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.DECIMAL})
+"""Arrow compares values of these as the dialect does.
+
+It does not for floating-point numbers: NaN is the greatest value of the dialect, and in Arrow no value is less or
+greater.
+"""
+
+
+class RowPredicate(msgspec.Struct, frozen=True):
+    """The rows that a statement can need.
+
+    Attributes:
+        factors: A row is needed only if, for **each** factor, **one** of its alternatives holds: each column that the
+            alternative names is not NULL and has a value of its domain. No factors: every row is needed.
+        nulls: Columns that are NULL in every row that is needed.
+    """
+
+    factors: tuple[tuple[Mapping[str, Domain], ...], ...] = ()
+    nulls: tuple[str, ...] = ()
+
+    def keeps(self, partition: Mapping[str, ValueSet]) -> bool:
+        """Whether a partition whose columns have these values can hold a row that is needed."""
+        if any(column in partition and not partition[column].has_null for column in self.nulls):
+            return False
+        return all(any(may_hold(partition, box) for box in factor) for factor in self.factors)
+
+    def domain_of(self, column: str) -> Domain:
+        """The values of a column in the rows that are needed, whatever their other columns have.
+
+        A result other than ``EVERYTHING`` also says that the column is not NULL.
+        """
+        found = EVERYTHING
+        for factor in self.factors:
+            union = NOTHING
+            for box in factor:
+                union = union.unite(box.get(column, EVERYTHING))
+            found = found.intersect(union)
+        return found
+
+    def to_arrow(self, types: Mapping[str, SqlType]) -> pc.Expression | None:
+        """The predicate as an expression of Arrow; None where it keeps everything.
+
+        It keeps all rows that are needed, and others where Arrow cannot express a condition.
+
+        Args:
+            types: The types of the columns that it may name; conditions on other columns are left out.
+        """
+        found: pc.Expression | None = None
+        for column in self.nulls:
+            if column in types:
+                found = pc.field(column).is_null() if found is None else found & pc.field(column).is_null()
+        for factor in self.factors:
+            union = _any_of([_box_expression(box, types) for box in factor])
+            if union is not None:
+                found = union if found is None else found & union
+        return found
+
+
+class OpenPredicate(msgspec.Struct, frozen=True):
+    """A :class:`RowPredicate` that is open in the parameters of its statement.
+
+    Attributes:
+        factors: A conjunction of unions of boxes.
+        types: The types of the columns in them.
+        nulls: As there.
+    """
+
+    factors: tuple[tuple[Box, ...], ...] = ()
+    types: tuple[tuple[str, SqlType], ...] = ()
+    nulls: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that it names."""
+        return frozenset(self.nulls).union(column for column, _ in self.types)
+
+    def bind(self, params: Sequence[Any]) -> RowPredicate:
+        """The predicate for these parameters.
+
+        Raises:
+            IndexError: There are fewer parameters than it uses.
+        """
+        types = dict(self.types)
+        factors = tuple(tuple(box.resolve(params, types) for box in boxes) for boxes in self.factors)
+        return RowPredicate(factors, self.nulls)
+
+
+def _any_of(alternatives: Sequence[pc.Expression | None]) -> pc.Expression | None:
+    """The union; None for one that keeps everything."""
+    if any(alternative is None for alternative in alternatives):
+        return None
+    found: pc.Expression | None = None
+    for alternative in alternatives:
+        found = alternative if found is None else found | alternative
+    return pc.scalar(False) if found is None else found
+
+
+def _box_expression(box: Mapping[str, Domain], types: Mapping[str, SqlType]) -> pc.Expression | None:
+    found: pc.Expression | None = None
+    for column, domain in box.items():
+        condition = _domain_expression(column, domain, types[column]) if column in types else None
+        if condition is not None:
+            found = condition if found is None else found & condition
+    return found
+
+
+def _domain_expression(column: str, domain: Domain, column_type: SqlType) -> pc.Expression | None:
+    if domain.is_everything:
+        return None
+    is_number = column_type.is_integer and column_type.kind is not TypeKind.HUGEINT
+    is_flag = column_type.kind is TypeKind.BOOLEAN and not domain.spans
+    if not (is_number or is_flag or column_type.kind in _COMPARED_ALIKE):
+        return None
+    field, arrow = pc.field(column), column_type.arrow
+    alternatives: list[pc.Expression | None] = []
+    try:
+        if domain.points:
+            alternatives.append(field.isin(pa.array(domain.points, arrow)))
+        for span in domain.spans:
+            condition: pc.Expression | None = None
+            if span.lower is not None:
+                lower = pa.scalar(span.lower, arrow)
+                condition = field >= lower if span.lower_closed else field > lower
+            if span.upper is not None:
+                upper = pa.scalar(span.upper, arrow)
+                below = field <= upper if span.upper_closed else field < upper
+                condition = below if condition is None else condition & below
+            alternatives.append(condition)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        return None  # a value that Arrow's type cannot hold
+    return _any_of(alternatives)

@@ -1,0 +1,93 @@
+"""CREATE EXTERNAL TABLE, as written.
+
+::
+
+    CREATE [OR REPLACE] EXTERNAL TABLE [IF NOT EXISTS] t [(col TYPE, ...)] STORED AS {PARQUET | CSV}
+        [PARTITIONED BY (col [TYPE], ...)] LOCATION '/path'
+
+The columns are those in the files; without them the first file determines them. The columns of PARTITIONED BY are in
+the names of folders. DROP TABLE drops it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot import TokenType
+
+from secateur.connectors.external.folder import FolderConnector, FolderFormat
+from secateur.errors import SqlSyntaxError
+from secateur.partitioning.tables.table import Column
+from secateur.partitioning.types.column_type import SqlType
+from secateur.planner.ddl.create_table import read_type
+from secateur.planner.statement import CreateExternalTable
+from secateur.planner.text.token_cursor import TokenCursor
+
+__all__ = ["at_create_external_table", "read_create_external_table"]
+
+_FORMATS: Final = {form.value.upper(): form for form in FolderFormat}
+
+
+def at_create_external_table(cursor: TokenCursor) -> bool:
+    """Whether a CREATE statement makes an external table."""
+    return cursor.at("CREATE", "EXTERNAL") or cursor.at("CREATE", "OR", "REPLACE", "EXTERNAL")
+
+
+def read_create_external_table(cursor: TokenCursor) -> CreateExternalTable:
+    """Read a CREATE EXTERNAL TABLE statement.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+        NotSupportedError: A type or a format that is not supported.
+    """
+    cursor.expect("CREATE")
+    or_replace = cursor.accept("OR", "REPLACE")
+    cursor.expect("EXTERNAL", "TABLE")
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    if or_replace and if_not_exists:
+        raise cursor.expected("OR REPLACE or IF NOT EXISTS, not both")
+    name = cursor.name_in_main("the name of a table")
+    names: set[str] = set()
+    columns: list[Column] = []
+    if cursor.accept("("):
+        columns = [Column(column, _expected(cursor, kind)) for column, kind in _read_columns(cursor, names)]
+    cursor.expect("STORED", "AS")
+    form = _FORMATS.get(cursor.word())
+    if form is None:
+        raise cursor.unsupported(f"STORED AS {cursor.word()}", f"use {' or '.join(_FORMATS)}, or connection.register()")
+    cursor.take()
+    hive: tuple[tuple[str, SqlType | None], ...] | None = None
+    if cursor.accept("PARTITIONED", "BY"):
+        cursor.expect("(")
+        hive = tuple(_read_columns(cursor, names))
+    cursor.expect("LOCATION")
+    token = cursor.peek()
+    if token is None or token.token_type is not TokenType.STRING:
+        raise cursor.expected("the path of a folder in quotes")
+    path = cursor.take().text
+    cursor.expect_end()
+    connector = FolderConnector(path, form, tuple(columns), hive)
+    return CreateExternalTable(name, connector.encoded(), if_not_exists, or_replace, cursor.sql.strip().rstrip(";"))
+
+
+def _read_columns(cursor: TokenCursor, names: set[str]) -> list[tuple[str, SqlType | None]]:
+    """``col [TYPE], ...)``; the names are added to those before."""
+
+    def column(cursor: TokenCursor) -> tuple[str, SqlType | None]:
+        offset = cursor.offset
+        name = cursor.name("the name of a column")
+        if name.casefold() in names:
+            message = f"column {name!r} is declared twice (names are compared without regard to case)"
+            raise cursor.error(SqlSyntaxError, message, offset, len(name))
+        names.add(name.casefold())
+        return name, None if cursor.at(",") or cursor.at(")") else read_type(cursor, name)
+
+    found = cursor.listed(column)
+    cursor.expect(")")
+    return found
+
+
+def _expected(cursor: TokenCursor, kind: SqlType | None) -> SqlType:
+    if kind is None:
+        raise cursor.expected("the type of each column in the files")
+    return kind

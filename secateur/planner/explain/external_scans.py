@@ -1,0 +1,60 @@
+"""EXPLAIN of a scan of an external table: its connector, the partitions that are kept, and why not fewer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from secateur.engine.sql.select_plan import ExternalScan
+
+__all__ = ["external_json", "external_reason", "external_text", "is_pruned", "readers_of"]
+
+
+def external_reason(external: ExternalScan, *, enabled: bool) -> str | None:
+    """Why every partition of an external table is read; None where some are left out, or it is not known."""
+    found = external.listed
+    if not enabled:
+        return "pruning is off: SET pruning = on"
+    if found is None or found.kept is None or found.kept < found.total or not found.total:
+        return None
+    divided = ", ".join(found.columns)
+    if not found.columns:
+        return "its connector declares no values of its partitions: let it name them in ConnectorPartition.values"
+    if not external.predicate.columns & set(found.columns):
+        return f"its partitions differ in ({divided}), with which no predicate compares values: compare them"
+    return f"each of its partitions can hold rows with such values of ({divided}): ask for fewer values"
+
+
+def external_text(name: str, external: ExternalScan, reason: str | None) -> list[str]:
+    """The lines about a scan."""
+    found = external.listed
+    head = f"scan {name}: external table, {external.title}"
+    if found is None:
+        return [f"{head}, its partitions are listed when the statement runs"]
+    kept = "those that the parameters select" if found.kept is None else str(found.kept)
+    more = (found.kept or 0) - len(found.keys)
+    keys = f" [{', '.join(found.keys)}{f', {more} more' if more > 0 else ''}]" if found.keys else ""
+    lines = [f"{head}, {kept} of {found.total} partitions{keys}"]
+    return lines if reason is None else [*lines, f"  because {reason}"]
+
+
+def external_json(external: ExternalScan) -> dict[str, Any]:
+    """The members of a scan in the JSON of EXPLAIN that only an external table has."""
+    found = external.listed
+    return {
+        "connector": external.title,
+        "external_partitions_kept": None if found is None else found.kept,
+        "external_partitions_total": None if found is None else found.total,
+        "external_partitions": None if found is None else list(found.keys),
+    }
+
+
+def readers_of(external: ExternalScan | None) -> int:
+    """How many members can read partitions of an external table; 0 for any other table, and where it is not known."""
+    found = None if external is None else external.listed
+    return 0 if found is None or found.kept is None else found.kept
+
+
+def is_pruned(external: ExternalScan | None) -> bool:
+    """Whether partitions of an external table are left out."""
+    found = None if external is None else external.listed
+    return found is not None and found.kept is not None and found.kept < found.total
