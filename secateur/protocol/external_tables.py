@@ -38,10 +38,17 @@ class RegisterExternalTable(Message[Versions], frozen=True):
 
 
 class ConnectorDescription(msgspec.Struct, frozen=True):
-    """What a connector says of itself: the columns of its table, and itself in words."""
+    """What a connector says of itself.
+
+    Attributes:
+        columns: The columns of its table.
+        title: Itself in words.
+        settled: The encoded connector that the table is to keep; None for the one that was asked.
+    """
 
     columns: tuple[Column, ...]
     title: str
+    settled: bytes | None = None
 
 
 class DescribeConnector(Message[ConnectorDescription], frozen=True):

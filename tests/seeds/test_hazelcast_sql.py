@@ -7,13 +7,16 @@ exactly the partitions of its keys.
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from itertools import product
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import secateur
+from secateur.connectors import Connector, ConnectorContext, ConnectorPartition, ExternalScanRequest, one_of
 from secateur.errors import SchemeError
 from worlds import World, check
 
@@ -438,3 +441,65 @@ def test_no_text_is_less_than_the_empty_one() -> None:
     for where in ("k <= ''", "NOT k > ''", "k BETWEEN '' AND ''", "k < 'a' AND k <= ''"):
         assert kept(world, f"SELECT * FROM t WHERE {where}") == [of(world, "t", {"k": ""})], where
     assert kept(world, "SELECT * FROM t WHERE k < ''") == [[]]
+
+
+@pytest.fixture(scope="module")
+def external() -> Iterator[secateur.Connection]:
+    with secateur.start(members=3, runtime="embedded") as cluster, cluster.connect() as conn:
+        conn.register("imap", ByStrategy())
+        conn.execute("CREATE TABLE rates (a INTEGER PRIMARY KEY, rate INTEGER)")
+        conn.execute("INSERT INTO rates VALUES (1, 10), (2, 20), (9, 90)")
+        yield conn
+
+
+class TestSqlConnector:
+    """Section "SQL connectors": ``fullScanReader`` of a connector receives the candidates for partition pruning."""
+
+    @pytest.mark.parametrize(
+        ("where", "params", "partitions"),
+        [
+            ("a = 1 AND b = 2", (), 1),
+            ("a = ? AND b = ?", (1, 2), 1),
+            ("a = 1", (), 3),
+            ("(a = 1 AND b = 2) OR (a = 2 AND b = 0)", (), 2),
+            ("a IN (1, 2) AND b BETWEEN 0 AND 1", (), 4),
+            ("a = 1 AND b = 2 AND c > 3", (), 1),
+            ("a = 1 OR c = 3", (), 9),
+            ("a = 1 AND a = 2", (), 0),
+            ("c = 3", (), 9),
+        ],
+    )
+    def test_a_connector_reads_only_candidates(
+        self, external: secateur.Connection, where: str, params: tuple[int, ...], partitions: int
+    ) -> None:
+        cursor = external.execute(f"SELECT a, b, c FROM imap WHERE {where} ORDER BY ALL", params)
+        text = where.replace("?", "{}").format(*params).replace(" = ", " == ").replace("AND", "and").replace("OR", "or")
+        text = text.replace("IN", "in").replace("b BETWEEN 0 and 1", "0 <= b <= 1")
+        rows = [row for row in product(range(3), range(3), range(5)) if eval(text, dict(zip("abc", row, strict=True)))]
+        assert cursor.fetchall() == rows
+        assert cursor.stats is not None
+        assert (cursor.stats.partitions_read, cursor.stats.partitions_total) == (partitions, 9)
+        assert cursor.stats.members_touched == max(1, min(partitions, 3))
+
+    def test_it_is_joined_with_a_map(self, external: secateur.Connection) -> None:
+        cursor = external.execute(
+            "SELECT rate, count(*) FROM imap JOIN rates ON imap.a = rates.a AND imap.a = 2 GROUP BY 1"
+        )
+        assert cursor.fetchall() == [(20, 15)]
+        assert "3 of 9 partitions" in str(external.explain("SELECT * FROM imap JOIN rates USING (a) WHERE rates.a = 2"))
+
+
+class ByStrategy(Connector):
+    """A map whose partitions are those of the attributes ``a`` and ``b``."""
+
+    def schema(self, context: ConnectorContext) -> pa.Schema:
+        return pa.schema([(name, pa.int32()) for name in "abc"])
+
+    def partitions(self, schema: pa.Schema, context: ConnectorContext) -> Sequence[ConnectorPartition]:
+        return [ConnectorPartition(3 * a + b, {"a": one_of(a), "b": one_of(b)}) for a, b in product(range(3), range(3))]
+
+    def read(
+        self, partition: ConnectorPartition, request: ExternalScanRequest, context: ConnectorContext
+    ) -> Iterator[pa.RecordBatch]:
+        a, b = divmod(int(partition.key), 3)
+        yield pa.record_batch({"a": [a] * 5, "b": [b] * 5, "c": list(range(5))})

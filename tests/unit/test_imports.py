@@ -30,8 +30,8 @@ FLOORS = [
     {"client", "dag"},
     {"storage"},
     {"engine"},
-    {"connectors", "processors", "testing"},
-    {"pipeline"},
+    {"connectors", "processors"},
+    {"pipeline", "testing"},
     {"planner"},
     {"cluster"},
 ]

@@ -96,7 +96,11 @@ class Catalog:
         folded = name.casefold()
         found = self.by_name.get(folded) or self.views.get(folded) or self.external_tables.get(folded)
         if found is None:
-            known = {**self.by_name, **self.views, **self.external_tables}
+            known: dict[str, TableDef | ViewDef | ExternalTable] = {
+                **self.by_name,
+                **self.views,
+                **self.external_tables,
+            }
             raise UnknownTableError(f"table {name!r} does not exist; {self._hint(name, known)}", table=name)
         return found
 

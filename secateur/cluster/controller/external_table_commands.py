@@ -79,7 +79,8 @@ class ExternalTableCommands:
         async with self._state.changing:
             if if_not_exists and self._state.catalog.external_table(name) is not None:
                 return
-            table = _described(name, described.columns, connector, described.title, sql)
+            kept = connector if described.settled is None else described.settled
+            table = _described(name, described.columns, kept, described.title, sql)
             await self._adopt(self._state.catalog.with_external_table(table, or_replace=or_replace))
 
     async def drop(self, name: str) -> None:

@@ -21,7 +21,12 @@ from secateur.connectors.external.connector import (
     ExternalScanRequest,
     decode_connector,
 )
-from secateur.connectors.external.connector_call import columns_of, needed_partitions, partitions_of
+from secateur.connectors.external.connector_call import (
+    columns_of,
+    needed_partitions,
+    partitions_of,
+    settled_connector,
+)
 from secateur.connectors.external.external_source import ExternalSource
 from secateur.dag.dag import DAG
 from secateur.dag.edge import between
@@ -81,7 +86,9 @@ class ExternalReads:
 
         def described() -> ConnectorDescription:
             connector = self._connector(asked.connector, asked.table)
-            return ConnectorDescription(columns_of(connector, asked.table, self._context), connector.title)
+            settled = settled_connector(connector, asked.table, self._context)
+            columns = columns_of(settled, asked.table, self._context)
+            return ConnectorDescription(columns, settled.title, None if settled is connector else settled.encoded())
 
         return Reply(await self._in_thread(described))
 

@@ -101,6 +101,13 @@ class Connector:
         """The connector in words, for EXPLAIN and errors."""
         return type(self).__name__
 
+    def settle(self, context: ConnectorContext) -> Connector:
+        """The connector that the table is to keep. Called once, when it is registered, before :meth:`schema`.
+
+        A connector that infers something about its source returns one that has it declared.
+        """
+        return self
+
     def schema(self, context: ConnectorContext) -> pa.Schema:
         """The columns of the table. Called once, when it is registered.
 

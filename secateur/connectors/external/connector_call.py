@@ -14,7 +14,7 @@ from secateur.partitioning.pruning.row_predicate import RowPredicate
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.column_type import type_of_arrow
 
-__all__ = ["columns_of", "naming_connector", "needed_partitions", "partitions_of"]
+__all__ = ["columns_of", "naming_connector", "needed_partitions", "partitions_of", "settled_connector"]
 
 
 @contextmanager
@@ -41,6 +41,20 @@ def naming_connector(connector: Connector, table: str, doing: str, member: str) 
             member=member,
             traceback=users_traceback(error),
         ) from error
+
+
+def settled_connector(connector: Connector, table: str, context: ConnectorContext) -> Connector:
+    """The connector that a table is to keep.
+
+    Raises:
+        Error: See :func:`naming_connector`.
+        ProgrammingError: It is none.
+    """
+    with naming_connector(connector, table, "settle()", context.member):
+        settled = connector.settle(context)
+        if not isinstance(settled, Connector):
+            raise ProgrammingError(f"settle() has to return a connector, not {settled!r}")
+        return settled
 
 
 def columns_of(connector: Connector, table: str, context: ConnectorContext) -> tuple[Column, ...]:

@@ -8,7 +8,7 @@ hold a row that is needed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, assert_never
@@ -104,7 +104,7 @@ class FolderConnector(Connector):
         format: The format of its files.
         declared: The columns in the files; none: those of the first file.
         partitioned_by: The columns in the names of folders, and their types; None for a type that is inferred, and for
-            columns that are.
+            columns that are. :meth:`settle` infers them.
     """
 
     path: str
@@ -116,7 +116,7 @@ class FolderConnector(Connector):
     def title(self) -> str:
         return f"{self.format} folder {self.path}"
 
-    def schema(self, context: ConnectorContext) -> pa.Schema:
+    def settle(self, context: ConnectorContext) -> Connector:
         root = allowed_path(self.path, context.directories)
         files = list(files_below(root, _SUFFIXES[self.format], context.directories))
         said = [hive_values(file) for file in files]
@@ -125,34 +125,34 @@ class FolderConnector(Connector):
             hive = tuple((name, None) for name in said[0]) if said else ()
         if not files and (not self.declared or any(kind is None for _, kind in hive)):
             raise ProgrammingError(
-                f"folder {self.path} has no file with the ending {' or '.join(_SUFFIXES[self.format])}: declare its"
-                " columns and their types, or add a file first"
+                f"it has no file with the ending {' or '.join(_SUFFIXES[self.format])}: declare its columns and their"
+                " types, or add a file first"
             )
         for file, values in zip(files, said, strict=True):
             _check_folders(file, values, [name for name, _ in hive])
-        inside = (
-            pa.schema([(column.name, column.type.arrow) for column in self.declared])
-            if self.declared
-            else _dataset(root / files[0], self.format, None).schema
-        )
         names = {name for name, _ in hive}
-        return pa.schema(
-            [
-                *(pa.field(field.name, type_of_arrow(field.type).arrow) for field in inside if field.name not in names),
-                *(
-                    pa.field(name, hive_type(name, (values[name] for values in said)) if kind is None else kind.arrow)
-                    for name, kind in hive
-                ),
-            ]
+        inside = self.declared or tuple(
+            Column(field.name, type_of_arrow(field.type))
+            for field in _dataset(root / files[0], self.format, None).schema
+            if field.name not in names
         )
+        types = tuple(
+            (name, type_of_arrow(hive_type(name, [values[name] for values in said])) if kind is None else kind)
+            for name, kind in hive
+        )
+        return replace(self, declared=inside, partitioned_by=types)
+
+    def schema(self, context: ConnectorContext) -> pa.Schema:
+        found = [(column.name, column.type.arrow) for column in self.declared]
+        hive = [(name, kind.arrow) for name, kind in self.partitioned_by or () if kind is not None]
+        return pa.schema([*found, *hive])
 
     def partitions(self, schema: pa.Schema, context: ConnectorContext) -> Sequence[ConnectorPartition]:
         root = allowed_path(self.path, context.directories)
         found = []
-        hive: list[str] | None = None if self.partitioned_by is None else [name for name, _ in self.partitioned_by]
+        hive = [name for name, _ in self.partitioned_by or ()]
         for file in files_below(root, _SUFFIXES[self.format], context.directories):
             values = hive_values(file)
-            hive = list(values) if hive is None else hive
             _check_folders(file, values, hive)
             kept = {name: values[name] for name in hive}
             found.append(ConnectorPartition(file, {name: one_of(_value(kept, name, schema)) for name in kept}))
