@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,7 @@ class TableLayout:
     Attributes:
         tdef: The description.
         schema: ``tdef.arrow_schema``: the schema of every table at rest.
+        positions: The positions of the columns in it, by name.
         key_schema: The key columns in key order: the schema of a table of keys to delete.
         order: The order of the rows.
         limits: Those of the member.
@@ -30,6 +31,7 @@ class TableLayout:
 
     tdef: TableDef
     schema: pa.Schema
+    positions: Mapping[str, int]
     key_schema: pa.Schema
     order: KeyOrder
     limits: EngineLimits
@@ -44,9 +46,9 @@ class TableLayout:
         """
         order = KeyOrder.of(tdef)
         schema = tdef.arrow_schema
-        return cls(
-            tdef, schema, pa.schema([schema.field(name) for name in order.names]), order, limits or EngineLimits()
-        )
+        positions = {name: position for position, name in enumerate(schema.names)}
+        key_schema = pa.schema([schema.field(name) for name in order.names])
+        return cls(tdef, schema, positions, key_schema, order, limits or EngineLimits())
 
     def index_order(self, columns: Sequence[str]) -> KeyOrder:
         """The order by the columns of an index. Costs microseconds.
@@ -91,11 +93,10 @@ class TableLayout:
         Raises:
             UnknownColumnError: No such column.
         """
-        names = self.schema.names
         try:
-            return [names.index(name) for name in columns]
-        except ValueError:
-            return [names.index(self.tdef.column(name).name) for name in columns]
+            return [self.positions[name] for name in columns]
+        except KeyError:
+            return [self.positions[self.tdef.column(name).name] for name in columns]
 
     def duplicate(self, rows: pa.Table, row: int, what: str) -> DuplicateKeyError:
         """Return the error for a row whose key exists already; ``what`` ends the sentence that begins with the key."""

@@ -73,7 +73,11 @@ def compile_aggregation(
     guards = [guard for guard in map(_guard(arguments), aggregates) if guard is not None]
     needed = [_primitives(aggregate, arguments) for aggregate in aggregates]
     primitives = list(dict.fromkeys(primitive for some in needed for primitive in some))
-    finishers = [_finisher(aggregate) for aggregate in aggregates]
+    finishers = [
+        (_finisher(aggregate), [primitives.index(primitive) for primitive in some])
+        for aggregate, some in zip(aggregates, needed, strict=True)
+    ]
+    slots = [slot_name(position) for position in range(len(keys) + len(aggregates))]
     compute = (
         _compile_grouped(keys, primitives, [argument.type for argument in arguments], threads=threads)
         if keys
@@ -85,22 +89,21 @@ def compile_aggregation(
         for guard in guards:
             guard(values, row_count)
         groups, computed = compute(scope, values, row_count)
-        finished = (
-            finish(*(computed[primitive] for primitive in some)) for finish, some in zip(finishers, needed, strict=True)
-        )
-        return {slot_name(position): column for position, column in enumerate([*groups, *finished])}
+        finished = [finish(*[computed[position] for position in positions]) for finish, positions in finishers]
+        return dict(zip(slots, [*groups, *finished], strict=True))
 
     return aggregate_rows
 
 
-Computed = tuple[Sequence[Any], Mapping[_Primitive, Any]]
+Computed = tuple[Sequence[Any], Sequence[Any]]
+"""The keys of the groups, and the primitive aggregates in their order."""
 
 
 def _compile_global(primitives: Sequence[_Primitive]) -> Callable[[EvaluationContext, Sequence[Any], int], Computed]:
     """One group, which exists even without rows: Arrow's scalar aggregates, an array of one each."""
 
     def compute(_scope: EvaluationContext, values: Sequence[Any], row_count: int) -> Computed:
-        computed = {}
+        computed = []
         for primitive in primitives:
             if primitive.argument is None:
                 scalar = pa.scalar(row_count, pa.int64())
@@ -108,7 +111,7 @@ def _compile_global(primitives: Sequence[_Primitive]) -> Callable[[EvaluationCon
                 scalar = pa.scalar(row_count - values[primitive.argument].null_count, pa.int64())
             else:
                 scalar = _SCALAR[primitive.name].call([values[primitive.argument]], _SKIP_NULLS)
-            computed[primitive] = pa.repeat(scalar, 1)
+            computed.append(pa.repeat(scalar, 1))
         return (), computed
 
     return compute
@@ -141,9 +144,7 @@ def _compile_grouped(
         result = declaration.to_table(use_threads=threads and row_count >= _THREADED_ROWS_MIN).combine_chunks()
         columns = [column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in result.columns]
         named = dict(zip(result.column_names, columns, strict=True))
-        return [named[name] for name in key_names], {
-            primitive: named[f"r{position}"] for position, primitive in enumerate(primitives)
-        }
+        return [named[name] for name in key_names], [named[f"r{position}"] for position in range(len(primitives))]
 
     return compute
 
