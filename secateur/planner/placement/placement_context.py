@@ -34,7 +34,7 @@ from secateur.planner.relations.build import RelationBuilder
 from secateur.planner.relations.calls import aggregates_in, has_windows
 from secateur.planner.relations.from_clause import FromClause
 from secateur.planner.relations.names import VisibleNames
-from secateur.planner.rewrites.outer_join_reduction import with_reduced_joins
+from secateur.planner.rewrites import common_conjunct, outer_join_reduction
 from secateur.planner.text.dialect import parse_query, to_sql, tokenize
 from secateur.planner.text.parser_cross_check import DuckDBParse
 from secateur.planner.text.trees import copied
@@ -175,7 +175,8 @@ class PlacementContext:
 
     def find(self, query: exp.Expr) -> PlacementChoice | UnsupportedDistribution:
         builder = self._builder(query)
-        root = with_reduced_joins(builder.query(query, VisibleNames(), {}).relation)
+        root = common_conjunct.RULE.applied(builder.query(query, VisibleNames(), {}).relation)
+        root = outer_join_reduction.RULE.applied(root)
         joins = semi_joins(root, self._estimate_of, self.model)
 
         def cost_moved(relation: str) -> float:

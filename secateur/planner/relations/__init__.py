@@ -17,6 +17,7 @@ _FILES = {
     "equality": ["EquivalenceClasses"],
     "from_clause": ["FromClause"],
     "implied_predicates": ["ImpliedPredicates"],
+    "inequality": ["implied_bounds"],
     "names": ["FromItem", "VisibleNames"],
     "nodes": [
         "Aggregate",

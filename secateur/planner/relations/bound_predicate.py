@@ -15,7 +15,7 @@ from sqlglot import exp
 from secateur.planner.relations.attribute import Attribute, columns_in, occurrence, renumber
 from secateur.planner.text.trees import copied
 
-__all__ = ["BoundPredicate", "any_of", "bind", "distinct", "equality", "fresh"]
+__all__ = ["BoundPredicate", "any_of", "bind", "comparison", "distinct", "equality", "fresh"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,8 +74,14 @@ def bind(predicate: exp.Expr, resolve: Callable[[exp.Column], Attribute | None])
 
 def equality(left: Attribute, right: Attribute, *, structural: bool = False, null_safe: bool = False) -> BoundPredicate:
     """``left = right``, for attributes that the statement equates without a text."""
+    return comparison(exp.NullSafeEQ if null_safe else exp.EQ, left, right, structural=structural)
+
+
+def comparison(
+    form: type[exp.Binary], left: Attribute, right: Attribute, *, structural: bool = False
+) -> BoundPredicate:
+    """A comparison of attributes that the statement makes without a text."""
     sides = [exp.column(exp.to_identifier(attribute.name, quoted=True)) for attribute in (left, right)]
-    form = exp.NullSafeEQ if null_safe else exp.EQ
     return BoundPredicate(
         form(this=sides[0], expression=sides[1]),
         {occurrence(sides[0]): left, occurrence(sides[1]): right},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -12,8 +12,8 @@ from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.planner.binding.query import Query, holds_query, may_recur
 from secateur.planner.predicates.predicate import flat
 from secateur.planner.relations.attribute import Attribute
-from secateur.planner.relations.bound_predicate import BoundPredicate, bind
-from secateur.planner.relations.calls import may_aggregate, may_be_many, names_a_window, windows_in
+from secateur.planner.relations.bound_predicate import BoundPredicate, bind, comparison, equality
+from secateur.planner.relations.calls import chosen_column, may_aggregate, may_be_many, names_a_window, windows_in
 from secateur.planner.relations.from_clause import FromClause
 from secateur.planner.relations.names import VisibleNames
 from secateur.planner.relations.nodes import (
@@ -32,6 +32,7 @@ from secateur.planner.relations.nodes import (
     Unknown,
     Values,
     Window,
+    is_never_null,
 )
 from secateur.planner.relations.query_builder import Cte, Ctes, Output, QueryBuilder, subqueries_in
 from secateur.planner.segmented_stack import on_segmented_stack
@@ -268,21 +269,42 @@ class _Select:
         if isinstance(inner, exp.In) and inner.args.get("query") is subquery:
             compared = inner.this.unnest()
             listed = compared.expressions if isinstance(compared, exp.Tuple) else [compared]
-            if built.complete and len(listed) == len(built.columns):
-                operands = tuple(
-                    self._names.resolve(part.unnest()) if isinstance(part.unnest(), exp.Column) else None
-                    for part in listed
+            operands = tuple(map(self._column, listed))
+            outputs = tuple(attribute for _, attribute in built.columns)
+            if len(listed) == len(built.fields):
+                # Rows are equal where both have a NULL in one place, which rows of columns that may be NULL are not.
+                outputs = tuple(
+                    field if field is not None and is_never_null(field, built.relation) else None
+                    for field in built.fields
                 )
+            if built.complete and len(listed) == len(outputs):
                 form = SubqueryForm.NOT_IN if negated else SubqueryForm.IN
-                return Apply(
-                    relation,
-                    built.relation,
-                    form,
-                    operands,
-                    tuple(attribute for _, attribute in built.columns),
-                    conjunct,
-                )
-        return Apply(relation, built.relation, SubqueryForm.VALUE, conjunct=conjunct)
+                found = Apply(relation, built.relation, form, operands, outputs, conjunct)
+                return found if negated or outputs != (None,) else replace(found, compared=self._equal(built, compared))
+        return Apply(
+            relation,
+            built.relation,
+            SubqueryForm.VALUE,
+            conjunct=conjunct,
+            compared=tuple(self._compared(predicate, subquery, built)),
+        )
+
+    def _column(self, node: exp.Expr) -> Attribute | None:
+        column = node.unnest()
+        return self._names.resolve(column) if isinstance(column, exp.Column) else None
+
+    def _equal(self, built: Output, operand: exp.Expr) -> tuple[BoundPredicate, ...]:
+        ours = self._column(operand)
+        return () if ours is None or built.value is None else (equality(ours, built.value, structural=True),)
+
+    def _compared(self, predicate: exp.Expr, subquery: exp.Expr, built: Output) -> Iterator[BoundPredicate]:
+        """The comparisons of bare columns with the value of a subquery, where it is the value of an attribute."""
+        if built.value is None:
+            return
+        for form, left, right in _comparisons(predicate):
+            sides = [built.value if side is subquery else self._column(side) for side in (left, right)]
+            if sides[0] is not None and sides[1] is not None and (left is subquery) != (right is subquery):
+                yield comparison(form, sides[0], sides[1], structural=True)
 
     def _filtered(self, relation: Relation) -> Relation:
         return Filter(relation, self._where) if self._where else relation
@@ -411,7 +433,30 @@ class _Select:
             (attribute.name, None if source is None else attribute)
             for attribute, source in zip(attributes, sources, strict=True)
         )
-        return Output(Project(relation, attributes, sources), named)
+        fields = self._fields()
+        # The fields of a row value are columns that no name reaches.
+        hidden = tuple(
+            Attribute(number, len(columns) + position, *(("", None) if field is None else (field.name, field.type)))
+            for position, field in enumerate(fields)
+        )
+        return Output(
+            Project(relation, attributes + hidden, sources + fields),
+            named,
+            value=self._value(named),
+            fields=tuple(None if field is None else attribute for attribute, field in zip(hidden, fields, strict=True)),
+        )
+
+    def _fields(self) -> tuple[Attribute | None, ...]:
+        """The fields of the row values that are the only column."""
+        item = self._items[0].unalias().unnest() if len(self._items) == 1 else None
+        return tuple(map(self._column, item.expressions)) if isinstance(item, exp.Tuple) else ()
+
+    def _value(self, columns: Sequence[tuple[str, Attribute | None]]) -> Attribute | None:
+        """The attribute of which the only column has a value."""
+        if len(columns) != 1 or len(self._items) != 1:
+            return None
+        column = chosen_column(self._items[0].unalias().unnest())
+        return columns[0][1] if column is None else self._names.resolve(column)
 
     def _columns(self) -> list[tuple[str, Attribute | None]] | None:
         """The SELECT list, stars replaced by columns; None where one cannot be."""
@@ -437,6 +482,25 @@ class _Select:
             else:
                 columns.append((item.alias_or_name, None))
         return columns
+
+
+def _comparisons(predicate: exp.Expr) -> Iterator[tuple[type[exp.Binary], exp.Expr, exp.Expr]]:
+    """The comparisons that a predicate makes, without parentheses around their sides."""
+    match predicate:
+        case exp.EQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
+            yield type(predicate), _bare(predicate.this), _bare(predicate.expression)
+        case exp.Between() if not predicate.args.get("symmetric"):
+            yield exp.GTE, _bare(predicate.this), _bare(predicate.args["low"])
+            yield exp.LTE, _bare(predicate.this), _bare(predicate.args["high"])
+        case _:
+            pass
+
+
+def _bare(node: exp.Expr) -> exp.Expr:
+    """An expression without parentheses; those of a subquery belong to it."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
 
 
 def _is_mentioned(holder: exp.Expr, name: str) -> bool:

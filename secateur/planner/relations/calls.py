@@ -10,10 +10,21 @@ from sqlglot import exp
 from secateur.planner.text.folding import folded
 from secateur.planner.text.trees import children_of
 
-__all__ = ["aggregates_in", "has_windows", "may_aggregate", "may_be_many", "names_a_window", "windows_in"]
+__all__ = [
+    "aggregates_in",
+    "chosen_column",
+    "has_windows",
+    "may_aggregate",
+    "may_be_many",
+    "names_a_window",
+    "windows_in",
+]
 
 _GROUPINGS: Final = frozenset({"grouping", "grouping_id"})
 """They say of a group which columns it is of, and are no aggregates."""
+
+_CHOOSING: Final = frozenset({"any_value", "arbitrary", "first", "last", "max", "min"})
+"""Aggregates that return one of the values, or NULL."""
 
 _WITHIN_GROUP: Final = "within group"
 """Functions called with WITHIN GROUP have other names in DuckDB's parse tree."""
@@ -30,6 +41,20 @@ _SCALAR: Final = (
     exp.Trim,
     exp.Array,
 )
+
+
+def chosen_column(call: exp.Expr) -> exp.Column | None:
+    """Return the column of which an aggregate returns one of the values, or NULL; None for any other expression."""
+    given = {key: value for key, value in call.args.items() if value}
+    match call:
+        case exp.Min(this=exp.Expr() as argument) | exp.Max(this=exp.Expr() as argument) if len(given) == 1:
+            pass
+        case exp.Anonymous(expressions=[exp.Expr() as argument]) if str(call.this).lower() in _CHOOSING:
+            pass
+        case _:
+            return None
+    column = argument.unnest()
+    return column if isinstance(column, exp.Column) else None
 
 
 def windows_in(part: exp.Expr) -> Iterator[exp.Window]:

@@ -223,6 +223,8 @@ class Apply:
         operands: For IN and NOT IN the compared attributes, None for those that are not bare columns.
         outputs: The columns of the subquery that they are compared with.
         conjunct: The conjunct of WHERE, or None.
+        compared: The comparisons of the conjunct between an attribute of the input and the value of the subquery, where
+            that is the value of an attribute in one of the subquery's rows, or NULL.
     """
 
     input: Relation
@@ -231,6 +233,7 @@ class Apply:
     operands: tuple[Attribute | None, ...] = ()
     outputs: tuple[Attribute | None, ...] = ()
     conjunct: BoundPredicate | None = None
+    compared: tuple[BoundPredicate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

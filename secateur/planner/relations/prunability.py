@@ -19,6 +19,7 @@ from secateur.planner.relations.attribute import Attribute, is_exact
 from secateur.planner.relations.bound_predicate import BoundPredicate, distinct
 from secateur.planner.relations.equality import EquivalenceClasses
 from secateur.planner.relations.implied_predicates import ImpliedPredicates
+from secateur.planner.relations.inequality import implied_bounds
 from secateur.planner.relations.nodes import (
     Aggregate,
     Apply,
@@ -318,7 +319,8 @@ def _side(
     passed = [predicate for predicate in held if predicate.touches(side) or not predicate.touches(other)]
     passed += [fact for fact in others if fact.touches(side)]
     carried = [there for predicate in (*held, *others) if (there := classes.carry(predicate, side)) is not None]
-    return [*passed, *carried, *classes.implied(side, [*held, *own])]
+    bounds = implied_bounds([*held, *own, *others], side, classes)
+    return [*passed, *carried, *bounds, *classes.implied(side, [*held, *own])]
 
 
 def _lateral(relation: Join, held: BoundPredicates, facts: ImpliedPredicates) -> BoundPredicates:
@@ -362,14 +364,16 @@ def _producing(
     above = [_outside(_unmerged(predicate, merged, kept), side) for predicate in (*held, *outer_facts)]
     carried = [there for predicate in (*above, *relation.on) if (there := classes.carry(predicate, side)) is not None]
     around = [predicate for predicate in above if predicate.attributes]
-    return [*relation.on, *carried, *around, *classes.implied(side, [*relation.on, *own])]
+    bounds = implied_bounds([*relation.on, *above, *own], side, classes)
+    return [*relation.on, *carried, *around, *bounds, *classes.implied(side, [*relation.on, *own])]
 
 
 def _anti(relation: Join, outer: BoundPredicates, right: frozenset[int], facts: ImpliedPredicates) -> BoundPredicates:
     """Return the predicates of an anti join's right side, whose rows matter only to rows of the left that are equal."""
     classes = EquivalenceClasses([*relation.on, *facts.of(relation.right)])
     carried = [there for predicate in (*outer, *relation.on) if (there := classes.carry(predicate, right)) is not None]
-    return [*relation.on, *carried, *(predicate for predicate in outer if predicate.attributes)]
+    bounds = implied_bounds([*relation.on, *outer, *facts.of(relation.right)], right, classes)
+    return [*relation.on, *carried, *bounds, *(predicate for predicate in outer if predicate.attributes)]
 
 
 def _unmerged(

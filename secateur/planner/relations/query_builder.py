@@ -33,11 +33,15 @@ class Output:
         relation: The relation.
         columns: Names as written and attributes; None for a computed column.
         complete: Whether these are all its columns, in order.
+        value: Of a query of one column: an attribute of whose values, or NULL, each value of the column is one.
+        fields: Of a query of one column of row values: the attributes of the fields; None for a computed field.
     """
 
     relation: Relation
     columns: tuple[tuple[str, Attribute | None], ...]
     complete: bool = True
+    value: Attribute | None = None
+    fields: tuple[Attribute | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

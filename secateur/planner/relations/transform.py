@@ -83,7 +83,7 @@ def unconfirmed_blocked(root: Relation, is_confirmed: Callable[[BoundPredicate],
             case Join(on=on):
                 return replace(relation, on=checked(on))
             case Apply(conjunct=conjunct) if conjunct is not None and not is_confirmed(conjunct):
-                return replace(relation, form=SubqueryForm.VALUE)
+                return replace(relation, form=SubqueryForm.VALUE, compared=())
             case _:
                 return relation
 

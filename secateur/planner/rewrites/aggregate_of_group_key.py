@@ -13,18 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final
 
 from sqlglot import exp
 
 from secateur.planner.relations.attribute import Attribute, occurrence
 from secateur.planner.relations.bound_predicate import BoundPredicate, fresh
+from secateur.planner.relations.calls import chosen_column
 from secateur.planner.relations.nodes import Aggregate, Filter, Relation
 from secateur.planner.rewrites.rule import Rule
 
 __all__ = ["RULE"]
-
-_CHOOSING: Final = frozenset({"any_value", "arbitrary", "first", "last", "max", "min"})
 
 
 def _apply(relation: Relation) -> Relation | None:
@@ -40,26 +38,13 @@ def _apply(relation: Relation) -> Relation | None:
 def _aggregates(conjunct: BoundPredicate, keys: frozenset[Attribute]) -> Iterator[tuple[exp.Expr, exp.Column]]:
     """The calls that return the value of a grouping column, with the column."""
     for call in conjunct.predicate.find_all(exp.Min, exp.Max, exp.Anonymous):
-        column = _argument(call)
+        column = chosen_column(call)
         if (
             column is not None
             and conjunct.binding.get(occurrence(column)) in keys
             and not isinstance(call.parent, (exp.Filter, exp.WithinGroup))
         ):
             yield call, column
-
-
-def _argument(call: exp.Expr) -> exp.Column | None:
-    given = {key: value for key, value in call.args.items() if value}
-    match call:
-        case exp.Min(this=exp.Expr() as argument) | exp.Max(this=exp.Expr() as argument) if len(given) == 1:
-            pass
-        case exp.Anonymous(expressions=[exp.Expr() as argument]) if str(call.this).lower() in _CHOOSING:
-            pass
-        case _:
-            return None
-    column = argument.unnest()
-    return column if isinstance(column, exp.Column) else None
 
 
 def _of_groups(conjunct: BoundPredicate, keys: frozenset[Attribute]) -> BoundPredicate:

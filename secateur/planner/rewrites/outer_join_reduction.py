@@ -20,17 +20,18 @@ from secateur.planner.relations.prunability import predicates_of_relations
 from secateur.planner.relations.transform import with_join_types
 from secateur.planner.rewrites.rule import Rule
 
-__all__ = ["RULE", "with_reduced_joins"]
+__all__ = ["RULE"]
 
 _OUTER = (JoinType.LEFT, JoinType.RIGHT, JoinType.FULL)
 
 
-def with_reduced_joins(root: Relation) -> Relation:
-    """The tree with every outer join reduced as far as its predicates allow.
+def _apply(root: Relation) -> Relation | None:
+    """Reduce every outer join as far as its predicates allow.
 
     Cost: a walk through the tree with its predicates, once more whenever a join was reduced; nothing without outer
     joins.
     """
+    before = root
     while any(_is_reducible(relation) for relation in postorder(root)):
         kinds = {
             id(relation): reduced.kind
@@ -43,17 +44,12 @@ def with_reduced_joins(root: Relation) -> Relation:
         if not kinds:
             break
         root = with_join_types(root, kinds)
-    return root
+    return None if root is before else root
 
 
 def _is_reducible(relation: Relation) -> bool:
     """Whether a relation is an outer join; one whose merged columns are computed from both sides stays as it is."""
     return isinstance(relation, Join) and relation.kind in _OUTER and not relation.merged
-
-
-def _apply(root: Relation) -> Relation | None:
-    reduced = with_reduced_joins(root)
-    return None if reduced is root else reduced
 
 
 RULE = Rule("outer_join_reduction", _apply, is_of_tree=True)

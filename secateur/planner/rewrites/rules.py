@@ -8,6 +8,7 @@ from typing import Final
 from secateur.planner.relations.nodes import Relation
 from secateur.planner.rewrites import (
     aggregate_of_group_key,
+    common_conjunct,
     constant_propagation,
     derived_table_to_join,
     exists_to_semi_join,
@@ -15,6 +16,7 @@ from secateur.planner.rewrites import (
     in_pull_out,
     in_to_exists,
     outer_join_reduction,
+    scalar_subquery_bounds,
     scalar_subquery_to_left_join,
 )
 from secateur.planner.rewrites.rule import Rule
@@ -26,8 +28,12 @@ RULES: Final[tuple[Rule, ...]] = (
     derived_table_to_join.RULE,
     # Before the predicates of HAVING are carried anywhere.
     aggregate_of_group_key.RULE,
+    # Before the rules that use the conditions of joins.
+    common_conjunct.RULE,
     # Before the rules for subqueries: NOT IN becomes NOT EXISTS where no outer join makes a NULL.
     outer_join_reduction.RULE,
+    # Before the rules for subqueries, which make joins of them.
+    scalar_subquery_bounds.RULE,
     # Before in_pull_out, which would turn these into semi-joins.
     in_group_by_to_join.RULE,
     # Before in_to_exists, which takes every IN: an uncorrelated IN may become an inner join, which passes more.

@@ -549,7 +549,8 @@ scan rel_orders AS o: 1 of 16 partitions [p7]
   columns: customer_id; about 2 rows
   filter: o.customer_id < c.customer_id
 scan rel_customers AS c: all 16 partitions
-  because customer_id is compared with o.customer_id, which is neither a constant nor a parameter: pass its value as a parameter
+  because the predicates on customer_id bound a range, but customer_id is hashed: compare customer_id with = or IN; customer_id is compared with o.customer_id, which is neither a constant nor a parameter: pass its value as a parameter
+  primary key bounds: ('C2') < key
   columns: customer_id; about 4 rows
   filter: o.customer_id < c.customer_id
 when distributed: in 3 stages

@@ -231,3 +231,43 @@ project id
       scan customers AS c
     scan customers AS d
 */
+----
+-- a comparison of two tables in all branches of an OR
+-- rule: common_conjunct
+SELECT o.id FROM orders o JOIN customers c ON (o.customer_id = c.customer_id AND o.priority = 'high') OR (c.score > 3 AND c.customer_id = o.customer_id)
+/*
+applied: common_conjunct
+project id
+  inner join (customer_id = customer_id AND priority = 'high') OR (score > 3 AND customer_id = customer_id) AND customer_id = customer_id
+    scan orders AS o
+    scan customers AS c
+*/
+----
+-- a comparison with the greatest of some values
+-- rule: scalar_subquery_bounds
+SELECT id FROM orders WHERE customer_id >= (SELECT max(customer_id) FROM customers WHERE customer_id BETWEEN 'C1' AND 'C7')
+/*
+applied: scalar_subquery_bounds
+project id
+  filter customer_id >= (SELECT MAX(customer_id) FROM s1 AS "customers" WHERE customer_id BETWEEN 'C1' AND 'C7')
+    apply value
+      filter customer_id >= 'C1'
+        scan orders
+      project
+        aggregate
+          filter customer_id BETWEEN 'C1' AND 'C7'
+            scan customers
+*/
+----
+-- row values on both sides of IN
+-- rule: in_pull_out
+SELECT id FROM orders WHERE (customer_id, priority) IN (SELECT (customer_id, name) FROM customers)
+/*
+applied: in_pull_out
+project id
+  filter (customer_id, priority) IN (SELECT (customer_id, name) FROM s1 AS "customers")
+    semi join customer_id = customer_id
+      scan orders
+      project customer_id, name
+        scan customers
+*/

@@ -64,7 +64,9 @@ def test_the_order_of_rules_is_the_one_that_is_documented() -> None:
     assert rule_names() == (
         "derived_table_to_join",
         "aggregate_of_group_key",
+        "common_conjunct",
         "outer_join_reduction",
+        "scalar_subquery_bounds",
         "in_group_by_to_join",
         "in_pull_out",
         "in_to_exists",
