@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import Enum, auto
 from typing import Any, Final, NoReturn, TypeVar
 from weakref import WeakSet
@@ -93,7 +93,7 @@ class Session:
     """
 
     def __init__(self, host: str, port: int, *, token: str | None, timeout_s: float | None) -> None:
-        self.pruning = Pruning.ON
+        self._own_pruning: Pruning | None = None
         self._plan_options: tuple[tuple[str, str], ...] = ()
         self.statements = StatementCache(_STATEMENTS_MAX)
         self.closed = False
@@ -119,6 +119,7 @@ class Session:
         self._cluster_id = hello.cluster_id
         self._catalog_version = hello.catalog_version
         self._statistics_version = hello.statistics_version
+        self.pruning = self.cluster_pruning = hello.pruning or Pruning.ON
         if hello.topology is None:
             self._controller.close()
             raise ProtocolError("the process at this address is no controller of a cluster: connect to the controller")
@@ -374,6 +375,10 @@ class Session:
                     self._catalog_version = said.catalog_version
                     self.statements.clear()
                     self.forget_tables()
+        if said.pruning is not None and said.pruning is not self.cluster_pruning:
+            with self._lock:
+                self.cluster_pruning = said.pruning
+                self.pruning = said.pruning if self._own_pruning is None else self._own_pruning
         self.note_statistics(said.statistics_version)
         self.note_topology(said.topology_version)
 
@@ -404,6 +409,9 @@ class Session:
         Raises:
             Error: The planner refuses the statement.
         """
+        if self._topology.version < self._newest_topology:
+            with suppress(Error):  # whoever needs the owners asks again
+                self.refresh_topology()  # which tells of the settings of the cluster as well
         known = self.statements.get(self._key(sql, params))
         if known is not None:
             return known, True
@@ -435,6 +443,11 @@ class Session:
     def settings(self) -> dict[str, str]:
         """The settings as the controller wants them."""
         return {"pruning": self.pruning.value, **dict(self._plan_options)}
+
+    def set_pruning(self, value: Pruning) -> None:
+        """Set pruning for this session, whatever the cluster has."""
+        with self._lock:
+            self.pruning = self._own_pruning = value
 
     def set_plan_option(self, name: str, value: str) -> None:
         """Change a setting that plans depend on; an empty value is the default."""

@@ -22,6 +22,7 @@ from secateur.errors import InterfaceError, NotSupportedError, ProgrammingError,
 from secateur.planner.cost_model import CostModel
 from secateur.protocol.membership import GetMembers, MemberInfo, ReportMemberLost
 from secateur.protocol.message import Role
+from secateur.protocol.pruning import Pruning
 from secateur.wire import Channel, Limits
 
 __all__ = ["Cluster", "MemberInfo", "start"]
@@ -187,6 +188,7 @@ def start(
     limits: Limits = DEFAULTS.limits,
     engine_limits: EngineLimits = DEFAULTS.engine_limits,
     cost_model: CostModel = DEFAULTS.cost_model,
+    pruning: Literal["on", "off", "verify"] = "on",
 ) -> Cluster:
     """Start a cluster and return when all members serve.
 
@@ -217,6 +219,7 @@ def start(
         limits: As there.
         engine_limits: As there.
         cost_model: As there.
+        pruning: As there.
 
     Raises:
         ProgrammingError: An unknown runtime or setting, or a value out of bounds.
@@ -224,6 +227,8 @@ def start(
     """
     if isinstance(external_directories, str):
         raise ProgrammingError(f"external_directories={external_directories!r}: a list of paths, not one path")
+    if pruning not in tuple(Pruning):
+        raise ProgrammingError(f"pruning={pruning!r}: it is one of {', '.join(map(repr, Pruning))}")
     chosen = ClusterSettings(
         members=members,
         ray_address=ray_address,
@@ -245,6 +250,7 @@ def start(
         limits=limits,
         engine_limits=engine_limits,
         cost_model=cost_model,
+        pruning=Pruning(pruning),
     )
     cluster = Cluster(chosen, _runtime(runtime, chosen))
     if token is None and chosen.token is not None:

@@ -13,6 +13,7 @@ from secateur.errors import ProgrammingError
 from secateur.planner.cost_model import CostModel
 from secateur.protocol.job_config import RESULT_BYTES_MAX
 from secateur.protocol.message import Role
+from secateur.protocol.pruning import Pruning
 from secateur.wire import ClusterIdentity, Limits
 
 __all__ = ["DEFAULTS", "ClusterSettings"]
@@ -63,6 +64,8 @@ class ClusterSettings:
         engine_limits: Bounds of the storage and the engine of each member.
         cost_model: The costs by which the planner chooses between plans that give the same rows; a session may set
             single numbers.
+        pruning: Whether statements run only on the partitions that they need, in sessions that have not set it
+            themselves: ``"on"``, ``"off"`` or ``"verify"``. ``SET GLOBAL pruning`` changes it later.
         secret: The secret by which members and controller recognise each other; made at random, and given to no client.
     """
 
@@ -86,6 +89,7 @@ class ClusterSettings:
     limits: Limits = field(default_factory=Limits)
     engine_limits: EngineLimits = field(default_factory=EngineLimits)
     cost_model: CostModel = field(default_factory=CostModel)
+    pruning: Pruning = Pruning.ON
     secret: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
 
     def identity(self, role: Role) -> ClusterIdentity:

@@ -48,6 +48,7 @@ from secateur.planner.statement import (
     DropView,
     ExplainStatement,
     PlannedSelect,
+    SetGlobalPruning,
     Statement,
 )
 from secateur.planner.steps.join_keys import PlanStep
@@ -545,6 +546,7 @@ def _planned(statement: Statement | InsertValues) -> _Planned | None:
             | CopyFrom()
             | CopyTo()
             | SetPruning()
+            | SetGlobalPruning()
             | SetTimeout()
             | SetOption()
             | ShowSettings()

@@ -15,6 +15,7 @@ from secateur.planner.binding.suggestions import similar_names
 from secateur.planner.cost_model import COST_SETTINGS, CostModel
 from secateur.planner.plan_settings import split_rules
 from secateur.planner.rewrites.rules import rule_names
+from secateur.planner.statement import SetGlobalPruning
 from secateur.planner.steps.join_keys import RULE as JOIN_KEYS_FIRST
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.text.token_cursor import TokenCursor
@@ -57,11 +58,14 @@ _SETTINGS: Final = (
 """Every setting that there is, for SHOW, but for those of the cost model."""
 
 
-def read_set(cursor: TokenCursor) -> SetOption | SetPruning | SetTimeout:
+def read_set(cursor: TokenCursor) -> SetOption | SetPruning | SetTimeout | SetGlobalPruning:
     """Read a SET statement.
 
     ``SET pruning = on | off | verify``, ``SET disabled_rules = 'name, ...'``, ``SET combinations_per_partition = n``,
     ``SET statement_timeout = '5s'``, or a number of the cost model by its name.
+
+    ``SET GLOBAL pruning = ...`` is of the cluster; no other setting has a value of the cluster that can be changed.
+    ``SET SESSION`` is SET.
 
     The value may be quoted, and ``TO`` may be used instead of ``=``.
 
@@ -72,6 +76,9 @@ def read_set(cursor: TokenCursor) -> SetOption | SetPruning | SetTimeout:
     cursor.expect("SET")
     if cursor.at("VARIABLE"):
         raise cursor.unsupported("SET VARIABLE", "pass values as parameters")
+    is_global = cursor.accept("GLOBAL")
+    if not is_global:
+        cursor.accept("SESSION")
     offset = cursor.offset
     name = cursor.name("the name of a setting")
     values = _OPTIONS.get(name.lower())
@@ -79,6 +86,14 @@ def read_set(cursor: TokenCursor) -> SetOption | SetPruning | SetTimeout:
         raise cursor.error(
             ProgrammingError,
             f"there is no setting {name!r}; {similar_names(name, list(_OPTIONS))}",
+            offset,
+            len(name),
+        )
+    if is_global and name.lower() != _PRUNING:
+        raise cursor.error(
+            ProgrammingError,
+            f"{name.lower()} is a setting of each session: SET {name.lower()} = value; {_PRUNING} can be set for the"
+            " cluster",
             offset,
             len(name),
         )
@@ -115,7 +130,7 @@ def read_set(cursor: TokenCursor) -> SetOption | SetPruning | SetTimeout:
             len(value),
         )
     cursor.expect_end()
-    return SetPruning(Pruning(value))
+    return SetGlobalPruning(Pruning(value)) if is_global else SetPruning(Pruning(value))
 
 
 def is_show_settings(cursor: TokenCursor, find: Callable[[str], object]) -> bool:

@@ -18,6 +18,7 @@ from secateur.partitioning.tables.index import IndexDef
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.scans.scan_bounds import ScanBounds
 from secateur.planner.views.view import ViewDef
+from secateur.protocol.pruning import Pruning
 from secateur.protocol.statements import (
     ChangeStatement,
     CoordinatedChange,
@@ -48,6 +49,7 @@ __all__ = [
     "PlannedSelect",
     "PlannedStep",
     "PlannedSteps",
+    "SetGlobalPruning",
     "Statement",
 ]
 
@@ -211,8 +213,23 @@ class ExplainStatement:
     offset: int
 
 
+@dataclass(frozen=True, slots=True)
+class SetGlobalPruning:
+    """``SET GLOBAL pruning = ...``: the setting of all sessions that have not set their own."""
+
+    value: Pruning
+
+
 Command: TypeAlias = (
-    CreateTable | CreateExternalTable | AlterTable | DropTable | CreateView | DropView | CreateIndex | DropIndex
+    CreateTable
+    | CreateExternalTable
+    | AlterTable
+    | DropTable
+    | CreateView
+    | DropView
+    | CreateIndex
+    | DropIndex
+    | SetGlobalPruning
 )
 """The controller carries it out."""
 

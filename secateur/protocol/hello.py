@@ -8,6 +8,7 @@ import msgspec
 
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.message import Message
+from secateur.protocol.pruning import Pruning
 from secateur.protocol.version import PROTOCOL_VERSION
 
 __all__ = ["FrameLimits", "GivenVersions", "Greeting", "Hello", "SpokenVersion", "Versions"]
@@ -20,11 +21,13 @@ class Versions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         catalog_version: The version of the tables and views.
         topology_version: The version of the members and owners.
         statistics_version: The version of the statistics of the tables.
+        pruning: The pruning setting of sessions that have not set their own; None says nothing.
     """
 
     catalog_version: int = 0
     topology_version: int = 0
     statistics_version: int = 0
+    pruning: Pruning | None = None
 
 
 class GivenVersions(TypedDict):
@@ -33,6 +36,7 @@ class GivenVersions(TypedDict):
     catalog_version: int
     topology_version: int
     statistics_version: int
+    pruning: Pruning
 
 
 class FrameLimits(msgspec.Struct, frozen=True):

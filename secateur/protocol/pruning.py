@@ -1,4 +1,4 @@
-"""The session setting ``SET pruning``."""
+"""The setting ``SET pruning``, of a session or of the cluster."""
 
 from __future__ import annotations
 

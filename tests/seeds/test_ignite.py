@@ -264,6 +264,15 @@ def test_every_statement_is_listed_with_its_tree_and_why_it_was_not_pruned(
     ]
 
 
+def test_the_user_can_disable_pruning_for_the_whole_cluster() -> None:
+    """A bug of pruning must not leave the user without a way out: a property of the configuration, or at run time."""
+    with secateur.start(members=2, runtime="embedded", pruning="off") as cluster, cluster.connect() as conn:
+        conn.execute("CREATE TABLE t (k BIGINT PRIMARY KEY) PARTITION BY HASH (k) PARTITIONS 8")
+        assert _stats(conn.execute("SELECT k FROM t WHERE k = 1")).partitions_read == 8
+        conn.execute("SET GLOBAL pruning = on")
+        assert _stats(conn.execute("SELECT k FROM t WHERE k = 1")).partitions_read == 1
+
+
 def test_statements_that_differ_in_literals_have_one_fingerprint(conn: secateur.Connection, small: str) -> None:
     for sql in (f"SELECT k FROM {small} WHERE k = 7", f"select k  FROM {small} WHERE k = 8 -- again"):
         conn.execute(sql).fetchall()

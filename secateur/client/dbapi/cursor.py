@@ -380,7 +380,7 @@ class Cursor:
                     lines, self.stats = analyze(self._session, prepared, prepared.analyzed, call.params)
                 self._take(pa.table({"plan": pa.array(lines, pa.string())}), [ResultColumn("plan", "VARCHAR")])
             case SetPruning():
-                self._session.pruning = prepared.value
+                self._session.set_pruning(prepared.value)
             case SetTimeout():
                 self._session.statement_timeout = StatementTimeout(prepared.text, prepared.milliseconds)
             case SetOption():

@@ -16,8 +16,10 @@ def shown_settings(session: Session, statement: ShowSettings) -> tuple[pa.Table,
     It is one row with the value under the setting's name, or a row of (name, value, default, description) for each.
     """
     values = {**session.settings(), "statement_timeout": session.statement_timeout.text}
+    defaults = {"pruning": session.cluster_pruning.value}
     rows = [
-        (name, values.get(name, default), default, description) for name, default, description in statement.settings
+        (name, values.get(name, default), defaults.get(name, default), description)
+        for name, default, description in statement.settings
     ]
     found = {name: [value] for name, value, _, _ in rows}
     if not statement.is_single:

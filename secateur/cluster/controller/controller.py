@@ -20,7 +20,7 @@ from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.joining import Joining
 from secateur.cluster.controller.loads import LoadPublication, LoadPublisher
 from secateur.cluster.controller.member_list import MemberList
-from secateur.cluster.controller.membership import CopyLost
+from secateur.cluster.controller.membership import CopyLost, SettingChanged
 from secateur.cluster.controller.planning import PlanningThreads
 from secateur.cluster.controller.statement_replies import (
     Params,
@@ -53,6 +53,7 @@ from secateur.planner.statement import (
     DropIndex,
     DropTable,
     DropView,
+    SetGlobalPruning,
 )
 from secateur.protocol.catalog import (
     GetTables,
@@ -111,6 +112,7 @@ class Controller:
 
     def __init__(self, settings: ClusterSettings) -> None:
         self._settings = settings
+        self._pruning = settings.pruning
         self._server = listening(self, CONTROLLER_OPERATIONS, settings, on_gone=self._gone, port=settings.port)
         self._peers = Peers("controller", Role.CONTROLLER, settings)
         self._state = ClusterState(
@@ -213,6 +215,7 @@ class Controller:
             "catalog_version": self._state.catalog.version,
             "topology_version": self._state.topology.version,
             "statistics_version": self._statistics.statistics_snapshot.version,
+            "pruning": self._pruning,
         }
 
     def _send_topology(self, _: Request[GetTopology]) -> Reply[TopologyAnswer]:
@@ -299,6 +302,10 @@ class Controller:
             case DropView(name, if_exists):
                 await self._view_commands.drop(name, if_exists=if_exists)
                 return "view dropped"
+            case SetGlobalPruning(value):
+                self._pruning = value
+                await self._state.change(SettingChanged())
+                return f"pruning is {value.value}"
 
     async def _register_external_table(self, request: Request[RegisterExternalTable]) -> Reply[Versions]:
         asked = request.message

@@ -95,7 +95,12 @@ class OwnersForgotten:
     group: str
 
 
-Event = MemberJoined | MemberLost | CopyLost | TableCreated | RangesChanged | OwnersForgotten
+@dataclass(frozen=True, slots=True)
+class SettingChanged:
+    """A setting of the cluster has another value: clients hear of a newer version, and ask the controller."""
+
+
+Event = MemberJoined | MemberLost | CopyLost | TableCreated | RangesChanged | OwnersForgotten | SettingChanged
 
 
 def advance(topology: Topology, event: Event) -> Topology:
@@ -136,6 +141,8 @@ def advance(topology: Topology, event: Event) -> Topology:
                 if len(owners) == len(topology.owners)
                 else Topology(topology.version + 1, topology.members, owners)
             )
+        case SettingChanged():
+            return Topology(topology.version + 1, topology.members, topology.owners)
         case _:
             assert_never(event)
 

@@ -33,6 +33,7 @@ from secateur.planner.statement import (
     ExplainStatement,
     PlannedSelect,
     PlannedStep,
+    SetGlobalPruning,
     Statement,
 )
 from secateur.planner.steps.join_keys import RULE as JOIN_KEYS_FIRST
@@ -140,6 +141,10 @@ def explain(
             return _explain_other("DDL runs at the controller and reads no partition", view.topology, enabled=enabled)
         case ShowSettings():
             return _explain_other("SHOW reads settings of the session and no partition", view.topology, enabled=enabled)
+        case SetGlobalPruning():
+            return _explain_other(
+                "SET GLOBAL changes a setting of the cluster and reads no partition", view.topology, enabled=enabled
+            )
         case SetOption() | SetPruning() | SetTimeout():
             return _explain_other(
                 "SET changes a setting of the session and reads no partition", view.topology, enabled=enabled
