@@ -28,6 +28,7 @@ The names required by PEP 249 are the trunk; ours are the branches::
         │   ├── MemberLostError         a member left while it worked for us
         │   ├── PartitionLostError      all copies of a partition are gone
         │   ├── TopologyChangedError    a partition moved; the statement ran against old owners
+        │   │   └── UnknownRangesError  a client lacks ranges of a large table, and fetches them
         │   ├── DataChangedError        a load was published in the middle of a distributed read
         │   ├── KeysChangedError        rows of found join keys changed; the coordinator runs the statement undivided
         │   ├── LimitExceededError      a bound on size, memory or queue was passed
@@ -84,6 +85,7 @@ __all__ = [
     "TopologyChangedError",
     "UnknownColumnError",
     "UnknownJobError",
+    "UnknownRangesError",
     "UnknownTableError",
     "UnreachableError",
     "Warning",
@@ -227,6 +229,13 @@ class TopologyChangedError(OperationalError):
     """A partition was not where the caller believed; nothing was done."""
 
     retry_safe = True
+
+
+class UnknownRangesError(TopologyChangedError):
+    """A client does not know the ranges of some keys of a large table yet; it fetches them and goes on.
+
+    ``details`` has ``reference``, the name of the partition scheme, and ``wanted``, intervals of keys.
+    """
 
 
 class DataChangedError(OperationalError):

@@ -37,11 +37,13 @@ from secateur.errors import (
     ProtocolError,
     SerializationError,
     TopologyChangedError,
+    UnknownRangesError,
     UnreachableError,
 )
+from secateur.partitioning.schemes.scheme import PartitionScheme, learn_ranges
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
-from secateur.protocol.catalog import GetOwners, GetTables, GetTopology
+from secateur.protocol.catalog import GetOwners, GetRanges, GetTables, GetTopology, RangePages
 from secateur.protocol.hello import Versions
 from secateur.protocol.message import Message
 from secateur.protocol.pruning import Pruning
@@ -111,6 +113,7 @@ class Session:
         self._turns = itertools.count()
         self._known: dict[str, TableDef] = {}
         self._large: dict[str, TableDef] = {}  # the tables with large schemes, which statements name by reference
+        self._outlined: dict[str, PartitionScheme] = {}  # the schemes of which this session learns ranges, by table
         try:
             hello = self._controller.connect()
         except BaseException:
@@ -170,20 +173,25 @@ class Session:
 
     def _owners_of_members(self) -> Topology | None:
         """The newest owners that a member knows of; None when none can be reached."""
-        newest: Topology | None = None
+        heard = [answer.topology for answer in self._ask_members(GetOwners())]
+        return max(heard, key=lambda topology: topology.version, default=None)
+
+    def _ranges_of_members(self, asked: GetRanges) -> RangePages | None:
+        """Ranges from a member that knows the table; None when none can be reached."""
+        return next(self._ask_members(asked), None)
+
+    def _ask_members(self, message: Message[R]) -> Iterator[R]:
+        """Ask one member after the other, leaving out those that cannot be reached or do not know."""
         for member in self._topology.members:
             pool = self._member(member.id)
             channel = pool.borrow()
             try:
-                answer = channel.request(GetOwners(), timeout_s=_OWNERS_WAIT_S)
+                answer = channel.request(message, timeout_s=_OWNERS_WAIT_S)
             except OperationalError:
                 continue
             finally:
                 pool.give_back(channel)
-            heard = answer.message.topology
-            if newest is None or heard.version > newest.version:
-                newest = heard
-        return newest
+            yield answer.message
 
     @property
     def control(self) -> CallControl | None:
@@ -468,6 +476,42 @@ class Session:
             self._large[name.casefold()] = table
         return table
 
+    def outlined_table(self, name: str) -> TableDef:
+        """Fetch the definition of a table; of a large scheme without its ranges. One round trip.
+
+        Raises:
+            UnknownTableError: There is no such table.
+        """
+        (definition,) = self.ask(GetTables(name, outlines=True)).message.tables
+        if definition.scheme is not None:
+            self._keep(definition.scheme)
+        return definition.table
+
+    def learn_ranges(self, unknown: UnknownRangesError) -> None:
+        """Fetch ranges that a statement needs; perhaps not all at once. One round trip.
+
+        Raises:
+            TopologyChangedError: The table has other ranges by now.
+            Error: No process can be reached.
+        """
+        reference = unknown.details["reference"]
+        asked = GetRanges(reference, unknown.details["wanted"])
+        try:
+            pages = self.ask(asked, timeout_s=_TOPOLOGY_WAIT_S).message
+        except (UnreachableError, MemberLostError, DeadlineError):
+            heard = self._ranges_of_members(asked)
+            if heard is None:
+                raise
+            pages = heard
+        if not learn_ranges(reference, pages.pages):
+            raise ProtocolError("a request for the ranges of some keys was answered without these ranges")
+
+    def _keep(self, scheme: PartitionScheme) -> None:
+        """Keep what is known of the newest ranges of a table, also while no statement is prepared that uses it."""
+        assert scheme.reference is not None
+        table, _, _ = scheme.reference.rpartition(".")
+        self._outlined[table] = scheme
+
     def known_table(self, name: str) -> TableDef:
         """The definition of a table that this session has; it may be old.
 
@@ -498,12 +542,14 @@ class Session:
                 answer = self.ask(asked)
             except TopologyChangedError as unknown:
                 table = unknown.details.get("table")
-                reference = self.table(table).scheme.reference if isinstance(table, str) else None
+                reference = self.outlined_table(table).scheme.reference if isinstance(table, str) else None
                 if reference is None or reference in fetched:
                     raise
                 fetched.add(reference)
                 continue
             prepared = answer.message.statement
+            for outline in answer.message.outlines:
+                self._keep(outline)
             return (
                 EvaluatedInsert(prepared, decode_tables(answer.parts)) if isinstance(prepared, InsertRows) else prepared
             ), answer.message.statistics_version

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from secateur.partitioning.schemes.partial_ranges import KeyInterval, RangePage
 from secateur.partitioning.tables.statistics import TableStatistics
 from secateur.partitioning.tables.table import TableDefinition
 from secateur.partitioning.tables.table_summary import TableSummary
@@ -21,12 +22,14 @@ __all__ = [
     "CreateStoredTable",
     "DropStoredTable",
     "GetOwners",
+    "GetRanges",
     "GetTableVersions",
     "GetTables",
     "GetTopology",
     "LookAtStatistics",
     "MakeRanges",
     "PrepareRanges",
+    "RangePages",
     "RefreshStatistics",
     "RefreshedStatistics",
     "StoredStatistics",
@@ -76,10 +79,30 @@ class GetTables(Message[Tables], frozen=True):
     Attributes:
         name: The one that is wanted; None for all.
         known: The reference of a large scheme that the asker has already: the table is then sent without it.
+        outlines: Whether large schemes are sent without their ranges, which the asker gets by :class:`GetRanges`.
     """
 
     name: str | None = None
     known: str | None = None
+    outlines: bool = False
+
+
+class RangePages(msgspec.Struct, frozen=True):
+    """Ranges of one table. There may be more for the keys that were asked for: then they are asked for again."""
+
+    pages: list[RangePage]
+
+
+class GetRanges(Message[RangePages], frozen=True):
+    """The ranges of some keys of a large table, from the controller, or from a member if that is out of reach.
+
+    Attributes:
+        reference: The reference of the scheme.
+        wanted: The keys.
+    """
+
+    reference: str
+    wanted: list[KeyInterval]
 
 
 class TableVersions(Versions, frozen=True, kw_only=True):

@@ -61,6 +61,7 @@ class Operation(OperationBase):
     REPORT_COPY_LOST = 34, _AT_CONTROLLER, membership.ReportCopyLost, CLUSTER
     REGISTER_EXTERNAL_TABLE = 35, _AT_CONTROLLER, external_tables.RegisterExternalTable, ANYBODY
     GET_EXTERNAL_TABLE = 36, _AT_CONTROLLER, external_tables.GetExternalTable, MEMBERS, _HOUSEKEEPING
+    GET_RANGES = 37, Server.ANY, catalog.GetRanges, ANYBODY, _HOUSEKEEPING
 
     EXECUTE = 50, _AT_MEMBER, query.Execute, ANYBODY, _ABANDONABLE
     PROFILE = 51, _AT_MEMBER, query.Profile, ANYBODY, _ABANDONABLE

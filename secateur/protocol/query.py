@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.protocol.hello import Versions
 from secateur.protocol.message import Acknowledged, Message
 from secateur.protocol.profile import RunProfile
@@ -37,8 +38,15 @@ __all__ = [
 
 
 class PreparedAnswer(Versions, frozen=True, kw_only=True):
-    """A prepared statement; the payload has its rows, if it has some already."""
+    """A prepared statement; the payload has its rows, if it has some already.
 
+    Attributes:
+        outlines: Large partition schemes without their ranges, to which the statement refers; they stand in front, so
+            that the references are known when the statement is read.
+        statement: The statement.
+    """
+
+    outlines: tuple[PartitionScheme, ...] = ()
     statement: PreparedStatement
 
 

@@ -19,7 +19,14 @@ from secateur.protocol import Failure
 ROOT = Path(secateur.__file__).parent
 DOCUMENTED = (ROOT.parent / "docs" / "errors.md").read_text()
 
-SAFE_CLASSES = {"UnreachableError", "TopologyChangedError", "DataChangedError", "KeysChangedError", "LoadFailedError"}
+SAFE_CLASSES = {
+    "UnreachableError",
+    "TopologyChangedError",
+    "UnknownRangesError",
+    "DataChangedError",
+    "KeysChangedError",
+    "LoadFailedError",
+}
 """What these say was never done, and may work once the cluster has settled."""
 
 EXCEPTIONS = {

@@ -21,7 +21,7 @@ from secateur.client.execution.retry_policy import (
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.session import Session, Sign
-from secateur.errors import DeadlineError, Error, MemberLostError, UnreachableError
+from secateur.errors import DeadlineError, Error, MemberLostError, UnknownRangesError, UnreachableError
 
 __all__ = ["Retryable", "StatementExecution", "execute"]
 
@@ -76,7 +76,7 @@ def execute(execution: Retryable[R]) -> R:
     policy: RetryPolicy | None = None
     while True:
         try:
-            return execution.attempt()
+            return _attempt(execution)
         except Error as error:
             if not execution.may_repeat(error):
                 raise
@@ -93,6 +93,15 @@ def execute(execution: Retryable[R]) -> R:
                 execution.prepare_again(error)
             if decided.pause_s:
                 time.sleep(decided.pause_s)
+
+
+def _attempt(execution: Retryable[R]) -> R:
+    """Attempt once everything is known of the ranges that the attempt needs; finding that out has no effect."""
+    while True:
+        try:
+            return execution.attempt()
+        except UnknownRangesError as unknown:
+            execution.session.learn_ranges(unknown)
 
 
 def _decide(session: Session, policy: RetryPolicy, error: Error) -> TryAgain | GiveUp:

@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Final
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from secateur.client.execution.execute import Retryable, execute
 from secateur.client.loads.arrow_data import as_chunks
@@ -32,6 +33,8 @@ from secateur.errors import (
     TopologyChangedError,
     UnreachableError,
 )
+from secateur.partitioning.schemes.partial_ranges import EVERY_KEY, unknown_ranges
+from secateur.partitioning.schemes.router import ROWS_LOOKED_UP_MAX
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import TableDef
@@ -165,6 +168,7 @@ class _LoadExecution(Retryable[LoadResult]):
 
     def attempt(self) -> LoadResult:
         self._written_to = None
+        self._table = self._with_ranges_known(self._table)
         if self._stages is not None:
             self._stages.clear()
         try:
@@ -178,6 +182,20 @@ class _LoadExecution(Retryable[LoadResult]):
                 raise
             self._table = newer
             return self.attempt()
+
+    @property
+    def _is_small(self) -> bool:
+        return isinstance(self._data, pa.Table) and self._data.num_rows <= ROWS_LOOKED_UP_MAX
+
+    def _with_ranges_known(self, table: TableDef) -> TableDef:
+        """The table with all that this process knows of its ranges; with all ranges for more than a few rows."""
+        if table.scheme.partial is None:
+            return table
+        table = replace(table)  # reads its reference again
+        partial = table.scheme.partial
+        if partial is not None and partial.unknown and not self._is_small:
+            raise unknown_ranges(table.scheme.reference, [EVERY_KEY])
+        return table
 
     def may_repeat(self, error: Error) -> bool:
         match error:
@@ -231,7 +249,8 @@ class _LoadExecution(Retryable[LoadResult]):
             return LoadResult(0, 0, 0)
         if table.scheme.makes_ranges:
             data = conform(data, table)
-            table = with_ranges_for(self.session, table, data)
+            fetch = self.session.outlined_table if self._is_small else self.session.table
+            table = with_ranges_for(self.session, table, data, fetch)
         placed = _in_one_partition(data, table)
         if placed is None:
             return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 
 from secateur.client.session import Session
@@ -11,7 +13,9 @@ from secateur.protocol.catalog import MakeRanges
 __all__ = ["with_ranges_for"]
 
 
-def with_ranges_for(session: Session, table: TableDef, rows: pa.Table) -> TableDef:
+def with_ranges_for(
+    session: Session, table: TableDef, rows: pa.Table, fetch: Callable[[str], TableDef] | None = None
+) -> TableDef:
     """The table as it is once it has a range for each of some rows; the same object when it has them all.
 
     Writers may ask for the same ranges at once, they are made once. Ranges stay, also when the rows that they were made
@@ -22,6 +26,7 @@ def with_ranges_for(session: Session, table: TableDef, rows: pa.Table) -> TableD
         table: Its definition.
         rows: In the table's own schema. Rows for which EVERY makes no range are left for the partition function to
             refuse.
+        fetch: Fetches the table by its name once ranges were made; None to fetch it with all its ranges.
 
     Raises:
         LimitExceededError: The rows need more ranges than are made at once, or than a table may have.
@@ -32,4 +37,4 @@ def with_ranges_for(session: Session, table: TableDef, rows: pa.Table) -> TableD
     if not cells:
         return table
     session.ask(MakeRanges(table.name, table.table_id, sorted(cells)))
-    return session.table(table.name)
+    return (fetch or session.table)(table.name)

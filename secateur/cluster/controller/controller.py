@@ -28,6 +28,7 @@ from secateur.cluster.controller.statement_replies import (
     Prepared,
     StatementReplies,
     estimated_tables,
+    outlines_of,
 )
 from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.system_tables import SystemTables
@@ -37,6 +38,7 @@ from secateur.cluster.lease import LeaseOutcome as LeaseVerdict
 from secateur.cluster.member.changes import ATTEMPT
 from secateur.cluster.member.local_execution import bound_partitions
 from secateur.cluster.peers import Peers
+from secateur.cluster.range_pages import range_pages
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import listening
 from secateur.cluster.threads_end import threads_end
@@ -56,10 +58,12 @@ from secateur.planner.statement import (
     SetGlobalPruning,
 )
 from secateur.protocol.catalog import (
+    GetRanges,
     GetTables,
     GetTableVersions,
     GetTopology,
     MakeRanges,
+    RangePages,
     RefreshedStatistics,
     RefreshStatistics,
     Tables,
@@ -147,6 +151,7 @@ class Controller:
             Operation.HELLO: self._hello,
             Operation.GET_TOPOLOGY: self._send_topology,
             Operation.GET_TABLES: self._send_tables,
+            Operation.GET_RANGES: self._send_ranges,
             Operation.GET_TABLE_VERSIONS: self._send_table_versions,
             Operation.REFRESH_STATISTICS: self._refresh_statistics,
             Operation.PREPARE: self._prepare,
@@ -224,8 +229,12 @@ class Controller:
     def _send_tables(self, request: Request[GetTables]) -> Reply[Tables]:
         name, known = request.message.name, request.message.known
         tables = self._state.catalog.tables() if name is None else (self._state.catalog.table(name),)
-        definitions = [TableDefinition.of(table, known=known) for table in tables]
+        outlines = request.message.outlines
+        definitions = [TableDefinition.of(table, known=known, outline=outlines) for table in tables]
         return Reply(Tables(tables=definitions, **self._versions()))
+
+    def _send_ranges(self, request: Request[GetRanges]) -> Reply[RangePages]:
+        return Reply(range_pages(self._state.catalog.tables(), request.message))
 
     def _send_table_versions(self, request: Request[GetTableVersions]) -> Reply[TableVersions]:
         known = {table.table_id: table.version for table in self._state.catalog.tables()}
@@ -263,7 +272,9 @@ class Controller:
             else:  # the client creates it once it has the rows
                 catalog.with_table(create.table, or_replace=create.or_replace)
         versions: GivenVersions = {**self._versions(), "statistics_version": statistics_version}
-        return Reply(PreparedAnswer(statement=prepared.statement, **versions), prepared.rows)
+        statement = prepared.statement
+        answer = PreparedAnswer(outlines=outlines_of(statement), statement=statement, **versions)
+        return Reply(answer, prepared.rows)
 
     async def _carry_out(self, command: Command) -> str:
         """Carry out DDL; returns what has been done."""

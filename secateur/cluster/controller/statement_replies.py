@@ -9,11 +9,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, assert_never
 
 from secateur.cluster.controller.catalog import Catalog
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import LimitExceededError, TopologyChangedError
+from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.statistics import NO_STATISTICS, StatisticsSnapshot, TableStatistics
 from secateur.partitioning.tables.table import TableDef
@@ -33,7 +34,9 @@ from secateur.protocol.statements import (
     CopyFrom,
     CopyTo,
     CreateTableAs,
+    Done,
     EvaluatedInsert,
+    InsertRows,
     InsertSelect,
     PlanText,
     PreparedStatement,
@@ -48,7 +51,7 @@ from secateur.protocol.statements import (
 from secateur.protocol.steps import QueryPart, QueryStep, SteppedQuery
 from secateur.wire import Payload, encode_table
 
-__all__ = ["Params", "PlanningView", "StatementReplies", "bounded_depth", "estimated_tables"]
+__all__ = ["Params", "PlanningView", "StatementReplies", "bounded_depth", "estimated_tables", "outlines_of"]
 
 T = TypeVar("T")
 Params = Sequence[Any] | Mapping[str, Any]
@@ -243,6 +246,31 @@ def estimated_tables(planned: object) -> frozenset[int] | None:
             return frozenset(scan.table_id for scan in select.scans)
         case _:
             return frozenset()
+
+
+def outlines_of(statement: PreparedStatement) -> tuple[PartitionScheme, ...]:
+    """The outlines of the large schemes to which a statement refers, for a client that may not know them."""
+    queries: list[SelectStatement | None] = []
+    schemes: list[PartitionScheme] = []
+    match statement:
+        case SelectStatement():
+            queries = [statement]
+        case InsertRows(table=table) | CopyFrom(table=table):
+            schemes = [table.scheme]
+        case ChangeStatement(table=table, select=select) | InsertSelect(table=table, select=select):
+            schemes, queries = [table.scheme], [select]
+        case CoordinatedChange(table=table, select=select, returning=returning):
+            schemes, queries = [table.scheme], [select, returning]
+        case CopyTo(select=select) | CreateTableAs(select=select):
+            queries = [select]
+        case Done() | PlanText() | SetPruning() | SetTimeout() | SetOption() | ShowSettings():
+            return ()
+        case _:
+            assert_never(statement)
+    for query in queries:
+        if query is not None:
+            schemes += [scan.tree.scheme for scan in (*query.scans, *query.first_scans)]
+    return tuple({scheme.reference: scheme.outline() for scheme in schemes if scheme.reference is not None}.values())
 
 
 def _routed_scans(plan: SelectPlan) -> tuple[RoutedScan, ...]:

@@ -37,6 +37,7 @@ from secateur.cluster.member.table_directory import TableDirectory
 from secateur.cluster.member.writes import MemberWrites
 from secateur.cluster.peers import Peers
 from secateur.cluster.plan_source import PlanSource
+from secateur.cluster.range_pages import range_pages
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import listening, peer_at
 from secateur.cluster.termination_protocol import TerminationProtocol
@@ -58,6 +59,8 @@ from secateur.protocol.catalog import (
     CreateStoredTable,
     DropStoredTable,
     GetOwners,
+    GetRanges,
+    RangePages,
     TakeTopology,
     TopologyKnown,
 )
@@ -233,6 +236,7 @@ class Member:
             Operation.ABORT_RANGES: self._ranges.abort,
             Operation.TAKE_TOPOLOGY: self._take_topology,
             Operation.GET_OWNERS: self._send_topology,
+            Operation.GET_RANGES: self._send_ranges,
             Operation.CATCH_UP: self._catch_up,
             Operation.COPY_TABLE: self._copies.copy_table,
             Operation.ASK_FOR_PROMISE: self._promise,
@@ -412,6 +416,10 @@ class Member:
     def _send_topology(self, _: Request[GetOwners]) -> Reply[TopologyKnown]:
         """Send the owners of this member's newest topology, for clients that cannot reach the controller."""
         return Reply(TopologyKnown(self._topology))
+
+    def _send_ranges(self, request: Request[GetRanges]) -> Reply[RangePages]:
+        """Send ranges of a table, for clients that cannot reach the controller."""
+        return Reply(range_pages(self._tables.values(), request.message))
 
     def _send_plan(self, request: Request[GetPlan]) -> Reply[PlanAnswer]:
         """A plan that this member has run, for another one that has not and cannot reach the controller."""

@@ -23,6 +23,7 @@ from secateur.partitioning.pruning.domain import EVERYTHING, Domain, Span
 from secateur.partitioning.pruning.domain import points as points_of
 from secateur.partitioning.schemes.components import HashComponent, RangePartition
 from secateur.partitioning.schemes.hashing import first_seed, pmod
+from secateur.partitioning.schemes.partial_ranges import KeyInterval, unknown_ranges, wanted_in
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.types.column_type import TypeKind
 from secateur.partitioning.types.encoding import scalar_encoder
@@ -78,9 +79,14 @@ def select_partitions(scheme: PartitionScheme, domains: Mapping[str, Domain], li
         be counted or compared.
         Cost: linear in the combinations hashed plus the ranges that remain plus the ids returned; ranges that do not
             remain cost a binary search.
+
+    Raises:
+        UnknownRangesError: The ranges of some keys of the domains are not known here.
     """
     if any(domain.is_nothing for domain in domains.values()):
         return PartitionSelection(())
+    if scheme.partial is not None:
+        _check_known(scheme, domains)
     keys = _shared_keys(scheme, domains)
     if keys is None:
         return _cross_product(scheme, domains, limit)
@@ -241,6 +247,46 @@ def _ranges_reached(scheme: PartitionScheme, domains: Mapping[str, Domain]) -> S
             ):
                 kept.add(position)
     return _distinct([ranges[position] for position in sorted(kept)])
+
+
+def _check_known(scheme: PartitionScheme, domains: Mapping[str, Domain]) -> None:
+    assert scheme.range is not None
+    unknown = [partition for partition in _ranges_reached(scheme, domains) if partition.ordinal < 0]
+    if not unknown:
+        return
+    first, *others = (
+        close_spans(domains.get(column, EVERYTHING), scheme.type_of(column)) for column in scheme.range.columns
+    )
+    wanted = []
+    if first.is_finite and all(domain.is_finite for domain in others):
+        values = [domain.points for domain in (first, *others)]
+        if prod(map(len, values)) <= _RANGE_KEYS_MAX:
+            ranges = scheme.ranges()
+            wanted = [
+                KeyInterval(key, key)
+                for key in product(*values)
+                if (position := scheme.range_position(key)) >= 0 and ranges[position].ordinal < 0
+            ]
+    for span in () if wanted else (*(Span(value, value) for value in first.points), *first.spans):
+        start, stop = wanted_in(unknown, _first_keys(span))
+        for partition in unknown[start:stop]:
+            wanted.append(_within(_first_keys(span), partition))
+    raise unknown_ranges(scheme.reference, wanted)
+
+
+def _first_keys(span: Span) -> KeyInterval:
+    """The keys of the range columns that begin with a value of a span."""
+    return KeyInterval(None if span.lower is None else (span.lower,), None if span.upper is None else (span.upper,))
+
+
+def _within(keys: KeyInterval, partition: RangePartition) -> KeyInterval:
+    """The keys that lie in a range; perhaps the first key behind it as well."""
+    lower, upper = keys
+    if partition.lower is not None and (lower is None or lower < partition.lower):
+        lower = partition.lower
+    if partition.upper is not None and (upper is None or partition.upper < upper):
+        upper = partition.upper
+    return KeyInterval(lower, upper)
 
 
 def _distinct(ranges: Sequence[RangePartition]) -> Sequence[RangePartition]:

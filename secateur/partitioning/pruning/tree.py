@@ -18,7 +18,7 @@ from msgspec.structs import force_setattr
 
 from secateur.errors import ParameterError
 from secateur.partitioning.pruning.nodes import All, Everywhere, Keys, Node, Nothing
-from secateur.partitioning.pruning.tree_binding import compile_node
+from secateur.partitioning.pruning.tree_binding import compile_node, compile_partial
 from secateur.partitioning.pruning.tree_text import node_text
 from secateur.partitioning.schemes.scheme import PartitionScheme, find_scheme
 
@@ -84,7 +84,8 @@ class PartitionTree(msgspec.Struct, frozen=True, array_like=True, dict=True):
     @cached_property
     def _bind(self) -> Callable[[Sequence[Any]], Sequence[int] | None]:
         root = self.root if self.scheme.is_known_function else All()
-        return compile_node(root, self.scheme, self.limit)
+        compiled = compile_node if self.scheme.partial is None else compile_partial
+        return compiled(root, self.scheme, self.limit)
 
     @cached_property
     def _single(self) -> dict[int, PartitionSet]:
@@ -105,6 +106,7 @@ class PartitionTree(msgspec.Struct, frozen=True, array_like=True, dict=True):
 
         Raises:
             ParameterError: There are fewer parameters than the tree uses.
+            UnknownRangesError: The ranges of some keys are not known here yet.
 
         Cost: 2 microseconds for one key; per further element of an IN list half a microsecond.
         """

@@ -27,7 +27,7 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.encoding import scalar_encoder
 
-__all__ = ["compile_node"]
+__all__ = ["compile_node", "compile_partial"]
 
 Bind = Callable[[Sequence[Any]], Sequence[int] | None]
 
@@ -65,6 +65,26 @@ def compile_node(node: Node, scheme: PartitionScheme, limit: int) -> Bind:
             return _intersection([compile_node(part, scheme, limit) for part in parts])
         case _:
             assert_never(node)
+
+
+def compile_partial(node: Node, scheme: PartitionScheme, limit: int) -> Bind:
+    """:func:`compile_node` for a scheme of which this process learns more ranges: each call uses the newest.
+
+    Raises:
+        UnknownRangesError: (the returned function) The ranges of some keys are not known yet.
+    """
+    compiled = scheme, compile_node(node, scheme, limit)
+
+    def bind(params: Sequence[Any]) -> Sequence[int] | None:
+        nonlocal compiled
+        known, function = compiled
+        newest = scheme.newest()
+        if newest is not known:
+            function = compile_node(node, newest, limit)
+            compiled = newest, function
+        return function(params)
+
+    return bind
 
 
 def _all(params: Sequence[Any]) -> None:

@@ -7,12 +7,14 @@ A dropped range keeps its block, so that adding and dropping ranges moves no oth
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
 from secateur.partitioning.schemes.components import HashComponent, RangeComponent, RangePartition
+from secateur.partitioning.schemes.partial_ranges import PartialRanges
 from secateur.partitioning.schemes.segments import gaps_between, segments_of
 
 __all__ = ["Layout", "bucket_product"]
@@ -29,19 +31,20 @@ class Layout:
     Attributes:
         partition_count: The size of the id space, blocks of dropped ranges included.
         segments: The intervals of the range columns that hold rows, sorted and disjoint, each with the ordinal that it
-            leads to; one without a range component.
+            leads to; one without a range component. Of a scheme that is partly known, an interval of unknown keys has
+            a pseudo range, whose ordinal is negative and whose one id is behind all others.
         has_gaps: Whether some keys have no partition.
         hash_lists: The distinct lists of hash components of the live ranges: thousands of ranges share a few.
-        live: The live ranges by ordinal, ascending.
-        bases: The first id of each live range by ordinal.
+        live: The known live ranges by ordinal.
+        bases: The first id of each of them by ordinal.
         columns: The partitioning key, in order of first mention.
     """
 
     __slots__ = (
-        "_blocks",
         "_hashes",
         "_live_ids",
         "_live_partitions",
+        "_retired",
         "bases",
         "columns",
         "has_gaps",
@@ -51,44 +54,115 @@ class Layout:
         "segments",
     )
 
-    def __init__(self, hashes: tuple[HashComponent, ...], component: RangeComponent | None) -> None:
+    def __init__(
+        self,
+        hashes: tuple[HashComponent, ...],
+        range_columns: tuple[str, ...],
+        *,
+        segments: tuple[RangePartition, ...],
+        live: Mapping[int, RangePartition],
+        bases: dict[int, int],
+        partition_count: int,
+        retired: Sequence[tuple[int, int]],
+        hash_lists: tuple[tuple[HashComponent, ...], ...],
+        has_gaps: bool,
+    ) -> None:
         self._hashes = hashes
-        self.segments = (RangePartition(0, None, None),) if component is None else segments_of(component)
-        self.has_gaps = component is not None and bool(gaps_between(self.segments))
-        retired = () if component is None else component.retired
-        ranges = self.segments if component is None else component.partitions
-        own = dict.fromkeys(r.hashes for r in ranges if r.hashes is not None)
-        self.hash_lists = tuple(
-            own if len(own) and all(r.hashes is not None for r in ranges) else dict.fromkeys((hashes, *own))
-        )
-        self.live = {r.ordinal: r for r in sorted(ranges, key=lambda r: r.ordinal)}
-        usual = bucket_product(hashes)
-        sizes = [(r.ordinal, usual if r.hashes is None else bucket_product(r.hashes), True) for r in ranges]
-        sizes.extend((r.ordinal, r.partitions, False) for r in retired)
-        sizes.sort()
-        self.bases: dict[int, int] = {}
-        self.partition_count = 0
-        for ordinal, partitions, is_live in sizes:
-            if is_live:
-                self.bases[ordinal] = self.partition_count
-            self.partition_count += partitions
-        self._blocks = [(is_live, partitions) for _, partitions, is_live in sizes]
+        self.segments = segments
+        self.live = live
+        self.bases = bases
+        self.partition_count = partition_count
+        self._retired = retired
+        self.hash_lists = hash_lists
+        self.has_gaps = has_gaps
         self._live_partitions: npt.NDArray[np.int32] | None = None
         self._live_ids: tuple[int, ...] | None = None
-        lists = [h.columns for h in hashes]
-        lists.extend(() if component is None else (component.columns,))
-        lists.extend(h.columns for hashes_ in self.hash_lists for h in hashes_)
+        lists = chain((h.columns for h in hashes), (range_columns,), (h.columns for own in hash_lists for h in own))
         self.columns = tuple(dict.fromkeys(name for names in lists for name in names))
+
+    @classmethod
+    def of(cls, hashes: tuple[HashComponent, ...], component: RangeComponent | None) -> Layout:
+        """The ids of a scheme whose ranges are all known. Cost: some microseconds per range."""
+        segments = (RangePartition(0, None, None),) if component is None else segments_of(component)
+        ranges = segments if component is None else component.partitions
+        own = dict.fromkeys(r.hashes for r in ranges if r.hashes is not None)
+        usual = bucket_product(hashes)
+        sizes = [(r.ordinal, usual if r.hashes is None else bucket_product(r.hashes), True) for r in ranges]
+        if component is not None:
+            sizes.extend((r.ordinal, r.partitions, False) for r in component.retired)
+            sizes.sort()
+        bases: dict[int, int] = {}
+        retired: list[tuple[int, int]] = []
+        partition_count = 0
+        for ordinal, partitions, is_live in sizes:
+            if is_live:
+                bases[ordinal] = partition_count
+            elif retired and retired[-1][1] == partition_count:
+                retired[-1] = retired[-1][0], partition_count + partitions
+            else:
+                retired.append((partition_count, partition_count + partitions))
+            partition_count += partitions
+        return cls(
+            hashes,
+            () if component is None else component.columns,
+            segments=segments,
+            live={r.ordinal: r for r in sorted(ranges, key=lambda r: r.ordinal)},
+            bases=bases,
+            partition_count=partition_count,
+            retired=retired,
+            hash_lists=tuple(
+                own if len(own) and all(r.hashes is not None for r in ranges) else dict.fromkeys((hashes, *own))
+            ),
+            has_gaps=component is not None and bool(gaps_between(segments)),
+        )
+
+    @classmethod
+    def of_known(cls, hashes: tuple[HashComponent, ...], component: RangeComponent, known: PartialRanges) -> Layout:
+        """The ids of a scheme whose ranges are partly known."""
+        pseudo = [RangePartition(-1 - n, lower, upper, None, ()) for n, (lower, upper) in enumerate(known.unknown)]
+        bases = dict(zip((r.ordinal for r in known.ranges), known.bases, strict=True))
+        bases |= {r.ordinal: known.partition_count - 1 - r.ordinal for r in pseudo}
+        live = {r.ordinal: r for r in (*known.ranges, *pseudo)}
+        if component.catch_all is not None and known.catch_all_base is not None:
+            live[component.catch_all.ordinal] = component.catch_all
+            bases[component.catch_all.ordinal] = known.catch_all_base
+        return cls(
+            hashes,
+            component.columns,
+            segments=tuple(sorted((*known.ranges, *pseudo), key=lambda r: (r.lower is not None, r.lower or ()))),
+            live=live,
+            bases=bases,
+            partition_count=known.partition_count,
+            retired=known.retired,
+            hash_lists=known.hash_lists,
+            has_gaps=known.has_gaps,
+        )
+
+    def outline(self, component: RangeComponent) -> PartialRanges:
+        """What a client knows before it has fetched any range."""
+        rest = component.catch_all
+        return PartialRanges(
+            self.partition_count,
+            tuple(self._retired),
+            self.hash_lists,
+            self.has_gaps,
+            None if rest is None else self.bases[rest.ordinal],
+        )
 
     @property
     def live_partition_count(self) -> int:
-        return sum(partitions for is_live, partitions in self._blocks if is_live)
+        return self.partition_count - sum(stop - start for start, stop in self._retired)
 
     @property
     def live_partitions(self) -> npt.NDArray[np.int32]:
         """The ids that can hold rows, ascending; read-only."""
         if self._live_partitions is None:
-            self._live_partitions = _live_ids(self._blocks)
+            is_live = np.ones(self.partition_count, dtype=np.bool_)
+            for start, stop in self._retired:
+                is_live[start:stop] = False
+            ids = np.flatnonzero(is_live).astype(np.int32)
+            ids.flags.writeable = False
+            self._live_partitions = ids
         return self._live_partitions
 
     @property
@@ -111,11 +185,3 @@ class Layout:
         for component, bucket in zip(self.hashes_of(ordinal), buckets, strict=True):
             local = local * component.partitions + bucket
         return self.bases[ordinal] + local
-
-
-def _live_ids(blocks: Sequence[tuple[bool, int]]) -> npt.NDArray[np.int32]:
-    """Blocks, each live or not and of some size, lie one behind the other: an id is live when its block is."""
-    is_live = np.array([live for live, _ in blocks], dtype=np.bool_)
-    ids = np.flatnonzero(np.repeat(is_live, [size for _, size in blocks])).astype(np.int32)
-    ids.flags.writeable = False
-    return ids

@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from secateur.errors import NoRangeError, NullKeyError, ParameterError
+from secateur.errors import NoRangeError, NullKeyError, ParameterError, UnknownRangesError
 from secateur.partitioning.schemes.components import HashComponent, RangeComponent
 from secateur.partitioning.schemes.hashing import first_seed, hash_columns, hash_values, pmod, pmod_array
 from secateur.partitioning.schemes.layout import Layout
+from secateur.partitioning.schemes.partial_ranges import EVERY_KEY, KeyInterval, unknown_ranges
 from secateur.partitioning.schemes.ranges import NO_RANGE, RangeIndex
 from secateur.partitioning.types.cast import scalar_text
 from secateur.partitioning.types.coerce import coerce
@@ -25,10 +26,13 @@ from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.encoding import EncodedColumn, encode_array, scalar_encoder
 from secateur.partitioning.types.ordering import minimum
 
-__all__ = ["NO_PARTITION", "Router"]
+__all__ = ["NO_PARTITION", "ROWS_LOOKED_UP_MAX", "Router"]
 
 NO_PARTITION: Final = -1
 """The partition id of a row that belongs to no partition."""
+
+ROWS_LOOKED_UP_MAX: Final = 64
+"""Rows whose ranges are fetched by their keys; for more rows all ranges are."""
 
 _NOT_CANONICAL: Final = (TypeError, ValueError, AttributeError, KeyError, OverflowError, ArithmeticError, struct.error)
 
@@ -58,15 +62,25 @@ class Router:
         "_every",
         "_group_of",
         "_groups",
+        "_ids_end",
         "_index",
         "_range_classes",
         "_range_columns",
+        "_reference",
         "_route",
         "_types",
     )
 
-    def __init__(self, layout: Layout, component: RangeComponent | None, types: Sequence[tuple[str, SqlType]]) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        component: RangeComponent | None,
+        types: Sequence[tuple[str, SqlType]],
+        reference: str | None,
+    ) -> None:
         self._types = dict(types)
+        self._reference = reference
+        self._ids_end = layout.partition_count  # the pseudo ranges of unknown keys are behind
         self._range_columns = () if component is None else component.columns
         self._every = None if component is None else component.every
         self._range_classes = tuple(type(minimum(self._types[name])) for name in self._range_columns)
@@ -108,7 +122,9 @@ class Router:
         if self._every is None or self._index is None:
             return frozenset()
         present = values.drop_null()
-        outside = present.filter(pa.array(self._index.locate_rows([present]) == NO_RANGE))
+        position = self._index.locate_rows([present])
+        self._check_known(position, [present])
+        outside = present.filter(pa.array(position == NO_RANGE))
         return self._every.cells_of(outside, self._types[self._range_columns[0]]) if len(outside) else frozenset()
 
     def partitions_of(self, batch: pa.RecordBatch, *, unmatched_allowed: bool = False) -> npt.NDArray[np.int32]:
@@ -126,6 +142,7 @@ class Router:
         at = self._rows_without_null(batch)
         located = batch if at is None else batch.take(pa.array(at))
         position = self._index.locate_rows([located.column(name) for name in self._range_columns])
+        self._check_known(position, [located.column(name) for name in self._range_columns])
         inside = np.flatnonzero(position != NO_RANGE)
         if at is None and len(inside) == batch.num_rows:
             return self._partitions_at(batch, position)
@@ -178,7 +195,10 @@ class Router:
         position = self.locate(key)
         if position == NO_RANGE:
             raise self._no_range([repr(value) for value in key], rows=1)
-        return int(self._bases[position]) + _mixed_radix(self._bucketers[position], values)
+        base = int(self._bases[position])
+        if base >= self._ids_end:
+            raise self._unknown([KeyInterval(key, key)])
+        return base + _mixed_radix(self._bucketers[position], values)
 
     def _canonical(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The slow path: match names without regard to case, convert values exactly, report those that do not fit."""
@@ -213,6 +233,7 @@ class Router:
             if column.null_count:
                 raise self._null_key(name)
         position = index.locate_rows(columns)
+        self._check_known(position, columns)
         outside = np.flatnonzero(position == NO_RANGE)
         if len(outside):
             raise self._no_range([scalar_text(column[int(outside[0])]) for column in columns], rows=len(outside))
@@ -225,6 +246,21 @@ class Router:
             return None
         valid = np.logical_and.reduce([column.is_valid().to_numpy(zero_copy_only=False) for column in columns])
         return np.flatnonzero(valid)
+
+    def _check_known(self, position: npt.NDArray[np.int64], columns: Sequence[pa.Array]) -> None:
+        """Raise when the ranges of some rows are not known yet, given the segment of each row."""
+        if not len(self._bases) or int(self._bases.max()) < self._ids_end:
+            return
+        at = np.flatnonzero((position != NO_RANGE) & (self._bases[position] >= self._ids_end))
+        if not len(at):
+            return
+        if len(at) > ROWS_LOOKED_UP_MAX:
+            raise self._unknown([EVERY_KEY])
+        keys = list(zip(*(column.take(pa.array(at)).to_pylist() for column in columns), strict=True))
+        raise self._unknown([KeyInterval(key, key) for key in dict.fromkeys(keys)])
+
+    def _unknown(self, wanted: list[KeyInterval]) -> UnknownRangesError:
+        return unknown_ranges(self._reference, wanted)
 
     def _null_key(self, column: str) -> NullKeyError:
         return NullKeyError(

@@ -8,9 +8,10 @@ DDL. Its resolved forms, the :class:`~secateur.partitioning.schemes.layout.Layou
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
+from threading import Lock
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
@@ -23,6 +24,7 @@ from msgspec.structs import replace
 from secateur.errors import NotSupportedError, TopologyChangedError, UnknownColumnError
 from secateur.partitioning.schemes.components import HashComponent, RangeComponent, RangePartition, RetiredRange
 from secateur.partitioning.schemes.layout import Layout
+from secateur.partitioning.schemes.partial_ranges import KeyInterval, PartialRanges, RangePage, pages_of
 from secateur.partitioning.schemes.router import Router
 from secateur.partitioning.types.cast import cast_column
 from secateur.partitioning.types.column_type import SqlType
@@ -32,10 +34,12 @@ __all__ = [
     "RANGES_INLINE_MAX",
     "HashComponent",
     "PartitionScheme",
+    "RangeBook",
     "RangeComponent",
     "RangePartition",
     "RetiredRange",
     "find_scheme",
+    "learn_ranges",
 ]
 
 FUNCTION: Final = "xxhash64/1"
@@ -63,6 +67,7 @@ class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, w
             another way.
         reference: A name for this scheme that is unique for ever, for large ones that should not travel with every
             statement; see :func:`find_scheme`.
+        partial: What is known of the ranges, where not all are; None where all are. The range component has none then.
     """
 
     hashes: tuple[HashComponent, ...] = ()
@@ -71,10 +76,15 @@ class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, w
     function: str = FUNCTION
     group: str | None = None
     reference: str | None = None
+    partial: PartialRanges | None = None
 
     def __post_init__(self) -> None:
-        if self.reference is not None:
+        if self.reference is None:
+            return
+        if self.partial is None:
             _by_reference.setdefault(self.reference, self)
+        else:
+            self.__dict__["_book"] = _books.setdefault(self.reference, RangeBook(self))
 
     @property
     def is_known_function(self) -> bool:
@@ -118,7 +128,8 @@ class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, w
         """The intervals that hold rows, sorted and disjoint; one unbounded interval if there is no range component.
 
         These are the live ranges. A catch-all occurs once for every gap that it fills, each time with its one ordinal;
-        the unbounded interval has the ordinal 0.
+        the unbounded interval has the ordinal 0. Of a scheme that is partly known, the keys whose ranges are not known
+        are in pseudo ranges with negative ordinals.
         """
         return self._layout.segments
 
@@ -270,6 +281,19 @@ class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, w
         """Return the same scheme with another reference; its resolved forms are kept."""
         return self._keeping(replace(self, reference=reference))
 
+    def outline(self) -> PartitionScheme:
+        """Return the scheme without its ranges, from which a client begins to learn those that it needs."""
+        return self._outline
+
+    def pages(self, wanted: Iterable[KeyInterval]) -> list[RangePage]:
+        """The pages with the ranges of some keys (:func:`~secateur.partitioning.schemes.partial_ranges.pages_of`)."""
+        layout = self._layout
+        return pages_of(layout.segments, layout.bases, layout.hash_lists, wanted)
+
+    def newest(self) -> PartitionScheme:
+        """The same scheme with everything that this process knows of its ranges by now."""
+        return self if self.partial is None else self._book.scheme
+
     def resolve(self) -> None:
         """Make the resolved forms now rather than on first use, in a thread that has time.
 
@@ -290,6 +314,24 @@ class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, w
     def _keeping(self, other: PartitionScheme) -> PartitionScheme:
         other.__dict__.update(self.__dict__)
         return other
+
+    @property
+    def _book(self) -> RangeBook:
+        book: RangeBook = self.__dict__["_book"]
+        return book
+
+    @cached_property
+    def _outline(self) -> PartitionScheme:
+        assert self.range is not None
+        return PartitionScheme(
+            self.hashes,
+            replace(self.range, ranges=(), retired=()),
+            self.types,
+            self.function,
+            self.affinity_group(),
+            self.reference,
+            self._layout.outline(self.range),
+        )
 
     @cached_property
     def _structure(self) -> str:
@@ -324,7 +366,9 @@ class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, w
 
     @cached_property
     def _layout(self) -> Layout:
-        return Layout(self.hashes, self.range)
+        if self.partial is not None and self.range is not None:
+            return Layout.of_known(self.hashes, self.range, self.partial)
+        return Layout.of(self.hashes, self.range)
 
     @cached_property
     def _router(self) -> Router:
@@ -333,11 +377,43 @@ class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, w
                 f"partition function {self.function!r} is unknown here, {FUNCTION!r} is known; update this side to"
                 " route and prune"
             )
-        return Router(self._layout, self.range, self.types)
+        return Router(self._layout, self.range, self.types, self.reference)
 
+
+class RangeBook:
+    """What this process knows of the ranges of one large scheme; it grows. Thread-safe.
+
+    Attributes:
+        scheme: The scheme with the ranges known now; replaced as a whole.
+    """
+
+    def __init__(self, scheme: PartitionScheme) -> None:
+        self.scheme = scheme
+        self._lock = Lock()
+
+    def learn(self, pages: Iterable[RangePage]) -> bool:
+        """Take over pages of ranges; returns whether they had anything that was not known."""
+        with self._lock:
+            before = self.scheme.partial
+            assert before is not None
+            after = before.with_pages(pages)
+            if after.unknown == before.unknown:
+                return False
+            self.scheme = replace(self.scheme, partial=after)
+            return True
+
+
+_books: Final[WeakValueDictionary[str, RangeBook]] = WeakValueDictionary()
+"""The books of this process by reference; each stays here as long as some table, plan or tree uses its scheme."""
 
 _by_reference: Final[WeakValueDictionary[str, PartitionScheme]] = WeakValueDictionary()
 """The schemes of this process that have a reference; each stays here as long as some table, plan or tree uses it."""
+
+
+def learn_ranges(reference: str, pages: Iterable[RangePage]) -> bool:
+    """Add pages to what this process knows of the ranges of a scheme; returns whether they had anything new."""
+    book = _books.get(reference)
+    return book is not None and book.learn(pages)
 
 
 def find_scheme(scheme: PartitionScheme | str, *, table: str) -> PartitionScheme:
@@ -347,7 +423,8 @@ def find_scheme(scheme: PartitionScheme | str, *, table: str) -> PartitionScheme
     ranges has megabytes. Statements must not carry it, and receivers of statements must not resolve it again. The
     cluster therefore gives such a scheme a *reference* that is never reused. Members and clients that have the table
     have the scheme under its reference, and partition trees and plans carry the reference. Of two schemes with one
-    reference the first is used on.
+    reference the first is used on. A client has the outline of the scheme at first, and then also those ranges that
+    its statements have needed.
 
     Args:
         scheme: The scheme or a reference.
@@ -358,9 +435,16 @@ def find_scheme(scheme: PartitionScheme | str, *, table: str) -> PartitionScheme
             this version. ``details`` has ``table``.
     """
     if isinstance(scheme, PartitionScheme):
-        return scheme if scheme.reference is None else _by_reference.setdefault(scheme.reference, scheme)
+        if scheme.reference is None:
+            return scheme
+        if scheme.partial is None:
+            return _by_reference.setdefault(scheme.reference, scheme)
+        return _by_reference.get(scheme.reference) or scheme.newest()
     known = _by_reference.get(scheme)
     if known is None:
+        book = _books.get(scheme)
+        if book is not None:
+            return book.scheme
         raise TopologyChangedError(
             f"the ranges of table {table} are not known here, or have changed: fetch the table again", table=table
         )

@@ -121,6 +121,15 @@ class TableDefinition(msgspec.Struct, frozen=True, array_like=True):
     table: TableDef
 
     @classmethod
-    def of(cls, table: TableDef, *, known: str | None = None) -> TableDefinition:
-        """Define a table; ``known`` is the reference of a scheme that the receiver has."""
-        return cls(None if table.scheme.reference in (None, known) else table.scheme, table)
+    def of(cls, table: TableDef, *, known: str | None = None, outline: bool = False) -> TableDefinition:
+        """Define a table.
+
+        Args:
+            table: The table.
+            known: The reference of a scheme that the receiver has.
+            outline: Whether a large scheme comes without its ranges.
+        """
+        scheme = table.scheme
+        if scheme.reference in (None, known):
+            return cls(None, table)
+        return cls(scheme.outline() if outline else scheme, table)

@@ -1,0 +1,251 @@
+"""The ranges of a table as far as a client knows them, and the pages in which it learns more.
+
+A client of a table with 100,000 ranges needs those of its keys. It holds the *outline* of the scheme, which is
+everything but the ranges, and fetches pages of neighbouring ranges when a statement needs them. A page covers an
+interval of keys completely, the gaps in it included, so a key of that interval without a range has none.
+
+The keys of which no page is known are *unknown intervals*. The resolved form of the scheme has a pseudo range for each
+of them, so that the search for a key and the pruning by intervals need no rule of their own: whoever reaches a pseudo
+range has to fetch its ranges first (:class:`~secateur.errors.UnknownRangesError`).
+
+Source: Apache Kudu, "Scan Optimization & Partition Pruning", section "Tablet Lookup Optimization", and the batches of
+    its GetTableLocations.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from msgspec.structs import replace
+
+from secateur.errors import UnknownRangesError
+from secateur.partitioning.schemes.components import HashComponent, RangePartition
+
+__all__ = [
+    "ANSWER_PAGES_MAX",
+    "EVERY_KEY",
+    "PAGE_RANGES",
+    "KeyInterval",
+    "PartialRanges",
+    "RangePage",
+    "pages_of",
+    "unknown_ranges",
+    "wanted_in",
+]
+
+PAGE_RANGES: Final = 256
+"""Ranges in one page: some kilobytes, which cost little more than one range and spare the neighbours a round trip."""
+ANSWER_PAGES_MAX: Final = 64
+"""Pages in one answer, so that a statement that needs all ranges holds up nobody else at the server for long."""
+_INDEX: Final = np.dtype("<i4")
+
+_Key: TypeAlias = tuple[Any, ...]
+
+
+class KeyInterval(NamedTuple):
+    """Keys of the range columns, or of the first of them.
+
+    Attributes:
+        lower: The first key, or the beginning of it; None where unbounded.
+        upper: The last key, or the beginning of it, all keys with this beginning included; None where unbounded. In
+            :attr:`PartialRanges.unknown` and of a page it is the first key behind.
+    """
+
+    lower: _Key | None
+    upper: _Key | None
+
+
+EVERY_KEY: Final = KeyInterval(None, None)
+
+
+class RangePage(msgspec.Struct, frozen=True, array_like=True):
+    """Some neighbouring ranges, in columns: a hundred thousand small objects would take seconds to read.
+
+    Attributes:
+        keys: The interval that the page covers.
+        bounds: The bounds of the ranges, each once, ascending: a list for each range column.
+        lowers: For each range the index of its lower bound, -1 for none; int32, little-endian, as all that follow.
+        uppers: Likewise the upper bounds.
+        ordinals: For each range its ordinal.
+        bases: For each range the first of its partition ids.
+        hash_lists: For each range the index of its own hash components in :attr:`PartialRanges.hash_lists`, -1 for
+            those of the table.
+    """
+
+    keys: KeyInterval
+    bounds: list[list[Any]]
+    lowers: bytes
+    uppers: bytes
+    ordinals: bytes
+    bases: bytes
+    hash_lists: bytes
+
+    @classmethod
+    def of(
+        cls,
+        keys: KeyInterval,
+        ranges: Sequence[RangePartition],
+        bases: Sequence[int],
+        hash_lists: Sequence[tuple[HashComponent, ...]],
+    ) -> RangePage:
+        """The page of neighbouring ranges."""
+        index: dict[_Key, int] = {}
+        for partition in ranges:  # sorted and disjoint, so their bounds ascend in this order
+            for bound in (partition.lower, partition.upper):
+                if bound is not None:
+                    index.setdefault(bound, len(index))
+        number = {hashes: position for position, hashes in enumerate(hash_lists)}
+        return cls(
+            keys,
+            [list(column) for column in zip(*index, strict=True)],
+            _packed(-1 if r.lower is None else index[r.lower] for r in ranges),
+            _packed(-1 if r.upper is None else index[r.upper] for r in ranges),
+            _packed(r.ordinal for r in ranges),
+            _packed(bases),
+            _packed(-1 if r.hashes is None else number[r.hashes] for r in ranges),
+        )
+
+    def ranges(self, hash_lists: Sequence[tuple[HashComponent, ...]]) -> list[RangePartition]:
+        """The ranges; their names are not known."""
+        bounds: list[_Key | None] = [*zip(*self.bounds, strict=True), None]
+        own: list[tuple[HashComponent, ...] | None] = [*hash_lists, None]
+        return [
+            RangePartition(ordinal, bounds[lower], bounds[upper], None, own[hashes])
+            for lower, upper, ordinal, hashes in zip(
+                _unpacked(self.lowers),
+                _unpacked(self.uppers),
+                _unpacked(self.ordinals),
+                _unpacked(self.hash_lists),
+                strict=True,
+            )
+        ]
+
+    def first_ids(self) -> list[int]:
+        """The first partition id of each range."""
+        return _unpacked(self.bases)
+
+
+class PartialRanges(msgspec.Struct, frozen=True, array_like=True):
+    """What is known of the ranges of a scheme.
+
+    Attributes:
+        partition_count: The size of the id space.
+        retired: The ids that hold no rows, as intervals ``[start, stop)``, ascending.
+        hash_lists: The distinct lists of hash components of the live ranges.
+        has_gaps: Whether some keys have no partition.
+        catch_all_base: The first id of the catch-all; None without one.
+        ranges: The known ranges, and the gaps that the catch-all fills between them, sorted by lower bound.
+        bases: For each of them the first of its partition ids.
+        unknown: The intervals of which nothing is known, ascending and disjoint.
+    """
+
+    partition_count: int
+    retired: tuple[tuple[int, int], ...]
+    hash_lists: tuple[tuple[HashComponent, ...], ...]
+    has_gaps: bool
+    catch_all_base: int | None
+    ranges: tuple[RangePartition, ...] = ()
+    bases: tuple[int, ...] = ()
+    unknown: tuple[KeyInterval, ...] = (EVERY_KEY,)
+
+    def with_pages(self, pages: Iterable[RangePage]) -> PartialRanges:
+        """What is known after some pages came. Cost: linear in the ranges known."""
+        known = dict(zip(self.ranges, self.bases, strict=True))
+        unknown = list(self.unknown)
+        for page in pages:
+            known.update(zip(page.ranges(self.hash_lists), page.first_ids(), strict=True))
+            unknown = [rest for interval in unknown for rest in _without(interval, page.keys)]
+        ranges = sorted(known, key=lambda r: (r.lower is not None, r.lower or ()))
+        return replace(self, ranges=tuple(ranges), bases=tuple(known[r] for r in ranges), unknown=tuple(unknown))
+
+
+def pages_of(
+    ranges: Sequence[RangePartition],
+    bases: dict[int, int],
+    hash_lists: Sequence[tuple[HashComponent, ...]],
+    wanted: Iterable[KeyInterval],
+) -> list[RangePage]:
+    """The pages with the ranges of some keys.
+
+    Args:
+        ranges: All live ranges, sorted and disjoint, those of the catch-all included.
+        bases: The first partition id by ordinal.
+        hash_lists: As in :class:`PartialRanges`.
+        wanted: The keys.
+
+    Returns:
+        Neighbouring pages come as one. The size of an answer is limited: it has some of what is wanted at least, and
+        the rest has to be asked for again.
+        Cost: linear in the ranges returned.
+    """
+    last = max(len(ranges) - 1, 0) // PAGE_RANGES
+    numbers: set[int] = set()
+    for interval in wanted:
+        first, behind = wanted_in(ranges, interval)
+        numbers.update(range(min(first // PAGE_RANGES, last), min(max(first, behind - 1) // PAGE_RANGES, last) + 1))
+        if len(numbers) >= ANSWER_PAGES_MAX:
+            break
+    pages = []
+    for start, stop in _runs(sorted(numbers)[:ANSWER_PAGES_MAX]):
+        inside = ranges[start * PAGE_RANGES : stop * PAGE_RANGES]
+        keys = KeyInterval(
+            ranges[start * PAGE_RANGES - 1].upper if start else None,
+            ranges[stop * PAGE_RANGES].lower if stop <= last else None,
+        )
+        pages.append(RangePage.of(keys, inside, [bases[r.ordinal] for r in inside], hash_lists))
+    return pages
+
+
+def unknown_ranges(reference: str | None, wanted: Sequence[KeyInterval]) -> UnknownRangesError:
+    """The error for keys whose ranges have to be fetched first."""
+    return UnknownRangesError(
+        "the ranges of some keys are not known here yet: fetch them", reference=reference, wanted=list(wanted)
+    )
+
+
+def wanted_in(ranges: Sequence[RangePartition], interval: KeyInterval) -> tuple[int, int]:
+    """The positions ``[first, behind)`` of the ranges that have keys of an interval, which may be beginnings of keys.
+
+    Cost: two binary searches.
+    """
+    lower, upper = interval
+    first, behind = 0, len(ranges)
+    if lower is not None:
+        first = bisect_left(ranges, True, key=lambda r: r.upper is None or r.upper > lower)
+    if upper is not None:
+        behind = bisect_left(ranges, True, key=lambda r: r.lower is not None and r.lower[: len(upper)] > upper)
+    return first, behind
+
+
+def _without(interval: KeyInterval, covered: KeyInterval) -> Iterable[KeyInterval]:
+    """The parts of an interval on both sides of another; the upper bounds of both are the first keys behind."""
+    if covered.lower is not None and (interval.lower is None or interval.lower < covered.lower):
+        upper = covered.lower if interval.upper is None else min(interval.upper, covered.lower)
+        yield KeyInterval(interval.lower, upper)
+    if covered.upper is not None and (interval.upper is None or covered.upper < interval.upper):
+        lower = covered.upper if interval.lower is None else max(interval.lower, covered.upper)
+        yield KeyInterval(lower, interval.upper)
+
+
+def _runs(numbers: Sequence[int]) -> Iterable[tuple[int, int]]:
+    """Ascending numbers as intervals ``[start, stop)``."""
+    start = 0
+    for position in range(1, len(numbers) + 1):
+        if position == len(numbers) or numbers[position] != numbers[position - 1] + 1:
+            yield numbers[start], numbers[position - 1] + 1
+            start = position
+
+
+def _packed(numbers: Iterable[int]) -> bytes:
+    return np.fromiter(numbers, _INDEX).tobytes()
+
+
+def _unpacked(data: bytes) -> list[int]:
+    numbers: npt.NDArray[np.int32] = np.frombuffer(data, _INDEX)
+    found: list[int] = numbers.tolist()
+    return found

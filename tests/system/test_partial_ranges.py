@@ -1,0 +1,129 @@
+"""Clients of a table with many ranges fetch those that their statements need, whatever becomes of the ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from client_process import in_client
+
+from secateur.cluster import Cluster
+from secateur.partitioning.schemes.partial_ranges import PAGE_RANGES
+
+RANGES = 3000
+
+
+@pytest.fixture(scope="module")
+def many(cluster: Cluster) -> Iterator[str]:
+    """A table with 3,000 ranges of ten keys, a gap behind the 100th, and a row in every hundredth range."""
+    with cluster.connect() as conn:
+        splits = ", ".join(str(10 * number) for number in range(1, RANGES))
+        conn.execute(
+            "CREATE TABLE many_ranges (k BIGINT, v BIGINT, PRIMARY KEY (k)) PARTITION BY RANGE (k)"
+            f" SPLIT AT ({splits}) BACKUPS 0"
+        )
+        conn.execute("ALTER TABLE many_ranges DROP PARTITION 1000 <= VALUES < 1010")
+        keys = [number * 1000 + 5 for number in range(RANGES // 100) if number != 1]
+        conn.table("many_ranges").load(pa.table({"k": keys, "v": keys}))
+    yield "many_ranges"
+    with cluster.connect() as conn:
+        conn.execute("DROP TABLE many_ranges")
+
+
+def test_a_look_up_fetches_one_page_of_ranges(cluster: Cluster, many: str) -> None:
+    out = in_client(
+        cluster,
+        f"""
+found = conn.execute("SELECT v FROM {many} WHERE k = ?", [20005])
+out["rows"], out["stats"] = found.fetchall(), [found.stats.partitions_read, found.stats.partitions_total]
+out["known"] = known()
+out["again"] = conn.execute("SELECT v FROM {many} WHERE k = ?", [20006]).fetchall()
+out["listed"] = conn.execute("SELECT v FROM {many} WHERE k IN (?, ?, ?)", [5, 20005, 29005]).fetchall()
+out["still"] = known()
+""",
+    )
+    assert out["rows"] == [[20005]]
+    assert out["stats"] == [1, RANGES - 1]
+    assert out["known"] == PAGE_RANGES
+    assert out["again"] == []
+    assert sorted(out["listed"]) == [[5], [20005], [29005]]
+    assert out["still"] < 4 * PAGE_RANGES
+
+
+def test_scans_and_changes_and_loads_know_what_they_need(cluster: Cluster, many: str) -> None:
+    out = in_client(
+        cluster,
+        f"""
+out["count"] = conn.execute("SELECT count(*) FROM {many}").fetchall()[0][0]
+out["whole"] = known()
+out["span"] = conn.execute("SELECT count(*) FROM {many} WHERE k BETWEEN ? AND ?", [4000, 21000]).fetchall()[0][0]
+out["updated"] = conn.execute("UPDATE {many} SET v = v + 1 WHERE k = ?", [7005]).rowcount
+conn.execute("INSERT INTO {many} VALUES (?, ?)", [8123, 1])
+out["deleted"] = conn.execute("DELETE FROM {many} WHERE k IN (?, ?)", [8123, 7005]).rowcount
+conn.execute("INSERT INTO {many} VALUES (7005, 7005)")
+try:
+    conn.execute("INSERT INTO {many} VALUES (?, ?)", [1005, 1])
+except NoRangeError as error:
+    out["gap"] = error.message
+out["in the gap"] = conn.execute("SELECT v FROM {many} WHERE k = ?", [1007]).fetchall()
+out["loaded"] = conn.table("{many}").load({{"k": list(range(100, 900)), "v": [0] * 800}})
+out["gone"] = conn.execute("DELETE FROM {many} WHERE k BETWEEN 100 AND 899 AND v = 0").rowcount
+""",
+    )
+    assert out["count"] == RANGES // 100 - 1
+    assert out["whole"] == 0  # a scan of everything needs no ranges
+    assert (out["span"], out["updated"], out["deleted"]) == (17, 1, 2)
+    assert "no range partition covers k=1005" in out["gap"]
+    assert out["in the gap"] == []
+    assert (out["loaded"], out["gone"]) == (800, 800)
+
+
+def test_a_client_learns_of_ranges_that_others_add_and_drop(cluster: Cluster, many: str) -> None:
+    out = in_client(
+        cluster,
+        f"""
+look = "SELECT v FROM {many} WHERE k = ?"
+out["before"] = conn.execute(look, [1005]).fetchall()
+with secateur.connect(os.environ["ADDRESS"]) as other:
+    other.execute("ALTER TABLE {many} ADD PARTITION 1000 <= VALUES < 1010")
+    other.execute("INSERT INTO {many} VALUES (1006, 1006)")
+    out["added"] = conn.execute(look, [1006]).fetchall()
+    out["known"] = known()
+    other.execute("INSERT INTO {many} VALUES (20, 20)")
+    out["near"] = conn.execute(look, [20]).fetchall()
+    other.execute("ALTER TABLE {many} DROP PARTITION 1000 <= VALUES < 1010")
+    out["dropped"] = conn.execute(look, [1006]).fetchall()
+    other.execute("DELETE FROM {many} WHERE k = 20")
+""",
+    )
+    assert out["before"] == []
+    assert out["added"] == [[1006]]
+    assert out["known"] <= 2 * PAGE_RANGES
+    assert out["near"] == [[20]]
+    assert out["dropped"] == []
+
+
+def test_every_makes_ranges_for_clients_that_know_few(cluster: Cluster, table_name: str) -> None:
+    with cluster.connect() as conn:
+        conn.execute(
+            f"CREATE TABLE {table_name} (k BIGINT, v BIGINT, PRIMARY KEY (k)) PARTITION BY RANGE (k) EVERY 10"
+            " STARTING 0 BACKUPS 0"
+        )
+        conn.table(table_name).load(pa.table({"k": range(0, 10000, 10), "v": range(1000)}))
+    out = in_client(
+        cluster,
+        f"""
+conn.execute("INSERT INTO {table_name} VALUES (?, ?)", [20001, 1])
+conn.execute("INSERT INTO {table_name} VALUES (?, ?)", [20002, 2])
+out["known"] = known()
+conn.execute("INSERT INTO {table_name} VALUES (30001, 1), (40001, 2)")
+conn.table("{table_name}").load({{"k": list(range(50000, 51000, 10)), "v": [0] * 100}})
+out["count"] = conn.execute("SELECT count(*) FROM {table_name}").fetchall()[0][0]
+""",
+    )
+    assert out["known"] <= PAGE_RANGES
+    assert out["count"] == 1000 + 2 + 2 + 100
+    with cluster.connect() as conn:
+        assert len(conn.table(table_name).scheme.ranges()) == 1000 + 1 + 2 + 100
+        conn.execute(f"DROP TABLE {table_name}")
