@@ -470,19 +470,19 @@ class _Ran(msgspec.Struct, frozen=True):
         self, members: list[str] | None = None, rows: int = 0, values: Sequence[list[Any]] | None = None
     ) -> Executed:
         """The answer; without ``members``, this member alone worked for it."""
-        read = total = 0
-        readers: set[str] = set()
+        read, total, execution = 0, 0, self.execution
         for ids, scan in zip(self.partitions, self.plan.scans, strict=True):
-            if isinstance(scan, PinnedScan):
-                read += scan.fetched.partitions_read
-                total += scan.fetched.partitions_total
-                readers.update(scan.fetched.members)
-            else:
-                read += len(ids)
-                total += scan.tree.total
-        if readers:
-            members = sorted({*readers, *(members or ())})
-        execution = "distributed" if len(readers) > 1 else self.execution
+            read += len(ids)
+            total += scan.tree.total
+        if self.plan.reads_fetched_rows:
+            fetched = [scan.fetched for scan in self.plan.scans if isinstance(scan, PinnedScan)]
+            # Such a scan has counted as one partition, like that of a replicated table.
+            read += sum(rows.partitions_read - 1 for rows in fetched)
+            total += sum(rows.partitions_total - 1 for rows in fetched)
+            readers = {member for rows in fetched for member in rows.members}
+            if readers:
+                members = sorted({*readers, *(members or ())})
+            execution = "distributed" if len(readers) > 1 else execution
         version = self.topology.version
         published, statistics = self.published, self.statistics_version
         return Executed(execution, read, total, version, rows, values, members, False, published, (), statistics)
