@@ -13,9 +13,11 @@ from typing import Any, Final
 
 import duckdb
 import pytest
+from client_process import in_client
 
 import secateur
 from secateur.cluster import Cluster
+from secateur.partitioning.schemes.partial_ranges import PAGE_RANGES
 from worlds import World
 
 SPLIT_TIME: Final = 1451606400000
@@ -213,6 +215,26 @@ class TestTabletLookup:
     def test_only_the_owners_of_what_remains_are_asked_for(self, seed: Seed) -> None:
         scan = seed.scan("SELECT * FROM user_clicks WHERE user_id = 1 AND target_id = 1")
         assert scan["required_members"] == [seed.conn.table("user_clicks").owner_of(0)]
+
+
+class TestTabletLookupOptimization:
+    def test_metadata_is_requested_only_for_tablets_that_remain(self, cluster: Cluster) -> None:
+        """A new client knows a page of ranges around its key, and every tablet that was pruned is left out."""
+        with cluster.connect() as conn:
+            splits = ", ".join(map(str, range(1, 2000)))
+            conn.execute(
+                "CREATE TABLE clicks_by_user (user_id BIGINT, PRIMARY KEY (user_id)) PARTITION BY RANGE (user_id)"
+                f" SPLIT AT ({splits}) BACKUPS 0"
+            )
+            conn.execute("INSERT INTO clicks_by_user VALUES (1500)")
+        found = in_client(
+            cluster,
+            """
+look = "SELECT user_id FROM clicks_by_user WHERE user_id = ?"
+out["rows"], out["known"] = conn.execute(look, [1500]).fetchall(), known()
+""",
+        )
+        assert found == {"rows": [[1500]], "known": PAGE_RANGES}
 
 
 class TestSecondPruningAtTheServer:
