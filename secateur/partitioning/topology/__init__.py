@@ -6,6 +6,7 @@ from secateur.exports import exports
 
 _FILES = {
     "affinity": ["assign"],
+    "affinity_growth": ["grow"],
     "job_requirements": ["JobRequirements"],
     "owner_routing": ["OwnerRouting"],
     "required_owners": ["coordinators"],

@@ -6,7 +6,7 @@ fewest, and so do its backups. Ranges that were dropped keep their ids but have 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,14 @@ from secateur.partitioning.topology.topology import Ownership
 __all__ = ["grow", "same_holders"]
 
 
-def grow(previous: Ownership, partitions: int, members: Sequence[str], live: npt.NDArray[np.int32]) -> Ownership:
+def grow(
+    previous: Ownership,
+    partitions: int,
+    members: Sequence[str],
+    live: npt.NDArray[np.int32],
+    *,
+    nodes: Sequence[str] = (),
+) -> Ownership:
     """The ownership of an affinity group after its ranges have changed.
 
     Args:
@@ -25,10 +32,12 @@ def grow(previous: Ownership, partitions: int, members: Sequence[str], live: npt
         partitions: How many ids there are now, at least as many as before.
         members: The members that are alive, in an order that everybody agrees on.
         live: The ids that can hold rows, ascending; the others do not count as load.
+        nodes: The node of each member; empty if that does not matter.
 
     Returns:
         ``previous`` with further columns. The new partitions are assigned to the members with the fewest primaries:
-        those differ by at most one between members if they did before. A backup is never on its primary. Where fewer
+        those differ by at most one between members if they did before. A backup is never on its primary, and on another
+        node if there is one. Where fewer
         members live than there are copies, members that have gone fill up, as after a loss.
         Cost: a few microseconds per new partition and member.
 
@@ -43,6 +52,7 @@ def grow(previous: Ownership, partitions: int, members: Sequence[str], live: npt
     backups = np.bincount(previous.owners[1:, kept].ravel(), minlength=len(names)).tolist()
     alive = [names.index(member) for member in members]
     gone = [index for index in range(len(names)) if index not in alive]
+    node_of = dict(zip(alive, nodes or members, strict=True))
     pairs = np.zeros((len(names), len(names)), dtype=np.int64).tolist()
     added = np.empty((previous.replicas, partitions - previous.partitions), dtype=np.uint16)
     for column in range(added.shape[1]):
@@ -53,12 +63,22 @@ def grow(previous: Ownership, partitions: int, members: Sequence[str], live: npt
         others = sorted(
             (index for index in alive if index != primary), key=lambda index: (backups[index], shared[index], index)
         )
-        for row, backup in enumerate([*others, *gone][: previous.replicas - 1], start=1):
+        chosen = _on_other_nodes(primary, others, node_of)
+        for row, backup in enumerate([*chosen, *gone][: previous.replicas - 1], start=1):
             added[row, column] = backup
             backups[backup] += 1
             shared[backup] += 1
         added[0, column] = primary
     return Ownership.of(names, np.hstack([previous.owners, added]))
+
+
+def _on_other_nodes(primary: int, others: Sequence[int], node_of: Mapping[int, str]) -> list[int]:
+    """``others`` in their order, but those first whose node has no copy yet."""
+    used, first, rest = {node_of[primary]}, list[int](), list[int]()
+    for index in others:
+        (rest if node_of[index] in used else first).append(index)
+        used.add(node_of[index])
+    return first + rest
 
 
 def same_holders(left: Ownership, right: Ownership, partitions: npt.NDArray[np.int32]) -> bool:

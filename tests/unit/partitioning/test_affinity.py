@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from secateur.errors import InterfaceError
-from secateur.partitioning.topology import Ownership, assign
+from secateur.partitioning.topology import Ownership, assign, grow
 
 
 def members(n: int) -> list[str]:
@@ -118,6 +118,31 @@ def test_more_replicas_later() -> None:
     after = assign(50, members(4), 3, before)
     check(after, 50, members(4), 3)
     assert after.owners[0].tolist() == before.owners[0].tolist()
+
+
+@pytest.mark.parametrize("replicas", [2, 3])
+@pytest.mark.parametrize("nodes", ["aabb", "abab", "aabbcc", "abcabc", "aab", "abbbbb"])
+def test_copies_are_on_as_many_nodes_as_there_are(nodes: str, replicas: int) -> None:
+    ids = members(len(nodes))
+    node_of = dict(zip(ids, nodes, strict=True))
+    for ownership in (
+        assign(60, ids, replicas, nodes=nodes),
+        assign(60, ids, replicas, assign(40, ids, replicas, nodes=nodes), nodes=nodes),
+        grow(assign(40, ids, replicas, nodes=nodes), 60, ids, np.arange(40, dtype=np.int32), nodes=nodes),
+    ):
+        for partition in range(60):
+            holders = ownership.holders(partition)
+            assert len(set(holders)) == min(replicas, len(ids))
+            assert len({node_of[member] for member in holders}) == min(replicas, len(set(nodes)))
+
+
+@pytest.mark.parametrize("nodes", ["aabb", "abab", "aabbcc", "abcabc"])
+def test_nodes_of_one_size_have_even_loads(nodes: str) -> None:
+    check(assign(60, members(len(nodes)), 2, nodes=nodes), 60, members(len(nodes)), 2)
+
+
+def test_one_node_for_all_is_as_none() -> None:
+    assert assign(60, members(4), 3, nodes="aaaa") == assign(60, members(4), 3)
 
 
 @settings(max_examples=150, deadline=None)
