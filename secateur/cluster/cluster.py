@@ -7,10 +7,10 @@ import functools
 import inspect
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Literal, NoReturn, ParamSpec, Self
+from typing import Any, Final, Literal, NoReturn, ParamSpec, Self
 
 from secateur.client import Connection, connect
 from secateur.client.own_clusters import forget_token, remember_token
@@ -170,9 +170,10 @@ def start(
     runtime: Literal["ray", "embedded"] = "ray",
     *,
     ray_address: str | None = DEFAULTS.ray_address,
+    ray_actor_options: Mapping[str, Any] | None = DEFAULTS.ray_actor_options,
     token: str | None = None,
     allow_code: bool = DEFAULTS.allow_code,
-    host: str = DEFAULTS.host,
+    host: str | None = DEFAULTS.host,
     port: int = DEFAULTS.port,
     start_timeout_s: float = DEFAULTS.start_timeout_s,
     member_silence_s: float = DEFAULTS.member_silence_s,
@@ -203,6 +204,7 @@ def start(
             themselves, other processes need ``cluster.token``. ``""`` is a cluster without a secret, which every
             process that reaches its port may read and write, and which therefore runs no Python functions of clients.
         allow_code: As there.
+        ray_actor_options: As there.
         host: As there.
         port: As there.
         start_timeout_s: As there.
@@ -232,6 +234,7 @@ def start(
     chosen = ClusterSettings(
         members=members,
         ray_address=ray_address,
+        ray_actor_options=ray_actor_options,
         token=secrets.token_urlsafe(_TOKEN_BYTES) if token is None else token or None,
         allow_code=allow_code,
         host=host,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from secateur.cluster.lease import LeaseTimes
 from secateur.engine_limits import EngineLimits
@@ -19,6 +20,9 @@ from secateur.wire import ClusterIdentity, Limits
 __all__ = ["DEFAULTS", "ClusterSettings"]
 
 _MEMBERS_MAX = 1024
+_RAY_OPTIONS: Final = frozenset(
+    {"num_cpus", "num_gpus", "memory", "resources", "scheduling_strategy", "label_selector", "runtime_env"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,9 @@ class ClusterSettings:
 
     Attributes:
         members: How many members to start.
-        host: The address that controller and members listen on; loopback by default.
+        host: The address that controller and members listen on. None: loopback, if all run on this machine; on a Ray
+            that was not started for this process, each process listens on the address of its own Ray node.
+            ``"0.0.0.0"`` listens on every interface of each node.
         port: The controller's port; 0 takes any free one.
         token: The secret that every connection has to prove; None asks for none. :func:`secateur.start` makes one by
             default.
@@ -53,6 +59,9 @@ class ClusterSettings:
         ray_address: The Ray to run on, as ``ray.init(address=...)`` takes it; None: the one that this process is
             connected to, else one that is started for this process and ends with its last cluster. ``RAY_ADDRESS`` is
             not followed.
+        ray_actor_options: What each member asks Ray for, as :meth:`ray.actor.ActorClass.options` takes it:
+            ``{"num_cpus": 4, "memory": 8 << 30, "resources": {"serving": 1}}``. By default a member asks for nothing,
+            and members are spread over the nodes. Names, restarts and the like are secateur's.
         member_silence_s: Seconds of silence after which a member is given up: its backups serve its partitions from
             then on, and partitions without a backup are lost. A member that lives comes back as a new one. Pauses of a
             machine that are to be survived have to be shorter.
@@ -70,7 +79,7 @@ class ClusterSettings:
     """
 
     members: int = 3
-    host: str = "127.0.0.1"
+    host: str | None = None
     port: int = 0
     token: str | None = field(default=None, repr=False)
     allow_code: bool = True
@@ -83,6 +92,7 @@ class ClusterSettings:
     plan_cache_max: int = 1024
     start_timeout_s: float = 60.0
     ray_address: str | None = None
+    ray_actor_options: Mapping[str, Any] | None = None
     member_silence_s: float = 5.0
     member_stall_s: float = 60.0
     cluster_id: str = field(default_factory=lambda: secrets.token_hex(4))
@@ -120,6 +130,11 @@ class ClusterSettings:
         if not self.member_stall_s >= self.member_silence_s:
             raise ProgrammingError(
                 f"member_stall_s={self.member_stall_s!r}: at least member_silence_s, which is {self.member_silence_s!r}"
+            )
+        if refused := sorted(set(self.ray_actor_options or ()) - _RAY_OPTIONS):
+            raise ProgrammingError(
+                f"ray_actor_options={self.ray_actor_options!r}: {', '.join(refused)} is not for users; there is"
+                f" {', '.join(sorted(_RAY_OPTIONS))}"
             )
         _ = self.lease_times
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from secateur.cluster.process_address import ProcessAddress
 from secateur.cluster.settings import ClusterSettings
 from secateur.protocol.message import Role
 from secateur.protocol.operation import OperationBase
@@ -16,6 +17,7 @@ def listening(
     handler: Handler,
     operations: Mapping[int, OperationBase],
     settings: ClusterSettings,
+    own_address: ProcessAddress,
     *,
     on_gone: Callable[[PeerInfo], None],
     port: int = 0,
@@ -26,13 +28,14 @@ def listening(
         handler: Answers the requests.
         operations: Those that it answers, by code.
         settings: The settings of the cluster: its secrets and limits.
+        own_address: Where it listens.
         on_gone: Called when a connection has ended.
         port: 0 takes any free one.
     """
     return FrameServer(
         handler,
         operations,
-        host=settings.host,
+        host=own_address.bind_host,
         port=port,
         token=settings.token,
         secret=settings.secret,

@@ -38,6 +38,7 @@ class JoinRequest(Message[Joined], frozen=True):
     member: str
     host: str
     port: int
+    node: str
 
 
 class MemberName(msgspec.Struct, frozen=True):
@@ -107,6 +108,7 @@ class MemberInfo(msgspec.Struct, frozen=True):
     Attributes:
         id: ``m1``, ``m2``, ...
         address: ``host:port`` of its socket.
+        node: The machine that it runs on: the address of its Ray node.
         state: ``"joining"``, ``"active"``, ``"suspect"`` (it has sent nothing for a while) or ``"lost"``.
         partitions_primary: The number of partitions, over all tables, that it serves; a replicated table counts as one.
         partitions_backup: Partitions, over all tables, of which it keeps a backup.
@@ -118,6 +120,7 @@ class MemberInfo(msgspec.Struct, frozen=True):
 
     id: str
     address: str
+    node: str
     state: str
     partitions_primary: int = 0
     partitions_backup: int = 0

@@ -38,6 +38,7 @@ from secateur.cluster.lease import LeaseOutcome as LeaseVerdict
 from secateur.cluster.member.changes import ATTEMPT
 from secateur.cluster.member.local_execution import bound_partitions
 from secateur.cluster.peers import Peers
+from secateur.cluster.process_address import LOOPBACK, ProcessAddress
 from secateur.cluster.range_pages import range_pages
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import listening
@@ -112,12 +113,16 @@ class Controller:
 
     Args:
         settings: The settings of the cluster.
+        own_address: Where it listens.
     """
 
-    def __init__(self, settings: ClusterSettings) -> None:
+    def __init__(self, settings: ClusterSettings, own_address: ProcessAddress = LOOPBACK) -> None:
         self._settings = settings
         self._pruning = settings.pruning
-        self._server = listening(self, CONTROLLER_OPERATIONS, settings, on_gone=self._gone, port=settings.port)
+        self._own_address = own_address
+        self._server = listening(
+            self, CONTROLLER_OPERATIONS, settings, own_address, on_gone=self._gone, port=settings.port
+        )
         self._peers = Peers("controller", Role.CONTROLLER, settings)
         self._state = ClusterState(
             self._peers,
@@ -180,14 +185,14 @@ class Controller:
         }
 
     async def start(self) -> str:
-        """Listen; returns ``host:port``.
+        """Listen; returns the ``host:port`` that others reach it at.
 
         Raises:
             OperationalError: The socket is not to be had.
         """
         await self._server.start()
         self._background.start(self._watch(), "controller watches members")
-        return f"{self._server.host}:{self._server.port}"
+        return f"{self._own_address.advertised_host}:{self._server.port}"
 
     async def stop(self) -> None:
         """Drop every connection and everything that runs."""
@@ -466,7 +471,7 @@ class Controller:
 
     async def _join(self, request: Request[JoinRequest]) -> Reply[Joined]:
         asked = request.message
-        await self._joining.join(MemberAddress(asked.member, asked.host, asked.port))
+        await self._joining.join(MemberAddress(asked.member, asked.host, asked.port, asked.node))
         return Reply(Joined(views=self._state.catalog.adopted_ids, **self._versions()))
 
     def _name_member(self, request: Request[NameMember]) -> Reply[MemberName]:

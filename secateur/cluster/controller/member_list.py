@@ -78,6 +78,7 @@ class MemberList:
         return MemberInfo(
             id=member.id,
             address=f"{member.host}:{member.port}",
+            node=member.node,
             state=state,
             partitions_primary=served,
             partitions_backup=max(0, sum(table.partitions for table in known) - served),
@@ -95,4 +96,4 @@ class MemberList:
 
 def _describe(member: MemberAddress, state: str) -> MemberInfo:
     """A member that has nothing."""
-    return MemberInfo(member.id, f"{member.host}:{member.port}", state)
+    return MemberInfo(member.id, f"{member.host}:{member.port}", member.node, state)

@@ -204,7 +204,11 @@ def _with_ranges(topology: Topology, before: PartitionScheme, after: PartitionSc
     if group in topology.owners:
         return topology
     owners = grow(
-        topology.ownership(before.affinity_group()), after.partition_count, topology.member_ids, after.live_partitions()
+        topology.ownership(before.affinity_group()),
+        after.partition_count,
+        topology.member_ids,
+        after.live_partitions(),
+        nodes=topology.nodes,
     )
     return Topology(topology.version + 1, topology.members, {**topology.owners, group: owners})
 
@@ -246,7 +250,7 @@ def _with_table(topology: Topology, table: TableDef) -> Topology:
     known = topology.owners.get(group)
     copies = min(1 + table.backups, len(topology.members))
     if known is None:
-        assigned = assign(table.partition_count, topology.member_ids, copies)
+        assigned = assign(table.partition_count, topology.member_ids, copies, nodes=topology.nodes)
         return Topology(topology.version + 1, topology.members, {**topology.owners, group: assigned})
     if copies > known.replicas:
         raise NotSupportedError(

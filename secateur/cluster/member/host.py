@@ -11,6 +11,7 @@ import asyncio
 import logging
 
 from secateur.cluster.member.member import Member
+from secateur.cluster.process_address import LOOPBACK, ProcessAddress
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import peer_at
 from secateur.protocol.membership import NameMember
@@ -28,15 +29,19 @@ class MemberHost:
         member_id: Id of the first member.
         settings: The settings of the cluster.
         controller_address: ``host:port`` of the controller.
+        own_address: Where it listens.
 
     Attributes:
         member: The one that lives here now.
     """
 
-    def __init__(self, member_id: str, settings: ClusterSettings, controller_address: str) -> None:
+    def __init__(
+        self, member_id: str, settings: ClusterSettings, controller_address: str, own_address: ProcessAddress = LOOPBACK
+    ) -> None:
         self._settings = settings
         self._controller_address = controller_address
-        self.member = Member(member_id, settings, controller_address, self._given_up)
+        self._own_address = own_address
+        self.member = self._new_member(member_id)
         self._coming_back: asyncio.Task[None] | None = None
         self._starting: asyncio.Task[None] | None = None
         self._is_ending = False
@@ -89,8 +94,11 @@ class MemberHost:
             await asyncio.sleep(0 if self._is_ending else self._settings.lease_times.interval_s)
 
     async def _start_another(self) -> None:
-        self.member = Member(await self._new_id(), self._settings, self._controller_address, self._given_up)
+        self.member = self._new_member(await self._new_id())
         await self.member.start()
+
+    def _new_member(self, member_id: str) -> Member:
+        return Member(member_id, self._settings, self._controller_address, self._given_up, self._own_address)
 
     async def _new_id(self) -> str:
         host, _, port = self._controller_address.rpartition(":")

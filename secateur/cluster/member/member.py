@@ -37,6 +37,7 @@ from secateur.cluster.member.table_directory import TableDirectory
 from secateur.cluster.member.writes import MemberWrites
 from secateur.cluster.peers import Peers
 from secateur.cluster.plan_source import PlanSource
+from secateur.cluster.process_address import LOOPBACK, ProcessAddress
 from secateur.cluster.range_pages import range_pages
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import listening, peer_at
@@ -103,15 +104,22 @@ class Member:
         controller_address: ``host:port`` of the controller, which it joins at :meth:`start`.
         on_given_up: Called on the event loop when the cluster has gone on without this member: it answers nothing any
             more, and has to be stopped.
+        own_address: Where it listens.
     """
 
     def __init__(
-        self, member_id: str, settings: ClusterSettings, controller_address: str, on_given_up: Callable[[], None]
+        self,
+        member_id: str,
+        settings: ClusterSettings,
+        controller_address: str,
+        on_given_up: Callable[[], None],
+        own_address: ProcessAddress = LOOPBACK,
     ) -> None:
         host, _, port = controller_address.rpartition(":")
         limits, accepts_code = settings.engine_limits, settings.accepts_code
         self.member_id = member_id
         self._settings = settings
+        self._own_address = own_address
         self._topology = Topology(0, (), {})
         self._tables: dict[str, TableDef] = {}
         self._views_version = 0
@@ -119,7 +127,7 @@ class Member:
         self._executions = 0
         self._controller = peer_at(host, int(port), settings, name=member_id, role=Role.MEMBER)
         self._peers = Peers(member_id, Role.MEMBER, settings)
-        self._server = listening(self, MEMBER_OPERATIONS, settings, on_gone=self._gone)
+        self._server = listening(self, MEMBER_OPERATIONS, settings, own_address, on_gone=self._gone)
         self._background = BackgroundTasks()
         # Long kernel calls wait for each other. Short ones, and what loads and changes do while writes wait for them,
         # have threads of their own.
@@ -256,7 +264,8 @@ class Member:
         """
         _configure_duckdb(self._settings)
         await self._server.start()
-        joining = JoinRequest(self.member_id, self._server.host, self._server.port)
+        at = self._own_address
+        joining = JoinRequest(self.member_id, at.advertised_host, self._server.port, at.node)
         joined = (await self._controller.request(joining)).message
         self._know_views(joined.catalog_version, joined.views)
         self._background.start(self._turn(), f"member {self.member_id} turns")

@@ -13,6 +13,7 @@ from secateur.cluster.controller.controller import Controller
 from secateur.cluster.loop_thread import LoopThread
 from secateur.cluster.member.host import MemberHost
 from secateur.cluster.member.member import Member
+from secateur.cluster.process_address import LOOPBACK, address_at, machine_address
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import DeadlineError
 
@@ -34,7 +35,8 @@ class EmbeddedRuntime:
     def __init__(self, settings: ClusterSettings) -> None:
         self._settings = settings
         self._loop = LoopThread(f"secateur-{settings.cluster_id}")
-        self._controller = Controller(settings)
+        self._own_address = LOOPBACK if settings.host is None else address_at(machine_address(), settings.host)
+        self._controller = Controller(settings, self._own_address)
         self._address = ""
         self._hosts: list[MemberHost] = []
 
@@ -49,7 +51,7 @@ class EmbeddedRuntime:
 
     def start_members(self, member_ids: list[str]) -> None:
         for member_id in member_ids:
-            host = self._loop.call(partial(MemberHost, member_id, self._settings, self._address))
+            host = self._loop.call(partial(MemberHost, member_id, self._settings, self._address, self._own_address))
             self._hosts.append(host)
             self._loop.run(host.start(), self._settings.start_timeout_s)
 

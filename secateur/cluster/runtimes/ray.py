@@ -23,6 +23,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from secateur.cluster.controller.controller import Controller
 from secateur.cluster.loop_thread import LoopThread
 from secateur.cluster.member.host import MemberHost
+from secateur.cluster.process_address import EVERY_INTERFACE, LOOPBACK, ProcessAddress, address_at
 from secateur.cluster.runtimes.process_memory import keep_freed_memory
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import OperationalError, ProgrammingError
@@ -38,9 +39,9 @@ _DIRECTORY_CHARS_MAX = 20
 class _ControllerActor:
     """Hosts the controller in a Ray worker process."""
 
-    def __init__(self, settings: ClusterSettings) -> None:
+    def __init__(self, settings: ClusterSettings, is_on_one_machine: bool) -> None:
         self._loop = LoopThread("secateur-controller")
-        self._controller = Controller(settings)
+        self._controller = Controller(settings, _address_here(settings, is_on_one_machine))
         self._start_timeout_s = settings.start_timeout_s
 
     def start(self) -> str:
@@ -54,10 +55,13 @@ class _ControllerActor:
 class _MemberActor:
     """Hosts a member in a Ray worker process."""
 
-    def __init__(self, member_id: str, settings: ClusterSettings, controller_address: str) -> None:
+    def __init__(
+        self, member_id: str, settings: ClusterSettings, controller_address: str, is_on_one_machine: bool
+    ) -> None:
         keep_freed_memory()
+        own_address = _address_here(settings, is_on_one_machine)
         self._loop = LoopThread(f"secateur-{member_id}")
-        self._host = self._loop.call(lambda: MemberHost(member_id, settings, controller_address))
+        self._host = self._loop.call(lambda: MemberHost(member_id, settings, controller_address, own_address))
         self._start_timeout_s = settings.start_timeout_s
 
     def start(self) -> None:
@@ -73,6 +77,13 @@ class _MemberActor:
     def stop(self) -> None:
         self._loop.run(self._host.stop())
         self._loop.stop()
+
+
+def _address_here(settings: ClusterSettings, is_on_one_machine: bool) -> ProcessAddress:
+    """Where an actor listens that runs on this Ray node."""
+    if is_on_one_machine and settings.host is None:
+        return LOOPBACK
+    return address_at(ray.util.get_node_ip_address(), settings.host)
 
 
 class _Session:
@@ -127,6 +138,12 @@ class _Session:
             self._release()
             self._forget_directory()
             return True
+
+    @property
+    def is_private(self) -> bool:
+        """Whether Ray was started for this process, and has no other node."""
+        with self._lock:
+            return self._directory is not None
 
     @property
     def is_last(self) -> bool:
@@ -247,17 +264,20 @@ class RayRuntime:
         self._end_s = time.monotonic() + settings.start_timeout_s
         _session.enter(settings.ray_address, settings.start_timeout_s)
         self._entered = True
+        self._is_on_one_machine = _session.is_private
+        self._check_host()
 
     def start_controller(self) -> str:
-        # The controller belongs beside the driver: clients dial it first, and it lives and ends with the driver.
-        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
+        # The controller belongs beside the driver: clients dial it first, and it lives and ends with the driver. A soft
+        # affinity would not do: Ray places actors that ask for no CPU on any node then.
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         actor = ray.remote(_ControllerActor).options(
             name=f"secateur-{self._settings.cluster_id}-controller",
             namespace=_NAMESPACE,
             num_cpus=0,
             scheduling_strategy=here,
         )
-        self._controller = actor.remote(self._settings)
+        self._controller = actor.remote(self._settings, self._is_on_one_machine)
         self._address = self._get("the controller", [self._controller.start.remote()])[0]
         return self._address
 
@@ -267,10 +287,11 @@ class RayRuntime:
             actor = ray.remote(_MemberActor).options(
                 name=f"secateur-{self._settings.cluster_id}-{member_id}",
                 namespace=_NAMESPACE,
-                num_cpus=0,
-                scheduling_strategy="SPREAD",
+                **{"num_cpus": 0, "scheduling_strategy": "SPREAD", **(self._settings.ray_actor_options or {})},
             )
-            self._members[member_id] = handle = actor.remote(member_id, self._settings, self._address)
+            self._members[member_id] = handle = actor.remote(
+                member_id, self._settings, self._address, self._is_on_one_machine
+            )
             starting.append(handle.start.remote())
         self._get(f"members {', '.join(member_ids)}", starting)
 
@@ -293,6 +314,18 @@ class RayRuntime:
             for actor in actors:
                 ray.kill(actor)
         _session.leave()
+
+    def _check_host(self) -> None:
+        """Refuse one address for the processes of several machines."""
+        host = self._settings.host
+        nodes = {node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]}
+        if host is None or host in EVERY_INTERFACE or len(nodes) == 1:
+            return
+        self.stop()
+        raise ProgrammingError(
+            f"host={host!r} is one address, and this Ray has nodes at {', '.join(sorted(nodes))}: leave host out,"
+            ' so that each process listens on the address of its node, or give "0.0.0.0"'
+        )
 
     def _name_members_again(self) -> None:
         """Find out under which ids members have come back. An actor that does not answer keeps the one that it had."""

@@ -22,11 +22,19 @@ _DTYPE: Final = np.dtype("<u2")
 
 
 class MemberAddress(msgspec.Struct, frozen=True, array_like=True):
-    """The host and port on which a member listens."""
+    """Where a member is reached.
+
+    Attributes:
+        id: Its id.
+        host: The address of its socket.
+        port: The port of its socket.
+        node: The machine that it runs on; copies of a partition are kept on different ones. Empty if unknown.
+    """
 
     id: str
     host: str
     port: int
+    node: str = ""
 
 
 class Ownership(msgspec.Struct, frozen=True, array_like=True, dict=True):
@@ -144,6 +152,11 @@ class Topology(msgspec.Struct, frozen=True, array_like=True, dict=True):
     def member_ids(self) -> tuple[str, ...]:
         """The ids of the members, in their order."""
         return tuple(self._by_id)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The node of each member, in the order of the members."""
+        return tuple(member.node for member in self.members)
 
     @cached_property
     def _by_id(self) -> dict[str, MemberAddress]:

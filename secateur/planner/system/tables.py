@@ -33,6 +33,7 @@ _TABLES: Final = (
         "members",
         {"id": _TEXT},
         address=_TEXT,
+        node=_TEXT,
         state=_TEXT,
         partitions_primary=_NUMBER,
         partitions_backup=_NUMBER,

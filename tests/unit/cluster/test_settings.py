@@ -68,3 +68,8 @@ def test_an_unknown_setting_is_named_with_those_there_are(name: str) -> None:
         ProgrammingError, match=f"there is no setting '{name}'; known settings: members, runtime, ray_address"
     ):
         secateur.start(runtime="embedded", **{name: 1})  # type: ignore[arg-type]
+
+
+def test_options_that_are_secateurs_are_refused() -> None:
+    with pytest.raises(ProgrammingError, match=r"max_restarts is not for users; there is label_selector, memory"):
+        ClusterSettings(ray_actor_options={"num_cpus": 1, "max_restarts": 3})
