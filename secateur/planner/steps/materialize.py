@@ -12,7 +12,9 @@ where both parsers see it (:mod:`secateur.planner.steps.substitution`). The two 
 be answered from before a write and the rest from after it, as if the user had sent two statements.
 
 **When.** Only if the list or value is used in the partition tree of a scan that other conjuncts do not already bound to
-a few keys.
+a few keys. A list is not found first where each member has all rows that its own rows meet, as after IN over tables
+that are co-located by the compared columns: there an estimate decides whether to find the keys of the semi-join first
+(:mod:`secateur.planner.steps.join_keys`).
 
 Source: Apache Ignite IEP-24, "Materialization".
 """
@@ -146,6 +148,13 @@ class _Statement:
     parameters: Parameters
     bind: _BoundedBinder
 
+    @property
+    def _is_co_located(self) -> bool:
+        """Whether one stage reads all partitioned tables: each member has all rows that its own rows meet."""
+        plan = self.statement.plan
+        scans = {number for number, scan in enumerate(plan.scans) if not scan.replicated}
+        return any(scans <= set(stage.scans) for stage in plan.stages if not stage.at_coordinator)
+
     def materialized(self, subqueries: Sequence[Subquery]) -> PlannedSteps | None:
         """Make steps of the subqueries that prune something.
 
@@ -239,6 +248,12 @@ class _Statement:
         bounded = definitions + _bounded(text, tree, subquery.use, alone=not needed)
         query = self._bound(bounded, 0)
         if not query.reads_tables or len(query.columns) != 1:
+            return None
+        if (
+            self._is_co_located
+            and subquery.use is SubqueryUse.LIST
+            and not all(scan.replicated for scan in query.scans)
+        ):
             return None
         ((_, type_text),) = query.columns
         try:

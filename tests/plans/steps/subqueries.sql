@@ -1,6 +1,6 @@
 -- Subqueries that run first, and what of them stays in the statement.
 -- tables: shop
-CREATE TABLE vip (customer_id VARCHAR PRIMARY KEY, region VARCHAR, since DATE, best BIGINT, score DOUBLE);
+CREATE TABLE vip (customer_id VARCHAR PRIMARY KEY, region VARCHAR, since DATE, best BIGINT, score DOUBLE) PARTITION BY HASH (customer_id) PARTITIONS 7;
 CREATE TABLE days (day DATE, n INTEGER, best UINTEGER, PRIMARY KEY (day, n)) PARTITION BY RANGE (day) SPLIT AT (DATE '2024-01-01', DATE '2024-02-01', DATE '2024-03-01');
 CREATE TABLE numbers (a BIGINT, b INTEGER, v BIGINT, PRIMARY KEY (a, b)) PARTITION BY HASH (a) PARTITIONS 7, HASH (b) PARTITIONS 3;
 CREATE TABLE one (k VARCHAR PRIMARY KEY, customer_id VARCHAR) REPLICATED;
@@ -20,7 +20,7 @@ when distributed: two-stage
 runs first, for $2[]: SELECT customer_id FROM vip WHERE region = $1
   execution: distributed on 3 of 3 members
   tree: vip: all
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id, region
     filter: region = $1
@@ -42,7 +42,7 @@ when distributed: two-stage
 runs first, for $4[]: SELECT customer_id FROM vip WHERE region = $region
   execution: distributed on 3 of 3 members
   tree: vip: all
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id, region
     filter: region = $2
@@ -63,7 +63,7 @@ when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
   when distributed: two-stage
@@ -81,7 +81,7 @@ scan orders: the partitions that the parameters select, of 271
 runs first, for $1: SELECT max(customer_id) FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
   when distributed: two-stage
@@ -100,14 +100,14 @@ when distributed: two-stage
 runs first, for $1: SELECT min(since) FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: since
   when distributed: two-stage
 runs first, for $2: SELECT max(since) FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: since
   when distributed: two-stage
@@ -126,7 +126,7 @@ when distributed: two-stage
 runs first, for $1: SELECT max(since) FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: since
   when distributed: two-stage
@@ -146,7 +146,7 @@ when distributed: two-stage
 runs first, for $1[]: SELECT best FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: best
   when distributed: two-stage
@@ -199,7 +199,7 @@ when distributed: in 3 stages
 runs first, for $1[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
   when distributed: two-stage
@@ -221,7 +221,7 @@ when distributed: in 2 stages
 runs first, for $1[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
   when distributed: two-stage
@@ -243,7 +243,7 @@ when distributed: in 2 stages
 runs first, for $1[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
   when distributed: two-stage
@@ -259,7 +259,7 @@ scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
   filter: priority IN (SELECT region FROM vip WHERE customer_id IN (SELECT UNNEST($1)))
-scan vip: the partitions that the parameters select, of 271
+scan vip: the partitions that the parameters select, of 7
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, region
   filter: customer_id IN (SELECT UNNEST($1))
@@ -286,7 +286,7 @@ scan orders AS o: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
   filter: EXISTS(SELECT * FROM vip AS v WHERE v.region = o.priority AND v.customer_id IN (SELECT UNNEST($1)))
-scan vip AS v: the partitions that the parameters select, of 271
+scan vip AS v: the partitions that the parameters select, of 7
   because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($1[]) they select
   columns: customer_id, region
   filter: v.customer_id IN (SELECT UNNEST($1)) AND EXISTS(SELECT * FROM vip AS v WHERE v.region = o.priority AND v.customer_id IN (SELECT UNNEST($1)))
@@ -318,7 +318,7 @@ when distributed: two-stage
 runs first, for $2[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
   when distributed: two-stage
@@ -334,13 +334,13 @@ scan orders AS o: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT customer_id FROM vip AS v WHERE v.region = o.priority)
-scan vip AS v: all 271 partitions
+scan vip AS v: all 7 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
   columns: customer_id, region
-co-located: o, v
-when distributed: in 2 stages
-  x0 join o: at the members over o, v, to the coordinator
-  final: at the coordinator over x0
+when distributed: in 3 stages
+  x0 scan v: at the members over v, to the owners of the keys
+  x1 join o: at the members over o, x0, to the coordinator
+  final: at the coordinator over x1
 */
 ----
 -- what stays whole: nothing but a column of the outer query
@@ -368,11 +368,10 @@ scan orders: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT customer_id FROM vip WHERE RANDOM() < 0.5)
-scan vip: all 271 partitions
+scan vip: all 7 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
   columns: customer_id
   filter: RANDOM() < 0.5
-co-located: orders, vip
 when distributed: gather (random() is not evaluated once for each row of the outermost SELECT: move it there (line 1, column 78))
 */
 ----
@@ -386,14 +385,14 @@ scan orders: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT customer_id FROM vip WHERE since < CURRENT_DATE)
-scan vip: all 271 partitions
+scan vip: all 7 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
   columns: customer_id, since
   filter: since < CURRENT_DATE
-co-located: orders, vip
-when distributed: in 2 stages
-  x0 join orders: at the members over orders, vip, to the coordinator
-  final: at the coordinator over x0
+when distributed: in 3 stages
+  x0 scan vip: at the members over vip, to the owners of the keys
+  x1 join orders: at the members over orders, x0, to the coordinator
+  final: at the coordinator over x1
 */
 ----
 -- what stays whole: collation
@@ -405,7 +404,7 @@ scan orders: all 271 partitions
   because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT customer_id COLLATE NOCASE FROM vip)
-scan vip: all 271 partitions
+scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id
 when distributed: gather (a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE)
@@ -421,7 +420,7 @@ scan orders: all 271 partitions
   because customer_id is compared with SELECT k FROM (SELECT MAX(customer_id COLLATE NOCASE) AS ..., which is neither a constant nor a parameter: pass its value as a parameter
   columns: customer_id, id, priority, amount, day
   filter: customer_id = (SELECT k FROM (SELECT MAX(customer_id COLLATE NOCASE) AS k FROM vip))
-scan vip: all 271 partitions
+scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id
 when distributed: gather (a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE)
@@ -431,39 +430,38 @@ when distributed: gather (a collation decides which texts are equal, and stages 
 SELECT * FROM orders WHERE customer_id = 'C1' AND customer_id IN (SELECT customer_id FROM vip)
 /*
 execution: local on 1 of 3 members
-tree: orders: (p262); vip: (p262)
+tree: orders: (p262); vip: (p1)
 rewrites: in_pull_out
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT customer_id FROM vip)
-scan vip: 1 of 271 partitions [p262]
+scan vip: 1 of 7 partitions [p1]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id
-co-located: orders, vip
 */
 ----
 -- what stays whole: bound to a few keys
 SELECT * FROM orders WHERE customer_id IN ('C1', 'C2') AND customer_id IN (SELECT customer_id FROM vip)
 /*
-execution: distributed on 2 of 3 members
-tree: orders: (p128 | p262); vip: (p128 | p262)
+execution: distributed on 3 of 3 members
+tree: orders: (p128 | p262); vip: (p1 | p6)
 rewrites: in_pull_out
 scan orders: 2 of 271 partitions [p128, p262]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN ('C1', 'C2') AND customer_id IN (SELECT customer_id FROM vip)
-scan vip: 2 of 271 partitions [p128, p262]
+scan vip: 2 of 7 partitions [p1, p6]
   partitioning key (customer_id): ('C1'), ('C2')
   primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id
-co-located: orders, vip
-when distributed: in 2 stages
-  x0 join orders: at the members over orders, vip, to the coordinator
-  final: at the coordinator over x0
+when distributed: in 3 stages
+  x0 scan vip: at the members over vip, to the owners of the keys
+  x1 join orders: at the members over orders, x0, to the coordinator
+  final: at the coordinator over x1
 */
 ----
 -- what stays whole: not a key
@@ -476,7 +474,7 @@ scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
   filter: priority IN (SELECT region FROM vip)
-scan vip: all 271 partitions
+scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: region
 when distributed: in 3 stages
@@ -494,7 +492,7 @@ scan orders: all 271 partitions
   because customer_id is wrapped in lower(): compare the bare column
   columns: customer_id, id, priority, amount, day
   filter: LOWER(customer_id) IN (SELECT customer_id FROM vip)
-scan vip: all 271 partitions
+scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id
 when distributed: in 3 stages
@@ -512,7 +510,7 @@ scan numbers: all 21 partitions
   because a is compared with a subquery or with a list that is not constant: pass the values as parameters
   columns: a, b, v
   filter: a IN (SELECT score FROM vip)
-scan vip: all 271 partitions
+scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: score
 when distributed: in 3 stages
@@ -530,7 +528,7 @@ scan orders: all 271 partitions
   because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
   columns: customer_id, id, priority, amount, day
   filter: (customer_id IN (SELECT customer_id FROM vip) OR id = 1)
-scan vip: all 271 partitions
+scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id
 when distributed: in 3 stages
@@ -542,10 +540,11 @@ when distributed: in 3 stages
 -- what stays whole: no table in it
 SELECT * FROM orders WHERE customer_id IN (SELECT unnest(['C1', 'C2']))
 /*
-execution: distributed on 3 of 3 members
-tree: orders: all
-scan orders: all 271 partitions
-  because customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+execution: distributed on 2 of 3 members
+tree: orders: (p128 | p262)
+scan orders: 2 of 271 partitions [p128, p262]
+  partitioning key (customer_id): ('C1'), ('C2')
+  primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
   columns: customer_id, id, priority, amount, day
   filter: customer_id IN (SELECT UNNEST(['C1', 'C2']))
 when distributed: in 2 stages
@@ -562,7 +561,7 @@ rewrites: in_pull_out
 scan airlines: replicated, every member has it
   columns: code, name
   filter: code IN (SELECT region FROM vip)
-scan vip: all 271 partitions
+scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: region
 when distributed: in 2 stages
@@ -575,7 +574,7 @@ SELECT customer_id IN (SELECT customer_id FROM vip) FROM orders
 /*
 execution: distributed on 3 of 3 members
 tree: vip: all; orders: all
-scan vip: all 271 partitions
+scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id
 scan orders: all 271 partitions
@@ -596,7 +595,7 @@ scan orders: all 271 partitions
   because customer_id is compared with ALL (SELECT customer_id FROM vip), which is neither a constant nor a parameter: pass its value as a parameter
   columns: customer_id, id, priority, amount, day
   filter: customer_id < ALL (SELECT customer_id FROM vip)
-scan vip: all 271 partitions
+scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id
 when distributed: in 3 stages
@@ -632,10 +631,10 @@ tree: orders: all; vip: all; vip: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, id, priority, amount, day
-scan vip: all 271 partitions
+scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, region, since, best, score
-scan vip: all 271 partitions
+scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, region, since, best, score
 when distributed: in 4 stages
@@ -655,16 +654,16 @@ scan orders: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
   columns: customer_id, id
   filter: customer_id IN (SELECT customer_id FROM vip)
-scan vip: all 271 partitions
+scan vip: all 7 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
   columns: customer_id
 scan airlines: replicated, every member has it
   columns: code
-co-located: orders, vip
-when distributed: in 3 stages
-  x0 join orders: at the members over orders, vip, to the coordinator
-  x1 subquery: at the coordinator over x0, to the coordinator
-  final: at the coordinator over airlines, x1
+when distributed: in 4 stages
+  x0 scan vip: at the members over vip, to the owners of the keys
+  x1 join orders: at the members over orders, x0, to the coordinator
+  x2 subquery: at the coordinator over x1, to the coordinator
+  final: at the coordinator over airlines, x2
 */
 ----
 -- a step is bounded where the rows are, 1
@@ -682,7 +681,7 @@ when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
   when distributed: two-stage
@@ -704,7 +703,7 @@ runs first, for $1[]: SELECT DISTINCT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
   when distributed: in 2 stages
@@ -728,7 +727,7 @@ runs first, for $1[]: SELECT ALL customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
   when distributed: in 2 stages
@@ -752,7 +751,7 @@ runs first, for $1[]: SELECT customer_id FROM vip LIMIT 2
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
   when distributed: in 3 stages
@@ -777,7 +776,7 @@ runs first, for $1[]: SELECT max(customer_id) FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
   when distributed: in 3 stages
@@ -801,7 +800,7 @@ when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
   when distributed: two-stage
@@ -823,7 +822,7 @@ runs first, for $1[]: FROM (SELECT customer_id FROM vip)
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
   when distributed: in 2 stages
@@ -844,7 +843,7 @@ runs first, for $1: SELECT customer_id FROM vip ORDER BY since LIMIT 1
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id, since
   when distributed: in 2 stages
@@ -868,7 +867,7 @@ runs first, for $2[]: SELECT customer_id FROM vip WHERE customer_id IN (SELECT c
   execution: distributed on at most 3 of 3 members
   tree: vip: ($2[])
   rewrites: materialize_subquery
-  scan vip: the partitions that the parameters select, of 271
+  scan vip: the partitions that the parameters select, of 7
     because the values of the subquery are known only at run time: EXPLAIN ANALYZE shows which partitions of ($2[]) they select
     columns: customer_id
     filter: customer_id IN (SELECT UNNEST($2))
@@ -899,7 +898,7 @@ runs first, for $2[]: SELECT customer_id FROM v
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id, region, since, best, score
     filter: region = $1
@@ -909,8 +908,8 @@ runs first, for $2[]: SELECT customer_id FROM v
 */
 ----
 -- common table expressions go with a step: a name of WITH that is a table's as well
--- parameters: 'x'
-WITH vip AS (SELECT * FROM customers WHERE name = ?) SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip)
+-- parameters: 1
+WITH vip AS (SELECT name AS customer_id FROM customers WHERE score > ?) SELECT * FROM orders WHERE customer_id IN (SELECT customer_id FROM vip)
 /*
 execution: distributed on at most 3 of 3 members
 tree: orders: ($2[])
@@ -927,7 +926,7 @@ runs first, for $2[]: SELECT customer_id FROM vip
   scan customers: all 271 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id, name, score
-    filter: name = $1
+    filter: score > $1
   when distributed: in 2 stages
     x0 scan customers: at the members over customers, to the coordinator
     final: at the coordinator over x0
@@ -955,7 +954,7 @@ runs first, for $2[]: SELECT k FROM w
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id, region, since, best, score
     filter: region = $1
@@ -971,7 +970,7 @@ WITH v AS (SELECT * FROM vip WHERE region = ?) SELECT * FROM orders o JOIN v ON 
 execution: distributed on at most 3 of 3 members
 tree: vip: all; orders: ($2[])
 rewrites: materialize_subquery, derived_table_to_join
-scan vip: all 271 partitions
+scan vip: all 7 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: customer_id, region, since, best, score
   filter: region = $1
@@ -987,7 +986,7 @@ runs first, for $2[]: SELECT customer_id FROM v
   execution: distributed on 3 of 3 members
   tree: vip: all
   rewrites: derived_table_to_join
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id, region, since, best, score
     filter: region = $1
@@ -1049,7 +1048,7 @@ when distributed: two-stage
 runs first, for $1[]: SELECT customer_id FROM vip
   execution: distributed on 3 of 3 members
   tree: vip: all
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id
   when distributed: two-stage
@@ -1070,7 +1069,7 @@ when distributed: two-stage
 runs first, for $2[]: SELECT customer_id FROM vip WHERE region = $1
   execution: distributed on 3 of 3 members
   tree: vip: all
-  scan vip: all 271 partitions
+  scan vip: all 7 partitions
     because no predicate on the partition key customer_id: compare it with values
     columns: customer_id, region
     filter: region = $1
@@ -1089,13 +1088,13 @@ scan orders: all 271 partitions
   because pruning is off: SET pruning = on
   columns: customer_id
   filter: customer_id IN (SELECT customer_id FROM vip)
-scan vip: all 271 partitions
+scan vip: all 7 partitions
   because pruning is off: SET pruning = on
   columns: customer_id
-co-located: orders, vip
-when distributed: in 2 stages
-  x0 join orders: at the members over orders, vip, to the coordinator
-  final: at the coordinator over x0
+when distributed: in 3 stages
+  x0 scan vip: at the members over vip, to the owners of the keys
+  x1 join orders: at the members over orders, x0, to the coordinator
+  final: at the coordinator over x1
 */
 ----
 -- explain of one key from another one key
@@ -1114,4 +1113,24 @@ runs first, for $2: SELECT customer_id FROM one WHERE k = $1
   scan one: replicated, every member has it
     primary key bounds: ('a')
     columns: k, customer_id
+*/
+----
+-- IN over a co-located table stays local, as EXISTS does
+SELECT count(*) FROM orders WHERE customer_id IN (SELECT customer_id FROM customers WHERE name = 'Ada')
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+rewrites: in_pull_out
+scan orders: all 271 partitions
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: customer_id
+  filter: customer_id IN (SELECT customer_id FROM customers WHERE name = 'Ada')
+scan customers: all 271 partitions
+  because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
+  columns: customer_id, name
+  filter: name = 'Ada'
+co-located: orders, customers
+when distributed: in 2 stages
+  x0 join orders: at the members over orders, customers, to the coordinator
+  final: at the coordinator over x0
 */

@@ -8,7 +8,10 @@ import pytest
 
 from secateur.planner import BoundSelect, PlannedSelect, PlannedSteps, planner
 
-VIP = "CREATE TABLE vip (customer_id VARCHAR PRIMARY KEY, region VARCHAR, since DATE, best BIGINT, score DOUBLE)"
+VIP = (
+    "CREATE TABLE vip (customer_id VARCHAR PRIMARY KEY, region VARCHAR, since DATE, best BIGINT, score DOUBLE) "
+    "PARTITION BY HASH (customer_id) PARTITIONS 7"
+)
 DAYS = (
     "CREATE TABLE days (day DATE, n INTEGER, best UINTEGER, PRIMARY KEY (day, n)) "
     "PARTITION BY RANGE (day) SPLIT AT (DATE '2024-01-01', DATE '2024-02-01', DATE '2024-03-01')"
@@ -64,3 +67,22 @@ def test_subqueries_in_subqueries_do_not_explode(steps: Any, monkeypatch: pytest
         nested = f"SELECT region FROM vip WHERE region IN ({nested}) AND region = (SELECT max(region) FROM vip)"
     assert materialized(steps, f"SELECT * FROM orders WHERE priority IN ({nested})") is None
     assert len(bound) <= 25
+
+
+CO_LOCATED = "SELECT count(*) FROM orders WHERE customer_id IN (SELECT customer_id FROM customers WHERE name = 'Ada')"
+
+
+def test_in_over_a_co_located_table_stays_local_unless_an_estimate_shows_that_its_keys_pay(steps: Any) -> None:
+    assert materialized(steps, CO_LOCATED) is None
+    few = {"customer_id": 1000, "name": 1000, "score": 10}
+    steps.fill("orders", 10_000_000, {"customer_id": 1000, "id": 10_000_000, "priority": 3, "amount": 10, "day": 10})
+    steps.fill("customers", 1000, few)
+    assert materialized(steps, CO_LOCATED + " AND TRUE") is not None
+
+
+def test_a_co_located_statement_finds_the_keys_of_a_replicated_table_first(steps: Any) -> None:
+    sql = (
+        "SELECT count(*) FROM orders o JOIN customers c ON o.customer_id = c.customer_id WHERE o.customer_id IN (SELECT"
+        " name FROM airlines)"
+    )
+    assert materialized(steps, sql) is not None
