@@ -537,7 +537,7 @@ when distributed: in 3 stages
   final: at the coordinator over x1
 */
 ----
--- what stays whole: no table in it
+-- a subquery of constants alone is a list
 SELECT * FROM orders WHERE customer_id IN (SELECT unnest(['C1', 'C2']))
 /*
 execution: distributed on 2 of 3 members
