@@ -5,6 +5,7 @@ functions.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -191,18 +192,14 @@ class Predicates:
                 if column in "av" and rng.random() < 0.4:
                     form = rng.choice(["{}::VARCHAR = {}", "CAST({} AS VARCHAR) IN ({}, '01')", "{}::TEXT <> {}"])
                     return form.format(name, self.value("b"))
-                return rng.choice(
-                    ["{0} = {1}", "{0} <= {1}", "{0} NOT IN ({1}, {2})", "{0} BETWEEN {1} AND {2}"]
-                ).format(expression, value(), value())
+                form = rng.choice(["{0} = {1}", "{0} <= {1}", "{0} NOT IN ({1}, {1})", "{0} BETWEEN {1} AND {1}"])
+                return _filled(form, lambda: expression, value)
             case "columns":
-                v, w = f"{self.qualifier}a", f"{self.qualifier}v"
-                return rng.choice(
-                    [
-                        f"{v} = {w}",
-                        f"({v} = {w} AND {w} = {self.value('v')})",
-                        f"{v} + 1 = {w}",
-                        f"NOT ({v} <> {w} OR {w} < {self.value('v')})",
-                    ]
+                form = rng.choice(
+                    ["{0} = {1}", "({0} = {1} AND {1} = {2})", "{0} + 1 = {1}", "NOT ({0} <> {1} OR {1} < {2})"]
+                )
+                return _filled(
+                    form, lambda: f"{self.qualifier}a", lambda: f"{self.qualifier}v", lambda: self.value("v")
                 )
             case _:
                 return f"{name} {form} {value()}"
@@ -294,7 +291,7 @@ class Predicates:
             return self.predicate(rng.choice([0, 0, 1]))
 
         def chosen(value: Callable[[], str]) -> str:
-            end = rng.choice(["", f" ELSE {value()}", f" ELSE {value()}"])
+            end = f" ELSE {value()}" if rng.random() < 0.7 else ""
             match rng.choice(["CASE", "CASE", "CASE WHEN", "IF", "COALESCE", "NULLIF"]):
                 case "CASE":
                     cases = [f" WHEN {condition()} THEN {value()}" for _ in range(rng.randint(1, 3))]
@@ -303,21 +300,23 @@ class Predicates:
                     cases = [f" WHEN {self.value(column)} THEN {value()}" for _ in range(rng.randint(1, 3))]
                     return f"CASE {name}{''.join(cases)}{end} END"
                 case "IF":
-                    return f"{rng.choice(['if', 'iif'])}({condition()}, {value()}, {value()})"
+                    return f"if({condition()}, {value()}, {value()})"
                 case "COALESCE":
                     return f"{rng.choice(['coalesce', 'ifnull'])}({value()}, {value()})"
                 case _:
                     return f"nullif({value()}, {value()})"
 
         if rng.random() < 0.4:
-            return f"({chosen(lambda: rng.choice([condition(), condition(), 'TRUE', 'FALSE', 'NULL']))})"
-        found = chosen(lambda: rng.choice([name, name, self.value(column), self.value(column)]))
-        return rng.choice(
+            truth = ["TRUE", "FALSE", "NULL"]
+            return f"({chosen(lambda: condition() if rng.random() < 0.4 else rng.choice(truth))})"
+        form = rng.choice(
             [
-                *("{0} = {1}", "{1} = {0}", "{0} < {1}", "{0} >= {1}", "{0} <> {1}", "{0} IN ({1}, {2})"),
-                *("{0} NOT IN ({1}, {2})", "{0} BETWEEN {1} AND {2}", "{0} IS NOT DISTINCT FROM {1}", "{0} IS NULL"),
+                *("{0} = {1}", "{1} = {0}", "{0} < {1}", "{0} >= {1}", "{0} <> {1}", "{0} IN ({1}, {1})"),
+                *("{0} NOT IN ({1}, {1})", "{0} BETWEEN {1} AND {1}", "{0} IS NOT DISTINCT FROM {1}", "{0} IS NULL"),
             ]
-        ).format(f"({found})", self.value(column), self.value(column))
+        )
+        value = lambda: self.value(column)  # noqa: E731
+        return _filled(form, lambda: f"({chosen(lambda: name if rng.random() < 0.5 else value())})", value)
 
     def pattern_form(self) -> str:
         """LIKE and the tests of a prefix, on the text column."""
@@ -394,16 +393,8 @@ class Predicates:
                 *(f"{length} BETWEEN 0 AND {number}", f"{length} > {number}", f"{length} < {number}.5"),
             ]
         )
-        pattern = rng.choice([self.pattern_form, self.matching_form])
-        return rng.choice(
-            [
-                f"({bound} AND {pattern()})",
-                f"({bound} AND NOT ({pattern()}))",
-                f"({bound} AND ({pattern()} OR {self.leaf()}))",
-                f"NOT ({bound} OR {pattern()})",
-                bound,
-            ]
-        )
+        form = rng.choice(["({0} AND {1})", "({0} AND NOT ({1}))", "({0} AND ({1} OR {2}))", "NOT ({0} OR {1})", "{0}"])
+        return _filled(form, lambda: bound, rng.choice([self.pattern_form, self.matching_form]), self.leaf)
 
     def elements_form(self, column: str) -> str:
         """Membership in a list that is written out."""
@@ -422,13 +413,20 @@ class Predicates:
         """A value in the place of the column, and columns in the place of the values."""
         rng = self.rng
         columns = [f"{self.qualifier}{column}" for column in rng.choice(["a", "aa", "av", "va", "b", "c"])]
-        value = self.value("b" if columns[0].endswith("b") else "c" if columns[0].endswith("c") else "a")
-        return rng.choice(
+        column = columns[0][-1]
+        form = rng.choice(
             [
-                f"{value} {rng.choice(['IN', 'NOT IN'])} ({', '.join(columns)})",
-                f"{value} {rng.choice(['', 'NOT '])}BETWEEN {columns[0]} AND {columns[-1]}",
-                f"({self.predicate(0)}) IS {rng.choice(['', 'NOT '])}DISTINCT FROM {rng.choice(['TRUE', 'FALSE'])}",
+                *("{0} IN ({1})", "{0} NOT IN ({1})", "{0} BETWEEN {2} AND {3}", "{0} NOT BETWEEN {2} AND {3}"),
+                *("({4}) IS DISTINCT FROM TRUE", "({4}) IS NOT DISTINCT FROM FALSE", "TRUE IS NOT DISTINCT FROM ({4})"),
             ]
+        )
+        return _filled(
+            form,
+            lambda: self.value(column),
+            lambda: ", ".join(columns),
+            lambda: columns[0],
+            lambda: columns[-1],
+            lambda: self.predicate(0),
         )
 
     def list_form(self, column: str) -> str:
@@ -477,3 +475,8 @@ class Predicates:
 
     def params(self) -> list[Any]:
         return [make() for make in self.makers]
+
+
+def _filled(form: str, *parts: Callable[[], str]) -> str:
+    """A form with its parts, each made where it stands, so that no parameter is made for nothing."""
+    return re.sub(r"\{(\d)\}", lambda place: parts[int(place[1])](), form)

@@ -38,9 +38,14 @@ REPORT = Path(__file__).parents[2] / "build" / "tightness.txt"
 NUMBERS = range(-3, 7)
 DAYS = [date(2024, 1, 1) + timedelta(days=offset) for offset in range(6)]
 WORDS = ["", "a", "ab", "b", "ba", "c"]
+REGULAR_EXPRESSIONS = ["a", "a|b", "[abc]", "ab?", "b(a|)", "(ab|ba)?", "a{0,1}b?", "c{1}", ""]
 ALL_DAYS = [DAYS[0] + timedelta(days=offset) for offset in range(-40, 47)]
 ALL_WORDS = sorted(
-    {*WORDS, *(word + between + str(number) for word in WORDS for between in ("\x01", "~") for number in range(16))}
+    {
+        *WORDS,
+        *("A", "AB", "Ab", "aB", "B"),
+        *(word + between + str(number) for word in WORDS for between in ("\x01", "~") for number in range(16)),
+    }
 )
 SPACE: dict[str, tuple[str, list[Any]]] = {
     "a": ("TINYINT", list(range(-128, 128))),
@@ -61,7 +66,7 @@ class Space(World):
         declared = ", ".join(f"{column} {SPACE[column][0]}" for column in self.columns)
         self.scheme = _scheme(rng, self.columns)
         ddl = (
-            f"CREATE TABLE t ({declared}, v INTEGER, PRIMARY KEY ({', '.join(self.columns)})) PARTITION BY"
+            f"CREATE TABLE t ({declared}, v INTEGER, w VARCHAR, PRIMARY KEY ({', '.join(self.columns)})) PARTITION BY"
             f" {self.scheme}"
         )
         statement = Planner().prepare(ddl, (), self)
@@ -87,10 +92,12 @@ class Space(World):
         return self.definition.scheme.hashes if partition.hashes is None else partition.hashes
 
     def needed(self, where: str, params: list[Any]) -> list[int]:
-        """The partitions of the keys that satisfy a predicate with some value of ``v``."""
+        """The partitions of the keys that satisfy a predicate with some values of ``v`` and ``w``."""
         source = (
             "keys, (VALUES (NULL), (0), (1), (2)) AS values_of(v)" if "v" in where.replace("values", "") else "keys"
         )
+        if ", w)" in where:
+            source += ", (VALUES (NULL), (''), ('a')) AS values_of(w)"
         return [
             number
             for (number,) in self.oracle(
@@ -212,11 +219,41 @@ class Forms:
         yield "constant", lambda: rng.choice(["TRUE", "FALSE", "NULL", "1 = 2"])
         yield "another column", lambda: rng.choice(["v = 1", "v IS NULL", "v > 0"])
         yield "list parameter", lambda: f"{column} = ANY({self.list_parameter(column)})"
+        yield "NOT IN with NULL in a list", lambda: f"{column} NOT IN [{values()}, NULL]"
+        yield "IN [...]", lambda: f"{column} IN [{values()}]"
+        yield "IN [...] with NULL", lambda: f"{column} IN [NULL, {values()}]"
+        yield "= ANY([...])", lambda: f"{column} = ANY([{values()}])"
+        yield "IN (SELECT unnest([...]))", lambda: f"{column} IN (SELECT unnest([{values()}]))"
+        yield "value IN columns", lambda: f"{value()} IN ({column})"
+        yield "value BETWEEN columns", lambda: f"{value()} BETWEEN {column} AND {column}"
+        yield "(...) IS DISTINCT FROM TRUE", lambda: f"({column} > {value()}) IS DISTINCT FROM TRUE"
+        yield "(...) = FALSE", lambda: f"({column} >= {value()}) = FALSE"
+        yield "CASE, a condition", lambda: f"CASE WHEN {column} = {value()} THEN TRUE ELSE {column} < {value()} END"
+        yield (
+            "CASE, compared",
+            lambda: f"CASE WHEN {column} < {value()} THEN 1 WHEN {column} = {value()} THEN 2 END >= 2",
+        )
+        yield (
+            "CASE of a value",
+            lambda: f"CASE {column} WHEN {value()} THEN 'x' WHEN {value()} THEN 'y' ELSE 'z' END = 'y'",
+        )
+        yield "IF", lambda: f"if({column} <= {value()}, {column}, NULL) = {value()}"
+        yield "COALESCE", lambda: f"coalesce({column}, {value()}) = {value()}"
+        yield "COALESCE of conditions", lambda: f"coalesce(NULL, {column} = {value()}, FALSE)"
+        yield "NULLIF", lambda: f"nullif({column}, {value()}) <= {value()}"
         if len(self.columns) > 1:
             pair = rng.sample(self.columns, 2)
             row = lambda: f"({', '.join(rng.choice(self.LITERALS[part]) for part in pair)})"  # noqa: E731
             yield "row =", lambda: f"({', '.join(pair)}) = {row()}"
             yield "row IN", lambda: f"({', '.join(pair)}) IN ({row()}, {row()}, {row()})"
+            yield "row NOT IN", lambda: f"({', '.join(pair)}) NOT IN ({row()}, {row()})"
+            yield "row <>", lambda: f"({', '.join(pair)}) <> {row()}"
+            yield "row BETWEEN", lambda: f"({', '.join(pair)}) BETWEEN {row()} AND {row()}"
+            yield (
+                "row = parameters",
+                lambda: f"({', '.join(pair)}) = ({self.parameter(pair[0])}, {self.parameter(pair[1])})",
+            )
+            yield "row < ... least value", lambda: f"({', '.join(pair)}, w) < ({row()[1:-1]}, '')"
             for operator in ("<", "<=", ">", ">="):
                 yield f"row {operator}", lambda operator=operator: f"({', '.join(pair)}) {operator} {row()}"
         if column in "az":
@@ -231,7 +268,19 @@ class Forms:
                 lambda: f"{column} {rng.choice(['=', '<', '>'])} {rng.choice([1000, -1000])}",
             )
             yield "folded", lambda: f"{column} = {rng.choice(['1 + 1', '2 * 3 - 1', 'abs(-2)', 'CAST(3 AS BIGINT)'])}"
+            shifted = rng.choice([f"{column} + 1", f"2 - {column}", f"-{column}"])
+            yield "shifted", lambda: f"{shifted} {rng.choice(['=', '<', '>='])} {rng.choice(NUMBERS)}"
+            yield (
+                "cast to VARCHAR",
+                lambda: f"CAST({column} AS VARCHAR) IN ('{rng.choice(NUMBERS)}', '{rng.choice(NUMBERS)}', '01')",
+            )
+            yield (
+                "cast to BIGINT",
+                lambda: f"{column}::BIGINT {rng.choice(['=', '<', '>'])} {rng.choice([*NUMBERS, 1000])}",
+            )
         if column == "c":
+            yield "date_trunc", lambda: f"date_trunc('month', c) {rng.choice(['=', '<', '>='])} DATE '2024-01-01'"
+            yield "date + n", lambda: f"c + 2 {rng.choice(['=', '<'])} {value()}"
             yield "date = text", lambda: f"c = '{rng.choice(DAYS)}'"
             yield (
                 "date < timestamp",
@@ -249,6 +298,26 @@ class Forms:
             )
         if column == "b":
             yield "LIKE", lambda: f"b LIKE '{rng.choice(['a%', 'ab%', 'b', 'b%', '%'])}'"
+            yield "NOT LIKE", lambda: f"b NOT LIKE '{rng.choice(['a%', 'ab', 'b%', '%'])}'"
+            yield "ILIKE", lambda: f"b ILIKE '{rng.choice(['A', 'aB', 'ab', 'B', ''])}'"
+            yield "GLOB", lambda: f"b GLOB '{rng.choice(['a*', '[ab]', 'a[a-c]', 'ba', 'b[a]', '*'])}'"
+            yield "SIMILAR TO", lambda: f"b SIMILAR TO '{rng.choice(REGULAR_EXPRESSIONS)}'"
+            yield "NOT SIMILAR TO", lambda: f"b NOT SIMILAR TO '{rng.choice(REGULAR_EXPRESSIONS)}'"
+            yield "~", lambda: f"b ~ '^({rng.choice(REGULAR_EXPRESSIONS)}){rng.choice(['$', ''])}'"
+            yield "~ parameter", lambda: f"b ~ {self.pattern_parameter()}"
+            yield "starts_with", lambda: f"starts_with(b, {value()})"
+            # What % stands for here is nothing, because more of it would be more than a million texts.
+            liked = [
+                "b LIKE 'a%' AND length(b) = 1",
+                "b LIKE 'ba%' AND length(b) < 3",
+                "b LIKE 'ab%' AND length(b) < 2",
+            ]
+            yield "LIKE with a bound of the length", lambda: f"({rng.choice(liked)})"
+            repeated, length = ["a*b*", "b?a*", "[ab]+", "(ab)*c?"], [0, 1, 2]
+            yield (
+                "SIMILAR TO with a bound of the length",
+                lambda: f"(b SIMILAR TO '{rng.choice(repeated)}' AND length(b) <= {rng.choice(length)})",
+            )
             yield (
                 "folded",
                 lambda: f"b = {rng.choice(['''lower('AB')''', '''concat('b', 'a')''', '''substring('xay', 2, 1)'''])}",
@@ -262,6 +331,10 @@ class Forms:
         self.params.append(
             self.rng.choice([value for value in self.VALUES[column] if at_least is None or value >= at_least])
         )
+        return f"${len(self.params)}"
+
+    def pattern_parameter(self) -> str:
+        self.params.append(f"^({self.rng.choice(REGULAR_EXPRESSIONS)})$")
         return f"${len(self.params)}"
 
     def with_literals(self, where: str) -> str:
@@ -302,7 +375,7 @@ def excuse(space: Space, forms: Forms, where: str, needed: list[int]) -> str | N
         )
     if "column = column" in forms.used:
         return "a = z AND a IN (...) keeps every pair of the list"
-    if "b <= ''" in where or ("BETWEEN parameters" in forms.used and "b BETWEEN" in where):
+    if "BETWEEN parameters" in forms.used and "b BETWEEN" in where:
         return "a range of texts that holds one text is not a text"
     return None
 

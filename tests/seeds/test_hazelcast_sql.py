@@ -327,6 +327,8 @@ def _example() -> World:
         pytest.param("COALESCE(a = 1 AND b = 2, FALSE)", [(1, 2)], id="COALESCE of a condition"),
         pytest.param("CAST(a AS VARCHAR) = '1' AND b::TEXT IN ('2', '02')", [(1, 2)], id="the text of an integer"),
         pytest.param("NULLIF(a, 3) = 1 AND b = 2", [(1, 2)], id="NULLIF"),
+        pytest.param("a > 1 AND a < 2", [], id="no integer is between two that follow each other"),
+        pytest.param("CASE WHEN a = '1'::BIGINT THEN b = 2 END", [(1, 2)], id="a cast constant in a condition"),
         pytest.param("(a = 1 AND b = 2) OR c IS NULL", [(1, 2)], id="a column of the primary key is never NULL"),
         pytest.param("a NOT IN (1, NULL) AND b = 2", [], id="NOT IN with NULL is never TRUE"),
         pytest.param("a IN [1, 3] AND b = 2", [(1, 2), (3, 2)], id="a list"),

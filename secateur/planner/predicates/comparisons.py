@@ -171,12 +171,13 @@ class ComparisonReader:
         """``x = ANY([1, 2])`` and its relatives, which differ as those of :meth:`membership` do.
 
         The list has a type before it is compared: its texts stay texts, so all values must have the column's own type.
+        A value that is no element may be FALSE or NULL, if NULL is an element.
         """
         column = self._key(needle)
         values = [element for element in elements if not isinstance(element.unnest(), exp.Null)]
         if column is not None and not values and wanted is Truth.TRUE:
             return NOWHERE
-        if column is None or not values or (len(values) < len(elements) and wanted is not Truth.TRUE):
+        if column is None or not values or (len(values) < len(elements) and Truth.NULL in wanted):
             return self._unused(node)
         return self._tested(KeyExpression(column, RowField(len(values))), Comparison.IN, values, node, wanted)
 

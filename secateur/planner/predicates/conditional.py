@@ -26,7 +26,7 @@ __all__ = ["BRANCHES_MAX", "Branch", "Conditional", "conditional_in"]
 BRANCHES_MAX: Final = 256
 """The maximum number of branches that are read in the predicates of a scan."""
 _COALESCE: Final = frozenset({"coalesce", "ifnull"})
-_NAMES: Final = _COALESCE | {"nullif", "iif"}
+_NAMES: Final = _COALESCE | {"nullif"}
 _COMPARISONS: Final = (
     exp.EQ,
     exp.NEQ,
@@ -137,9 +137,7 @@ def conditional_in(node: exp.Expr) -> Conditional | None:
 
 def _is_conditional(node: exp.Expr) -> bool:
     return isinstance(node, (exp.Case, exp.If)) or (
-        isinstance(node, exp.Anonymous)
-        and str(node.this).lower() in _NAMES
-        and len(node.expressions) >= (3 if str(node.this).lower() == "iif" else 2)
+        isinstance(node, exp.Anonymous) and str(node.this).lower() in _NAMES and len(node.expressions) >= 2
     )
 
 
@@ -153,9 +151,6 @@ def _branches(node: exp.Expr) -> Iterator[Branch]:
         case exp.If():
             yield Branch(node.this, node.args["true"])
             yield Branch(None, node.args.get("false") or exp.Null())
-        case exp.Anonymous(expressions=[condition, value, other]) if str(node.this).lower() == "iif":
-            yield Branch(condition, value)
-            yield Branch(None, other)
         case exp.Anonymous(expressions=[value, excluded]) if str(node.this).lower() == "nullif":
             yield Branch(_equal(value, excluded), exp.Null())
             yield Branch(None, value)
@@ -174,6 +169,8 @@ def _never_raises(condition: exp.Expr) -> bool:
     pending = [condition]
     while pending:
         item = pending.pop()
+        if isinstance(item, exp.Cast) and isinstance(operand_of(item), Constant):
+            continue
         if not isinstance(item, _NEVER_RAISES) and not _is_conditional(item):
             return False
         if not isinstance(item, (exp.Column, exp.Parameter, exp.Placeholder)):

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from secateur.engine.sql.key_search import KeySearch
 from secateur.partitioning.pruning.comparison import EXCLUDING
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint
+from secateur.partitioning.pruning.discrete import close_spans
 from secateur.partitioning.pruning.nodes import All, Everywhere, Keys, Node, Nothing, Partitions, intersect, unite
 from secateur.partitioning.pruning.select_partitions import (
     COMBINATIONS_PER_PARTITION,
@@ -120,6 +121,8 @@ def overflow_reason(overflow: UnprunedComponent) -> str:
 def box_node(box: Box, scheme: PartitionScheme, total: int, limit: int, overflows: list[UnprunedComponent]) -> Node:
     """Return the partitions of a box; components that could not prune are appended to ``overflows``."""
     types = dict(scheme.types)
+    if _is_contradiction(box, types):
+        return Nothing()
     useful = _useful_columns(box, scheme, types)
     if not useful:
         return All()
@@ -131,6 +134,15 @@ def box_node(box: Box, scheme: PartitionScheme, total: int, limit: int, overflow
     if reached.overflows and len(reached.ids) == total:
         return All()
     return Partitions(tuple(reached.ids)) if reached.ids else Nothing()
+
+
+def _is_contradiction(box: Box, types: dict[str, SqlType]) -> bool:
+    """Whether the constants leave no value of some column: no integer is between 1 and 2."""
+    return any(
+        close_spans(constraint.resolve((), types[column]), types[column]).is_nothing
+        for column, constraint in box.constraints
+        if constraint.is_constant and column in types
+    )
 
 
 def _useful_columns(box: Box, scheme: PartitionScheme, types: dict[str, SqlType]) -> set[str]:
