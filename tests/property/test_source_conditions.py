@@ -17,7 +17,7 @@ import secateur
 from predicates import Predicates
 from secateur.cluster import Cluster
 from secateur.connectors import collect
-from secateur.errors import DatabaseError
+from secateur.errors import DagError, DatabaseError
 from worlds import DAYS, INTEGERS, TEXTS
 
 FIRST_SEED = int(os.environ.get("SECATEUR_SEED", "0"))
@@ -62,8 +62,12 @@ def test_a_source_reads_the_rows_and_partitions_of_sql(closed: Cluster, seed: in
             except DatabaseError:
                 continue
             job = secateur.Pipeline().read_table("t", where=where, params=params, columns=columns).write_to(collect())
-            found = job.submit(conn, light=rng.random() < 0.8).result()
             said = f"seed {seed}: {where} with {params}"
+            try:
+                found = job.submit(conn, light=rng.random() < 0.8).result()
+            except DagError:
+                assert "(SELECT" in where, said  # subqueries are refused
+                continue
             assert Counter(tuple(row.values()) for row in found.to_pylist()) == Counter(expected), said
             assert found.schema.names == columns, said
             (scan,) = conn.explain(sql, params).to_dict()["pruning"]["scans"]
@@ -76,4 +80,4 @@ def test_a_source_reads_the_rows_and_partitions_of_sql(closed: Cluster, seed: in
             else:
                 assert kept == list(scan["partitions"]), said
             checked += 1
-    assert checked >= PREDICATES // 2, f"seed {seed}: DuckDB refused too many predicates for the test to mean anything"
+    assert checked >= PREDICATES // 4, f"seed {seed}: DuckDB refused too many predicates for the test to mean anything"

@@ -14,6 +14,7 @@ import secateur
 from secateur.cluster import Cluster
 from secateur.connectors import collect
 from secateur.dag import Param
+from secateur.errors import UnknownTableError
 
 
 @pytest.fixture(scope="module")
@@ -222,3 +223,30 @@ def test_what_is_no_condition_on_each_row_is_refused_by_name(conn: secateur.Conn
     job = secateur.Pipeline().read_table("jet_composite", where=where).write_to(collect())
     with pytest.raises(secateur.Error, match="the condition on jet_composite cannot be applied to each row by itself"):
         job.submit(conn, light=True).result()
+
+
+def test_a_source_is_planned_anew_when_its_table_has_changed(conn: secateur.Connection, table_name: str) -> None:
+    """Nothing of a run is kept that another run could wrongly use: neither the plan nor the partitions."""
+    conn.execute(
+        f"CREATE TABLE {table_name} (k BIGINT PRIMARY KEY, v BIGINT) PARTITION BY RANGE (k)"
+        " (PARTITION VALUES < 10, PARTITION 10 <= VALUES < 20)"
+    )
+    conn.execute(f"INSERT INTO {table_name} VALUES (1, 1), (11, 11)")
+    job = secateur.Pipeline().read_table(table_name, where="k + 0 >= ? AND k >= ?", params=[Param(0), Param(0)])
+    dag = job.write_to(collect()).to_dag()
+
+    def found() -> list[int]:
+        return sorted(conn.submit(dag, params=[5], light=True).result()["k"].to_pylist())
+
+    assert found() == found() == [11]
+    conn.execute(f"ALTER TABLE {table_name} ADD PARTITION 20 <= VALUES < 30")
+    conn.execute(f"INSERT INTO {table_name} VALUES (21, 21)")
+    assert found() == [11, 21]
+    conn.execute(
+        f"CREATE OR REPLACE TABLE {table_name} (k BIGINT PRIMARY KEY, w VARCHAR) PARTITION BY HASH (k) PARTITIONS 3"
+    )
+    conn.execute(f"INSERT INTO {table_name} VALUES (4, 'a'), (7, 'b')")
+    assert found() == [7]
+    conn.execute(f"DROP TABLE {table_name}")
+    with pytest.raises(UnknownTableError, match=table_name):
+        found()
