@@ -125,7 +125,7 @@ def one_key_costs() -> Iterator[Cost]:
             params = plain_values([f"C{number}"])
             prepared, _ = session.prepare(_ONE_KEY, params)
             assert isinstance(prepared, SelectStatement)
-            return prepared.scans[0].tree.bind(values_of(prepared, params))
+            return prepared.scans[0].tree.bind(values_of(prepared, params, time.time()))
 
         cost = median_us(at_client, 2000)
         session.close()

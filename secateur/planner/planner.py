@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias, assert_never
 
 from msgspec.structs import replace as with_fields
@@ -63,7 +64,9 @@ from secateur.planner.system.show import (
     summarized_sql,
 )
 from secateur.planner.system.tables import SCHEMA as SYSTEM_SCHEMA
+from secateur.planner.text.clock_functions import CLOCKS
 from secateur.planner.text.dialect import tokenize
+from secateur.planner.text.folding import folded
 from secateur.planner.text.hoisted_lists import HOISTED_CHARS_MIN, HoistedText, hoist_lists, readings_of
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import located, syntax_error
@@ -89,6 +92,7 @@ Params: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
 _STATEMENT_CHARS_MAX: Final = 4_000_000
 _CACHED_MAX: Final = 1024
+_CHANGES: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 _QUERIES: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "("})
 
 
@@ -271,6 +275,8 @@ class Planner:
             cursor, first = TokenCursor(sql, changing), changing[0].text.upper()
         if first in _QUERIES:
             return self._select(sql, tokens, parameters, _arrange(parameters, params), catalog)
+        if first in _CHANGES and not CLOCKS.keys().isdisjoint(folded(token.text) for token in tokens):
+            parameters = parameters.with_clock()  # all queries of a change get the same parameters
         match first:
             case "EXPLAIN":
                 return self._explain(cursor, parameters, params, catalog)
@@ -363,10 +369,8 @@ class Planner:
         values: Sequence[Any] | None,
         catalog: PlanningCatalog,
     ) -> PlannedSelect:
-        given = [
-            sample_value(value)
-            for value in ([*[None] * parameters.count, *parameters.lists] if values is None else values)
-        ]
+        unbound = [*[None] * parameters.count, *parameters.lists, *([] if parameters.clock is None else [_now()])]
+        given = [sample_value(value) for value in (unbound if values is None else values)]
         types = types_of(values, parameters.total)
 
         def bind(text: str, tokens: Sequence[Token], parameters: Parameters, subqueries: int) -> BoundSelect:
@@ -376,7 +380,8 @@ class Planner:
 
         def plan_step(text: str, before: int) -> PlannedSelect:
             tokens, own = read_parameters(text, tokenize(text))
-            return bind_with(text, tokens, replace(own, count=parameters.total + before), before, None).planned()
+            own = replace(own, count=parameters.total + before, clock=parameters.clock)
+            return bind_with(text, tokens, own, before, None).planned()
 
         def bind_with(
             text: str, tokens: Sequence[Token], own: Parameters, values: int, plan_step: PlanStep | None
@@ -396,6 +401,9 @@ class Planner:
             )
 
         query = bind(sql, tokens, parameters, 0)
+        if query.reads_clock and parameters.clock is None:
+            values = None if values is None else (*values, _now())
+            return self._select(sql, tokens, parameters.with_clock(), values, catalog)
         whole = query.planned()
         return (
             whole
@@ -457,10 +465,13 @@ class Planner:
         )
 
     def _changes(
-        self, sql: str, parameters: Parameters, values: Sequence[Any] | None, catalog: PlanningCatalog
+        self, sql: str, parameters: Parameters, values: tuple[Any, ...] | None, catalog: PlanningCatalog
     ) -> ChangePlanner:
         """The planner of a statement that changes rows, to which the queries that it consists of come back."""
-        given, types = [None] * parameters.count if values is None else list(values), types_of(values, parameters.count)
+        unbound: list[Any] = [None] * parameters.count
+        if parameters.clock is not None:
+            unbound, values = [*unbound, _now()], None if values is None else (*values, _now())
+        given, types = unbound if values is None else list(values), types_of(values, parameters.total)
 
         def plan(text: str, tokens: Sequence[Token], own: Parameters) -> PlannedSelect:
             select = BoundSelect(
@@ -478,7 +489,10 @@ class Planner:
 
         def plan_with_action(text: str, tokens: Sequence[Token], own: Parameters) -> PlannedSelect:
             own = replace(
-                own, count=parameters.count + 1, names=(*parameters.names, *(["action"] if parameters.names else []))
+                own,
+                count=parameters.total + 1,
+                clock=parameters.clock,
+                names=(*parameters.names, *(["action"] if parameters.names else [])),
             )
             select = BoundSelect(
                 text,
@@ -567,7 +581,7 @@ def _with_params(
             return PlannedSelect(
                 planned.plan,
                 planned.bounds,
-                values,
+                _bound(planned, values),
                 lists,
                 planned.materialized,
                 planned.rewrites,
@@ -576,7 +590,7 @@ def _with_params(
                 planned.estimated_rows,
             )
         case InsertSelect() | ChangeStatement() | CoordinatedChange():
-            return with_fields(planned, select=replace(planned.select, params=values))
+            return with_fields(planned, select=replace(planned.select, params=_bound(planned.select, values)))
 
 
 def _is_estimated(planned: _Planned) -> bool:
@@ -614,6 +628,15 @@ def _one_statement(sql: str, tokens: list[Token]) -> list[Token]:
                 "one statement at a time: a second one begins here", sql, behind.start, behind.end - behind.start + 1
             )
     return tokens
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _bound(select: PlannedSelect, values: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+    """The values of the user and the lists of the text, with the time if the query reads it."""
+    return (*values, _now()) if values is not None and select.plan.reads_clock else values
 
 
 def _without_fetched_tables(select: PlannedSelect) -> PlannedSelect:

@@ -30,6 +30,7 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.empty_rows import empty_table
 from secateur.planner.binding.binding_errors import in_users_terms
+from secateur.planner.binding.clocks import reads_clock, settled
 from secateur.planner.binding.evaluation import evaluate, is_bounded_over_no_rows, is_small, refuse_large_constants
 from secateur.planner.binding.query import Query, TableReference, bind_query
 from secateur.planner.checks.columns_by_position import read_by_position
@@ -80,6 +81,7 @@ class BoundSelect:
 
     Attributes:
         columns: Name and SQL type text of each result column.
+        reads_clock: Whether it calls a function of the clock.
 
     Raises:
         ProgrammingError, DataError: The statement is wrong; positions are those in ``text``.
@@ -101,6 +103,7 @@ class BoundSelect:
     ) -> None:
         self._bind: Callable[..., Query] = partial(bind_query, text, tokens, parameters, find)
         self._query = self._bind()
+        self.reads_clock = reads_clock(self._query.tree)
         refuse_large_constants(self._query.sql, self._query.tree)
         if not lists_agree(self._query, dict(enumerate(parameters.lists, parameters.count))):
             raise NotSupportedError("the statement has a list that may not be taken out of it")
@@ -201,7 +204,7 @@ class BoundSelect:
             gathered=found.gathered,
             strategy=found.strategy,
             gather_reason=found.reason,
-            reads_clock=found.reads_clock,
+            reads_clock=query.parameters.clock is not None,
             columns=self.columns,
             parameter_count=query.parameters.total,
             parameter_names=query.parameters.names,
@@ -240,6 +243,10 @@ class BoundSelect:
     def _describe(self) -> None:
         self._schemas = {scan.relation: _schema(scan) for scan in self._query.scans}
         self.columns = _described(self._query, self._schemas, self._params)
+        clock = self._query.parameters.clock
+        if clock is not None and self.reads_clock:
+            # After the user's own text is bound, because its errors and the names of its columns are the user's.
+            self._query = settled(self._query, clock)
 
     def _left_columns_out(self, reading: DuckDBParse | None) -> bool:
         """Whether scans left out columns that DuckDB's parse tree reads; then they now have all columns.
@@ -273,6 +280,8 @@ class BoundSelect:
         It works on a copy, because placement changes the tree.
         """
         query = self._bind()
+        if query.parameters.clock is not None:
+            query = settled(query, query.parameters.clock)
         read = read_query(query, self._settings, _spelled(query))
         return sent_if_placed(
             query, read, self._schemas, self.columns, self._params, self._estimates, self._settings.cost_model

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -25,7 +24,7 @@ from secateur.errors import DatabaseError
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.binding.query import Query
 from secateur.planner.checks.claims import Source
-from secateur.planner.checks.placed import clocks_difference, unsaid_filters
+from secateur.planner.checks.placed import unsaid_filters
 from secateur.planner.checks.recomposed import difference
 from secateur.planner.checks.select_node import named_columns
 from secateur.planner.cost_model import CostModel
@@ -33,7 +32,7 @@ from secateur.planner.fragments.arrow_form import arrow_form
 from secateur.planner.fragments.merged_order import is_worth_merging, merge_keys, order_clause
 from secateur.planner.fragments.partial_final import PartialFinal, split_select
 from secateur.planner.fragments.qualified import NotDistributable, RecompositionMismatch, named
-from secateur.planner.fragments.unstable import is_stable, settle_unstable
+from secateur.planner.fragments.unstable import check_unstable, is_stable
 from secateur.planner.gathered import FragmentOf, GatheredScan, gathered_scans, gathered_stages, why_gathered
 from secateur.planner.placement.cost import Estimate
 from secateur.planner.placement.place import place
@@ -63,14 +62,12 @@ class StagedPlan:
         reason: Why everything is gathered; for a placed statement the tables that are gathered for a part of it, and
             why; None where nothing is.
         gathered: The stages that gather the filtered rows of each scan, for a statement that runs in other stages.
-        reads_clock: Whether the stages have the time at which they start as one more parameter.
     """
 
     stages: tuple[QueryStage, ...]
     strategy: Strategy
     reason: str | None = None
     gathered: tuple[QueryStage, ...] = ()
-    reads_clock: bool = False
 
 
 def why_whole(
@@ -127,7 +124,7 @@ def staged(
     """Return the stages of a query.
 
     Args:
-        query: The bound query; clocks in its tree become a parameter.
+        query: The bound query.
         read: Its scans and their bounds.
         schemas: The columns of each scan that it may need.
         columns: Name and type of each column of its result.
@@ -155,7 +152,7 @@ def staged(
             try:
                 is_large = is_worth_merging((estimate.bytes for estimate in estimates.values()), model)
                 partial_final = _in_two(query, read, settled.reading, schemas, columns, binder, is_large=is_large)
-                return StagedPlan(partial_final, Strategy.TWO_STAGE, reads_clock=settled.reads_clock)
+                return StagedPlan(partial_final, Strategy.TWO_STAGE)
             except RecompositionMismatch:
                 raise
             except NotDistributable:
@@ -163,9 +160,7 @@ def staged(
         drafts, parts = _placed(settled, schemas, columns, estimates, model)
         placed = _placed_stages(drafts, query, schemas, binder)
         # When a placed statement has failed, it does not matter which kernel answers.
-        return StagedPlan(
-            placed, Strategy.PLACED, parts, gathered=whole(Fragment.over), reads_clock=settled.reads_clock
-        )
+        return StagedPlan(placed, Strategy.PLACED, parts, gathered=whole(Fragment.over))
     except NotDistributable as refused:
         return StagedPlan(whole(binder.fragment), Strategy.GATHER, query.located(str(refused), refused.node))
 
@@ -173,10 +168,8 @@ def staged(
 class _Settled:
     """A query that may be divided.
 
-    Clocks in its tree have become a parameter, so that all its stages read the same time.
-
     Args:
-        query: The query; its tree is changed.
+        query: The query.
         read: Its scans and their bounds.
         params: Values of its parameters.
         rows_of_scans: For each scan the predicates on the rows that the query may need, before the tree is changed.
@@ -185,8 +178,6 @@ class _Settled:
         query: As given.
         reading: DuckDB's parse tree.
         rows_of: For each scan the predicates on the rows that the query may need.
-        reads_clock: Whether it has the time as one more parameter.
-        clock: The number of that parameter, counted from 1, or None.
         binder: DuckDB's binder for its parts.
 
     Raises:
@@ -205,13 +196,11 @@ class _Settled:
         self.query = query
         self.reading = read.second
         unstable = self.reading.unstable()
-        clock = query.parameters.total + 1
-        self.reads_clock = settle_unstable(query.tree, self.reading, clock)
-        self.clock = clock if self.reads_clock else None
+        check_unstable(query.tree, self.reading)
         self.rows_of = (
             {scan.scan.relation: rows_of(scan, unstable) for scan in read.scans} if unstable else rows_of_scans
         )
-        self.binder = _Binder([*params, datetime.now(UTC)] if self.reads_clock else params)
+        self.binder = _Binder(params)
 
 
 def _placed(
@@ -238,7 +227,6 @@ def _placed(
         settled.rows_of,
         estimates.__getitem__,
         model,
-        settled.clock,
     )
     for draft in drafts[:-1]:
         _check_restored(draft.columns)
@@ -395,13 +383,8 @@ def _check(query: Query, reading: DuckDBParse, partial_final: PartialFinal) -> N
     """
     scan = query.scans[0]
     columns = named_columns(column.name for column in scan.table.columns)
-    # Clocks have become a parameter, so the text is printed from the tree.
-    texts = [partial_final.partial, partial_final.final, *([to_sql(query.tree)] if reading.unstable() else [])]
-    partial, final, *settled = read_statements(texts)
-    found = clocks_difference(reading, settled[0], query.parameters.total + 1) if settled else None
-    found = found or difference(
-        settled[0] if settled else reading, partial, final, partial_final, lambda star: columns, is_one_table=True
-    )
+    partial, final = read_statements([partial_final.partial, partial_final.final])
+    found = difference(reading, partial, final, partial_final, lambda star: columns, is_one_table=True)
     if found is not None:
         raise RecompositionMismatch(found)
 

@@ -71,7 +71,7 @@ class PlannedSelect:
         params: The values of this call, in order of parameter index; None when none were given to a query that has
             parameters.
         lists: Values of hidden parameters that were hoisted out of the text
-            (:mod:`~secateur.planner.text.hoisted_lists`); ``params`` ends with them.
+            (:mod:`~secateur.planner.text.hoisted_lists`); they follow the user's in ``params``.
         materialized: The same query in steps, where that prunes more; None where it does not.
         rewrites: The names of the applied rewrite rules, in their order.
         colocated: Groups of scans whose rows meet only within partitions of one number, as names of relations.

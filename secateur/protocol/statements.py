@@ -91,6 +91,7 @@ class RoutedScan(msgspec.Struct, frozen=True):
         group: The affinity group, by which the topology knows the owners.
         replicated: Whether every member has a full copy.
         tree: The required partitions, open in the parameters.
+        duckdb: The version of DuckDB by which members compute the expressions of the tree; empty if it has none.
     """
 
     table: str
@@ -100,6 +101,7 @@ class RoutedScan(msgspec.Struct, frozen=True):
     group: str
     replicated: bool
     tree: PartitionTree
+    duckdb: str = ""
 
 
 class _Prepared(msgspec.Struct, frozen=True, tag=True):
@@ -113,7 +115,7 @@ class SelectStatement(_Prepared, frozen=True):
         plan_id: The id by which members know the plan.
         scans: Every reference to a table.
         columns: The columns of the result.
-        parameter_count: How many values a member is given: parameters of the user, then ``lists``.
+        parameter_count: How many values a member is given: parameters of the user, then ``lists``, then the time.
         parameter_names: Their names in order, when they are named, else empty.
         empty: The answer when no partition can match, as an Arrow IPC stream; None when it depends on the parameters.
         deterministic: Whether equal data and parameters give equal rows.
@@ -123,6 +125,7 @@ class SelectStatement(_Prepared, frozen=True):
         lists: Long lists of literals of the text, which the plan takes as parameters.
         steps: The way to run the query in steps, for when pruning is on; None where that gains nothing.
         first_scans: The scans of the first step.
+        reads_clock: Whether the last value is the time at which the statement starts.
     """
 
     plan_id: str
@@ -137,6 +140,7 @@ class SelectStatement(_Prepared, frozen=True):
     lists: tuple[list[Any], ...] = ()
     steps: SteppedQuery | None = None
     first_scans: tuple[RoutedScan, ...] = ()
+    reads_clock: bool = False
 
     @property
     def partitions_total(self) -> int:

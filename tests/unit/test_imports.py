@@ -27,6 +27,7 @@ FLOORS = [
     {"partitioning", "drawing"},
     {"protocol"},
     {"wire"},
+    {"expression_values"},
     {"client", "dag"},
     {"storage"},
     {"engine"},
@@ -43,7 +44,7 @@ HOMES = {
     "pyspark": ["connectors/spark/"],
     "py4j": ["connectors/spark/"],
     "sqlglot": ["planner/"],
-    "duckdb": ["engine/kernels/", "client/copy/", "client/execution/verify_change.py"],
+    "duckdb": ["engine/kernels/", "expression_values.py", "client/copy/", "client/execution/verify_change.py"],
 }
 
 PUBLIC_NAMES = [

@@ -123,7 +123,9 @@ class Cursor:
         control = self._control = self._session.begin_statement()
         try:
             prepared, cached = self._session.prepare(operation, params)
-            self._carry_out(StatementCall(self._session, operation, params, prepared, cached, started_s))
+            self._carry_out(
+                StatementCall(self._session, operation, params, prepared, cached, started_s, time.time())
+            )
         finally:
             self._session.end_statement(control)
         return self
@@ -156,10 +158,14 @@ class Cursor:
                 case InsertRows() | EvaluatedInsert():
                     pending.append(Insertion(prepared, params))
                 case InsertSelect():
-                    call = StatementCall(self._session, operation, params, prepared, cached, time.perf_counter())
+                    call = StatementCall(
+                        self._session, operation, params, prepared, cached, time.perf_counter(), time.time()
+                    )
                     total = max(total, 0) + insert_select(call).rows
                 case ChangeStatement():
-                    change = StatementCall(self._session, operation, params, prepared, cached, time.perf_counter())
+                    change = StatementCall(
+                        self._session, operation, params, prepared, cached, time.perf_counter(), time.time()
+                    )
                     total = max(total, 0) + run_change(change).rows
                 case CoordinatedChange():
                     changes.append((prepared, params))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final, TypeAlias, cast
 from uuid import UUID
@@ -61,17 +61,21 @@ def parameter_types(params: list[Any] | dict[str, Any]) -> tuple[Any, ...]:
     return tuple(map(type, params))
 
 
-def values_of(statement: SelectStatement, params: list[Any] | dict[str, Any]) -> list[Any]:
+def values_of(statement: SelectStatement, params: list[Any] | dict[str, Any], started: float) -> list[Any]:
     """The values that a member is given for a statement, in order.
 
     Args:
         statement: The statement.
         params: From :func:`plain_values`.
+        started: The time at which the statement starts, in seconds since 1970; the same for each attempt at it.
 
     Raises:
         ParameterError: They are not those of the statement.
     """
     lists = statement.lists
+    if statement.reads_clock:
+        values = ordered_values(params, statement.parameter_count - len(lists) - 1, statement.parameter_names)
+        return [*values, *lists, datetime.fromtimestamp(started, UTC)]
     values = ordered_values(params, statement.parameter_count - len(lists), statement.parameter_names)
     return [*values, *lists] if lists else values
 

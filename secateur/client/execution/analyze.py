@@ -84,7 +84,7 @@ def analyze(session: Session, plan: PlanText, sql: str, params: Params) -> tuple
 
 def _run(session: Session, sql: str, params: Params) -> _Run:
     prepared, cached = session.prepare(sql, params)
-    call = StatementCall(session, sql, params, prepared, cached, time.perf_counter())
+    call = StatementCall(session, sql, params, prepared, cached, time.perf_counter(), time.time())
     work: list[StageWork] = []
     match prepared:
         case SelectStatement():

@@ -17,7 +17,7 @@ from secateur.client.dbapi.parameters import values_of
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.execute import StatementExecution, execute
 from secateur.client.execution.ranges_known import check_ranges
-from secateur.client.execution.routing import ExecutionMode, choose_route
+from secateur.client.execution.routing import ExecutionMode, choose_route, partitions_of
 from secateur.client.execution.run_profile import profile_of_change
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
@@ -217,10 +217,10 @@ class _RowsChange(ChangeExecution[ChangeStatement[SelectStatement]]):
 
     def attempt(self) -> ChangeOutcome:
         change = self.call.statement
-        params = values_of(change.select, self.call.params)
+        params = values_of(change.select, self.call.params, self.call.started)
         session, target = self.session, change.select.scans[0]
         topology = session.topology
-        ids = target.tree.bind(params).ids if self.pruning else target.tree.live_ids()
+        ids = partitions_of(target, params) if self.pruning else target.tree.live_ids()
         if not target.replicated and not len(ids):
             check_ranges(session, change.select.scans)
             return ChangeOutcome(0, ExecutionMode.NONE, 0, 0, topology.version, profile=RunProfile(0, 0, ()))

@@ -20,7 +20,7 @@ from secateur.client.execution.change import (
     ChangeResult,
     carry_out,
 )
-from secateur.client.execution.routing import ExecutionMode
+from secateur.client.execution.routing import ExecutionMode, partitions_of
 from secateur.client.execution.run_profile import profile_of_change
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
@@ -50,7 +50,7 @@ class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):
 
     def attempt(self) -> ChangeOutcome:
         change = self.call.statement
-        values = values_of(change.select, self.call.params)
+        values = values_of(change.select, self.call.params, self.call.started)
         partition = _only_partition(change, values, pruning=self.pruning)
         if partition is None:
             self.check_not_made()
@@ -78,7 +78,7 @@ class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):
             )
         )
         partitions = sum(
-            len(scan.tree.bind(values).ids if self.pruning else scan.tree.live_ids()) for scan in change.select.scans
+            len(partitions_of(scan, values) if self.pruning else scan.tree.live_ids()) for scan in change.select.scans
         )
         return ChangeOutcome(
             changed.rows,
@@ -102,7 +102,7 @@ def _only_partition(change: CoordinatedChange[SelectStatement], values: Sequence
     """The partition whose primary can carry the change out by itself; None when there is none such."""
     if not change.is_single_partition or not pruning:
         return None
-    ids = change.select.scans[0].tree.bind(values).ids
+    ids = partitions_of(change.select.scans[0], values)
     return int(ids[0]) if len(ids) == 1 else None
 
 

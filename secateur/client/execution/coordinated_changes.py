@@ -56,7 +56,9 @@ def run_coordinated_changes(
 
 
 def _run(session: Session, sql: str, params: Params, change: CoordinatedChange[SelectStatement]) -> int:
-    return run_coordinated_change(StatementCall(session, sql, params, change, True, time.perf_counter())).rows
+    return run_coordinated_change(
+        StatementCall(session, sql, params, change, True, time.perf_counter(), time.time())
+    ).rows
 
 
 def _cells(
@@ -64,7 +66,8 @@ def _cells(
 ) -> list[list[Any]] | None:
     """The values of each cell; None when one is not of its column's type as it stands."""
     source = change.select
-    ordered = [ordered_values(given, source.parameter_count, source.parameter_names) for given in params]
+    count = source.parameter_count - source.reads_clock
+    ordered = [ordered_values(given, count, source.parameter_names) for given in params]
     cells = [[values[index] for values in ordered] for index, _ in batch.cells]
     fitting = (
         as_they_stand(values, change.table.column(name).type)

@@ -15,7 +15,7 @@ import msgspec
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.statements import RoutedScan, SelectStatement
 
-__all__ = ["ExecutionMode", "StatementRoute", "choose_coordinator", "choose_route"]
+__all__ = ["ExecutionMode", "StatementRoute", "choose_coordinator", "choose_route", "partitions_of"]
 
 
 class ExecutionMode(StrEnum):
@@ -68,7 +68,7 @@ def choose_route(
     owners: set[str] = set()
     empty = True
     for scan in statement.scans:
-        ids = scan.tree.bind(params).ids if pruning else scan.tree.live_ids()
+        ids = partitions_of(scan, params) if pruning else scan.tree.live_ids()
         if len(ids):
             empty = False
             if not scan.replicated:
@@ -85,6 +85,27 @@ def choose_route(
     if len(owners) == 1:
         return StatementRoute(ExecutionMode.LOCAL, tuple(owners))
     return StatementRoute(ExecutionMode.DISTRIBUTED, tuple(sorted(owners)))
+
+
+def partitions_of(scan: RoutedScan, params: Sequence[Any]) -> Sequence[int]:
+    """The partitions that a scan needs for these parameters.
+
+    Members compute expressions of parameters in any case. A client that has the same DuckDB does so as well, to ask the
+    owners at once; any other asks a member that may have to ask them.
+
+    Raises:
+        ParameterError: There are fewer parameters than the statement has.
+    """
+    tree = scan.tree
+    return tree.bind(_with_values(scan, params) if tree.expressions else params).ids
+
+
+def _with_values(scan: RoutedScan, params: Sequence[Any]) -> Sequence[Any]:
+    try:
+        from secateur.expression_values import VERSION, complete
+    except ImportError:
+        return params
+    return complete(params, scan.tree.expressions) if scan.duckdb == VERSION else params
 
 
 def choose_coordinator(
@@ -106,7 +127,7 @@ def choose_coordinator(
     """
     owners: set[str] = set()
     for scan in first:
-        ids = scan.tree.bind(params).ids
+        ids = partitions_of(scan, params)
         if len(ids) and not scan.replicated:
             owners |= topology.ownership(scan.group).owners_of(ids)
     if owners:

@@ -205,7 +205,7 @@ def _decoded(empty: bytes) -> pa.Table:
 
 def _run(call: StatementCall[SelectStatement], *, pruning: bool, wanted: RunOptions) -> SelectResult:
     session, statement = call.session, call.statement
-    params = values_of(statement, call.params)
+    params = values_of(statement, call.params, call.started)
     topology = session.topology
     steps = statement.steps if pruning else None
     route = (

@@ -31,6 +31,7 @@ class StatementCall(msgspec.Struct, Generic[S], frozen=True):
         statement: The plan.
         cached: Whether the plan was known before.
         started_s: ``time.perf_counter()`` when the user called.
+        started: ``time.time()`` when the user called: the time of a statement that reads the clock, at each attempt.
     """
 
     session: Session
@@ -39,10 +40,11 @@ class StatementCall(msgspec.Struct, Generic[S], frozen=True):
     statement: S
     cached: bool
     started_s: float
+    started: float
 
     def of(self, statement: T) -> StatementCall[T]:
         """The same call for another plan, such as the query that a change begins with."""
-        return StatementCall(self.session, self.sql, self.params, statement, self.cached, self.started_s)
+        return StatementCall(self.session, self.sql, self.params, statement, self.cached, self.started_s, self.started)
 
     @property
     def elapsed_ms(self) -> float:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar, assert_never
 from secateur.cluster.controller.catalog import Catalog
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import LimitExceededError, TopologyChangedError
+from secateur.expression_values import VERSION
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.statistics import NO_STATISTICS, StatisticsSnapshot, TableStatistics
@@ -206,6 +207,7 @@ class StatementReplies:
             lists=statement.lists,
             steps=self._kept(statement, sql).steps,
             first_scans=() if first is statement else _routed_scans(first.plan),
+            reads_clock=plan.reads_clock,
         )
 
     def _kept(self, statement: PlannedSelect, sql: str) -> QueryPart:
@@ -275,7 +277,16 @@ def outlines_of(statement: PreparedStatement) -> tuple[PartitionScheme, ...]:
 
 def _routed_scans(plan: SelectPlan) -> tuple[RoutedScan, ...]:
     return tuple(
-        RoutedScan(scan.table, scan.alias, scan.table_id, scan.table_version, scan.group, scan.replicated, scan.tree)
+        RoutedScan(
+            scan.table,
+            scan.alias,
+            scan.table_id,
+            scan.table_version,
+            scan.group,
+            scan.replicated,
+            scan.tree,
+            VERSION if scan.tree.expressions else "",
+        )
         for scan in plan.scans
     )
 

@@ -125,7 +125,8 @@ class MemberChanges:
         """
         asked = request.message
         plan = await self._statements.plan(asked.plan)
-        params, pruning, finding = asked.params, asked.pruning, _finding(asked.operation)
+        params = await self._statements.with_values(plan, asked.params)
+        pruning, finding = asked.pruning, _finding(asked.operation)
         check_versions(self._store, plan)
         partitions = bound_partitions(plan, params, pruning=pruning)
         table_id = plan.scans[0].table_id
@@ -167,7 +168,8 @@ class MemberChanges:
         """
         asked = request.message
         plan = await self._statements.plan(asked.plan)
-        params, pruning, finding = asked.params, asked.pruning, _finding(asked.operation)
+        params = await self._statements.with_values(plan, asked.params)
+        pruning, finding = asked.pruning, _finding(asked.operation)
         if finding is _Finding.ROW_CHANGES:
             raise ProtocolError(
                 "row changes on several partitions are worked out by one member for all of them, with work_out_change"

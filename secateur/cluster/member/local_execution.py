@@ -81,8 +81,24 @@ def check_versions(store: MemberStore, plan: SelectPlan) -> None:
 def bound_partitions(plan: SelectPlan, params: Sequence[Any], *, pruning: bool) -> list[Sequence[int]]:
     """The partitions that each scan of a plan has to read, ascending.
 
+    Args:
+        plan: The plan.
+        params: Its parameters, with the values of its expressions behind them.
+        pruning: Whether to leave out partitions that cannot match.
+
     Raises:
         ParameterError: Another number of parameters than the statement has.
+    """
+    if len(params) != plan.bound_count:
+        check_count(plan, params)
+    return [_partitions(scan, params, pruning=pruning) for scan in plan.scans]
+
+
+def check_count(plan: SelectPlan, params: Sequence[Any]) -> None:
+    """Refuse another number of parameters than a statement has.
+
+    Raises:
+        ParameterError: There is another number.
     """
     if len(params) != plan.parameter_count:
         raise ParameterError(
@@ -90,7 +106,6 @@ def bound_partitions(plan: SelectPlan, params: Sequence[Any], *, pruning: bool) 
             expected=plan.parameter_count,
             given=len(params),
         )
-    return [_partitions(scan, params, pruning=pruning) for scan in plan.scans]
 
 
 def local_execution(

@@ -261,7 +261,7 @@ class CoordinatedQuery:
 
     async def requirements(self, asked: Execute) -> ReadRequirements:
         plan = await self.plan(asked.plan)
-        return self._queries.statements.requirements(plan, Execute(plan.plan_id, asked.params, asked.pruning))
+        return await self._queries.statements.requirements(plan, Execute(plan.plan_id, asked.params, asked.pruning))
 
     async def run(self, asked: Execute, *, has_rows: bool) -> PartResult:
         steps, backoff = asked.steps, self._queries.backoff

@@ -19,7 +19,13 @@ import pyarrow as pa
 from msgspec import structs
 
 from secateur.cluster.member.external_reads import ExternalReads
-from secateur.cluster.member.local_execution import LocalExecution, bound_partitions, check_versions, local_execution
+from secateur.cluster.member.local_execution import (
+    LocalExecution,
+    bound_partitions,
+    check_count,
+    check_versions,
+    local_execution,
+)
 from secateur.cluster.member.open_results import GRANT_BYTES_MAX, OpenResults, within_bounds
 from secateur.cluster.member.read_state import check_state, marks_of, read_here
 from secateur.cluster.statement_profile import CountedResult, job_work, local_work
@@ -33,6 +39,7 @@ from secateur.engine.sql.row_stream import FragmentRowStream, JobRowStream, Loca
 from secateur.engine.sql.select_job import select_dag
 from secateur.engine.sql.select_plan import FetchedRows, PinnedScan, SelectPlan
 from secateur.errors import DataChangedError, DataError, TopologyChangedError
+from secateur.expression_values import complete, is_cheap
 from secateur.partitioning.topology.topology import Topology
 from secateur.partitioning.types.column_type import parse_type
 from secateur.protocol.operations import Operation
@@ -157,18 +164,18 @@ class StatementRunner:
             LimitExceededError: The result would take more memory than results may.
         """
         plan = self._plans.get(request.message.plan)
-        if plan is None or plan.reads_fetched_rows:
+        if plan is None or plan.reads_fetched_rows or plan.expressions:
             return self._fetch_and_run(request)
         self._plans.move_to_end(plan.plan_id)
         return self._run(plan, request)
 
-    def requirements(self, plan: SelectPlan, asked: Execute) -> ReadRequirements:
+    async def requirements(self, plan: SelectPlan, asked: Execute) -> ReadRequirements:
         """The partitions that an execution reads, and the owners that it needs.
 
         Raises:
             TopologyChangedError: As :meth:`execute`.
         """
-        partitions, topology, _ = self._placed(plan, asked)
+        partitions, topology, _ = self._placed(plan, await self._completed(plan, asked))
         owners: set[str] = set()
         for scan, ids in zip(plan.scans, partitions, strict=True):
             if len(ids) and not scan.replicated:
@@ -219,6 +226,7 @@ class StatementRunner:
                 profiled_reply.message.profile.work,
             )
         else:
+            asked = await self._completed(plan, asked)
             answer = self._run(plan, Request(Operation.EXECUTE, asked, _NO_PAYLOAD, _ITSELF))
             reply = answer if isinstance(answer, Reply) else await answer
             payload, result = reply.payload, reply.message
@@ -229,10 +237,33 @@ class StatementRunner:
             work,
         )
 
-    async def _pinned(self, asked: Execute) -> SelectPlan:
-        """A plan with the rows of the system tables and external tables that it reads, as they are now."""
+    async def with_values(self, plan: SelectPlan, params: list[Any]) -> list[Any]:
+        """The parameters of a plan with the values of its expressions behind them, for one execution.
+
+        Raises:
+            ParameterError: Another number of parameters than the statement has.
+        """
+        if not plan.expressions:
+            return params
+        check_count(plan, params)
+        if is_cheap(params, plan.expressions):
+            return complete(params, plan.expressions)
+        return await in_thread(self._threads.quick, lambda _: complete(params, plan.expressions))
+
+    async def _completed(self, plan: SelectPlan, asked: Execute) -> Execute:
+        if not plan.expressions:
+            return asked
+        return structs.replace(asked, params=await self.with_values(plan, asked.params))
+
+    async def _ready(self, asked: Execute) -> tuple[SelectPlan, Execute]:
+        """A plan with the rows of the system tables and external tables that it reads, as they are now.
+
+        With it comes the execution with the values of its expressions.
+        """
         plan = await self.plan(asked.plan)
+        asked = await self._completed(plan, asked)
         if not plan.reads_fetched_rows:
+            return plan, asked
             return plan
         view = self._joined()
         check_versions(self._store, plan)
@@ -240,10 +271,11 @@ class StatementRunner:
         rows = dict(zip(plan.system_tables, tables, strict=True))
         fetched = {scan.relation: FetchedRows(rows[scan.system]) for scan in plan.scans if scan.system is not None}
         external = await self._external_reads.rows(plan, asked.params, view.topology, pruning=asked.pruning)
-        return plan.pinned({**fetched, **external})
+        return plan.pinned({**fetched, **external}), asked
 
     async def _fetch_and_run(self, request: Request[Execute]) -> Reply[Executed]:
-        reply = self._run(await self._pinned(request.message), request)
+        plan, asked = await self._ready(request.message)
+        reply = self._run(plan, Request(request.operation, asked, request.payload, request.peer))
         return reply if isinstance(reply, Reply) else await reply
 
     def _run(self, plan: SelectPlan, request: Request[Execute]) -> _Answering:
@@ -396,7 +428,7 @@ class StatementRunner:
             mark=asked.mark,
             since=marks_of(plan, asked),
         )
-        return await self._jobs.start_job(dag, config, plan.stage_params(asked.params), topology, result=result)
+        return await self._jobs.start_job(dag, config, asked.params, topology, result=result)
 
     def _touched(self, result: JobResult) -> list[str]:
         return sorted({self._member_id, *result.members_touched})
@@ -410,7 +442,7 @@ class StatementRunner:
         return await self._profile(request.message.run, request.peer, has_rows=request.message.has_rows)
 
     async def _profile(self, asked: Execute, peer: PeerInfo, *, has_rows: bool) -> Reply[Profiled]:
-        plan = await self._pinned(asked)
+        plan, asked = await self._ready(asked)
         partitions, topology, is_here = self._placed(plan, asked)
         with self._results.running(peer):
             if is_here:

@@ -7,12 +7,11 @@ are. The SQL in it is only the text inside the fragments.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple, assert_never
+from typing import Final, NamedTuple, assert_never
 
 import msgspec
 import pyarrow as pa
@@ -23,6 +22,8 @@ from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.sql.key_search import KeySearch
 from secateur.engine.sql.stage import ExchangeKind, QueryStage
 from secateur.errors import InternalError, ProtocolError
+from secateur.partitioning.pruning.expressions import expressions_in, numbered, places
+from secateur.partitioning.pruning.operand import Evaluated
 from secateur.partitioning.pruning.row_predicate import OpenPredicate
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.protocol.codec import decode, encode
@@ -157,8 +158,8 @@ class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         is_sized: Whether it would have other stages if its tables were larger or smaller, though it reads one.
         views: The ids of the views and external tables of which it was made; none of them may have been replaced or
             dropped when it runs.
-        reads_clock: Whether the stages have the time at which the statement starts as one more parameter, behind the
-            others: one time for all members.
+        reads_clock: Whether one of its parameters, behind those of the user and the lists of literals of the statement,
+            is the time at which the statement starts: one time for all of it.
         undivided: The stages that run the user's own text over all rows of its tables, for ``SET pruning = verify``;
             nothing where that is not asked for.
         origin: A digest of the text and the settings that the plan was made of: two statements with the same plan have
@@ -185,8 +186,24 @@ class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     origin: str = ""
 
     def named(self) -> SelectPlan:
-        """The plan under its own id. Cost: that of encoding it, some 50 microseconds for a statement over one table."""
-        return replace(self, plan_id=_digest(self.encoded()))
+        """The plan under its own id, with places for its expressions.
+
+        Cost: that of encoding it, some 50 microseconds for a statement over one table.
+        """
+        numbers = places(self._bounds(), self.parameter_count)
+        plan = self
+        if numbers:
+            scans = (
+                replace(
+                    scan,
+                    tree=replace(scan.tree, root=numbered(scan.tree.root, numbers)),
+                    keys=numbered(scan.keys, numbers),
+                    external=numbered(scan.external, numbers),
+                )
+                for scan in self.scans
+            )
+            plan = replace(self, scans=tuple(scans))
+        return replace(plan, plan_id=_digest(plan.encoded()))
 
     def pinned(self, fetched: Mapping[str, FetchedRows]) -> SelectPlan:
         """The plan over these rows of its scans, by relation, for one execution."""
@@ -201,14 +218,10 @@ class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     def as_written(self) -> SelectPlan:
         """Return the plan that runs the user's own text in DuckDB's kernel; itself if it has no stages for that."""
         return (
-            replace(self, local=replace(self.local, arrow=None), stages=self.undivided, gathered=(), reads_clock=False)
+            replace(self, local=replace(self.local, arrow=None), stages=self.undivided, gathered=())
             if self.undivided
             else self
         )
-
-    def stage_params(self, params: Sequence[Any]) -> Sequence[Any]:
-        """Return the parameters of the stages for those of the statement, which starts now."""
-        return [*params, datetime.now(UTC)] if self.reads_clock else params
 
     @property
     def is_estimated(self) -> bool:
@@ -217,6 +230,23 @@ class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
 
     def __post_init__(self) -> None:
         check_stages(self.scans, self.stages)
+
+    def _bounds(self) -> Iterator[object]:
+        """The parts of the plan that may have expressions."""
+        for scan in self.scans:
+            yield scan.tree.root
+            yield scan.keys
+            yield scan.external
+
+    @cached_property
+    def expressions(self) -> tuple[Evaluated, ...]:
+        """The expressions whose values stand behind its parameters."""
+        return expressions_in(self._bounds())
+
+    @cached_property
+    def bound_count(self) -> int:
+        """How many values it is executed with: its parameters, and the values of its expressions."""
+        return self.expressions[-1].index + 1 if self.expressions else self.parameter_count
 
     @cached_property
     def reads_fetched_rows(self) -> bool:

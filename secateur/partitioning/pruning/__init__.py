@@ -44,7 +44,7 @@ _FILES = {
         "intersect",
         "unite",
     ],
-    "operand": ["Cast", "Computed", "Constant", "Operand", "Parameter", "ParameterList"],
+    "operand": ["Cast", "Computed", "Constant", "Evaluated", "Operand", "Parameter", "ParameterList"],
     "patterns": ["texts_globbed", "texts_like", "texts_like_in_any_case"],
     "regular_expressions": ["texts_matched", "texts_similar"],
     "row_predicate": ["OpenPredicate", "RowPredicate"],

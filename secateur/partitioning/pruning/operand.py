@@ -14,10 +14,13 @@ __all__ = [
     "Cast",
     "Computed",
     "Constant",
+    "Evaluated",
     "Operand",
     "Parameter",
     "ParameterList",
+    "Quick",
     "parameters_of",
+    "quick_value",
     "resolve_list",
     "resolve_operand",
 ]
@@ -48,18 +51,41 @@ class Computed(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", t
     """A function of operands, at least one of which depends on a parameter."""
 
     function: ParameterFunction
-    operands: tuple[Operand, ...]
+    operands: tuple[Quick, ...]
 
 
 class Cast(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="cast"):
     """``CAST(operand AS type)`` of an operand that depends on a parameter."""
 
-    operand: Operand
+    operand: Quick
     type: SqlType
 
 
-Operand = Constant | Parameter | Computed | Cast
-"""One value: a constant, a parameter or a function of operands."""
+class Evaluated(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="evaluated"):
+    """An expression of parameters that DuckDB evaluates once per execution, before partitions are selected.
+
+    Attributes:
+        sql: The expression, whose parameters are ``$1`` and so on, in a form that makes no large values.
+        shown: The same as the user wrote it, for EXPLAIN.
+        parameters: The indexes of its parameters, counted from 0.
+        quick: The operand that computes the same where it is certain of the value, without DuckDB; None where there
+            is none.
+        index: The place of its value behind the parameters of the plan, counted from 0: a list of the value alone,
+            empty if it is not known. -1 in a tree that is not part of a plan yet.
+    """
+
+    sql: str
+    shown: str
+    parameters: tuple[int, ...]
+    quick: Computed | Cast | None = None
+    index: int = -1
+
+
+Operand = Constant | Parameter | Evaluated
+"""One value: a constant, a parameter or an expression of parameters."""
+
+Quick = Constant | Parameter | Computed | Cast
+"""One value that is computed without DuckDB: a part of the quick form of an expression."""
 
 
 def resolve_operand(operand: Operand, params: Sequence[Any], column_type: SqlType) -> Any:
@@ -74,8 +100,10 @@ def resolve_operand(operand: Operand, params: Sequence[Any], column_type: SqlTyp
         return params[operand.index]
     if isinstance(operand, Constant):
         return operand.value
-    value = _value(operand, params)
-    return value if value is UNKNOWN or belongs(value, column_type) else UNKNOWN
+    value = quick_value(operand, params)
+    if value is not UNKNOWN and belongs(value, column_type):
+        return value
+    return _evaluated(operand, params, column_type) if isinstance(operand, Evaluated) else UNKNOWN
 
 
 def resolve_list(operand: ParameterList, params: Sequence[Any], column_type: SqlType) -> Sequence[Any]:
@@ -96,7 +124,7 @@ def resolve_list(operand: ParameterList, params: Sequence[Any], column_type: Sql
     return value
 
 
-def parameters_of(operand: Operand | ParameterList) -> Iterator[int]:
+def parameters_of(operand: Operand | Quick | ParameterList) -> Iterator[int]:
     """The indexes of the parameters that an operand depends on."""
     match operand:
         case Constant():
@@ -108,26 +136,43 @@ def parameters_of(operand: Operand | ParameterList) -> Iterator[int]:
                 yield from parameters_of(inner)
         case Cast(inner, _):
             yield from parameters_of(inner)
+        case Evaluated():
+            yield from operand.parameters
         case _:
             assert_never(operand)
 
 
-def _value(operand: Operand, params: Sequence[Any]) -> Any:
+def _evaluated(operand: Evaluated, params: Sequence[Any], column_type: SqlType) -> Any:
+    """The value that DuckDB has given, which stands behind the parameters.
+
+    A text beside a column of another type is converted by DuckDB alone.
+    """
+    held = params[operand.index] if 0 <= operand.index < len(params) else None
+    if type(held) is not list or not held:
+        return UNKNOWN
+    (value,) = held
+    return UNKNOWN if type(value) is str and column_type.kind is not TypeKind.VARCHAR else value
+
+
+def quick_value(operand: Operand | Quick, params: Sequence[Any]) -> Any:
+    """The value of an operand as far as it is certain without DuckDB, else :data:`UNKNOWN`."""
     match operand:
+        case Evaluated():
+            return UNKNOWN if operand.quick is None else quick_value(operand.quick, params)
         case Constant(value):
             return value
         case Parameter(index):
             return params[index]
         case Computed(ParameterFunction.COALESCE, operands):
             # A parameter's NULL has no type; any other NULL may have a type to which DuckDB converts the others.
-            values = [(inner, _value(inner, params)) for inner in operands]
+            values = [(inner, quick_value(inner, params)) for inner in operands]
             return evaluate(
                 ParameterFunction.COALESCE,
                 [UNKNOWN if value is None and not isinstance(inner, Parameter) else value for inner, value in values],
             )
         case Computed(function, operands):
-            return evaluate(function, [_value(inner, params) for inner in operands])
+            return evaluate(function, [quick_value(inner, params) for inner in operands])
         case Cast(inner, wanted):
-            return cast(_value(inner, params), wanted)
+            return cast(quick_value(inner, params), wanted)
         case _:
             assert_never(operand)

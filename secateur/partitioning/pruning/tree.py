@@ -17,7 +17,9 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from secateur.errors import ParameterError
+from secateur.partitioning.pruning.expressions import expressions_in
 from secateur.partitioning.pruning.nodes import All, Everywhere, Keys, Node, Nothing
+from secateur.partitioning.pruning.operand import Evaluated
 from secateur.partitioning.pruning.tree_binding import compile_node, compile_partial
 from secateur.partitioning.pruning.tree_text import node_text
 from secateur.partitioning.schemes.scheme import PartitionScheme, find_scheme
@@ -88,6 +90,11 @@ class PartitionTree(msgspec.Struct, frozen=True, array_like=True, dict=True):
         return compiled(root, self.scheme, self.limit)
 
     @cached_property
+    def expressions(self) -> tuple[Evaluated, ...]:
+        """The expressions of parameters whose values :meth:`bind` takes from behind the parameters."""
+        return expressions_in((self.root,))
+
+    @cached_property
     def _single(self) -> dict[int, PartitionSet]:
         return {}
 
@@ -102,7 +109,8 @@ class PartitionTree(msgspec.Struct, frozen=True, array_like=True, dict=True):
         A value that cannot be compared exactly with its column leaves the column unbounded; it never raises.
 
         Args:
-            params: Python values in order of parameter index.
+            params: Python values in order of parameter index, and behind them those of :attr:`expressions`; an
+                expression whose value is not there leaves its column unbounded.
 
         Raises:
             ParameterError: There are fewer parameters than the tree uses.

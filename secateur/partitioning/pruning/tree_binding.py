@@ -19,7 +19,7 @@ from secateur.partitioning.pruning.condition import Box, Choice, Constraint, Par
 from secateur.partitioning.pruning.domain import NOTHING
 from secateur.partitioning.pruning.list_binding import compile_list
 from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions
-from secateur.partitioning.pruning.operand import Cast, Computed, Parameter, resolve_operand
+from secateur.partitioning.pruning.operand import Evaluated, Parameter, resolve_operand
 from secateur.partitioning.pruning.select_partitions import select_partitions
 from secateur.partitioning.schemes.components import HashComponent
 from secateur.partitioning.schemes.hashing import first_seed, pmod
@@ -146,16 +146,16 @@ def _compile_listed(box: Box, scheme: PartitionScheme, limit: int, general: Bind
     _, own_type, smallest, largest, encode = compiled
     match constraint:
         case Constraint(
-            (Choice(domain, (ParameterComparison(Comparison.IN, (Computed() | Cast() as operand,), BareColumn()),)),)
+            (Choice(domain, (ParameterComparison(Comparison.IN, (Evaluated() as operand,), BareColumn()),)),)
         ) if domain == NOTHING:
             hashed = _bind_one(component, 0, own_type, smallest, largest, encode, _undecided)
-            return _bind_computed(operand, column_type, hashed, general)
+            return _bind_evaluated(operand, column_type, hashed, general)
         case _:
             integers = None if smallest is None else (smallest, largest)
             return compile_list(constraint, component, column_type, own_type, integers, limit, general)
 
 
-def _bind_computed(operand: Computed | Cast, column_type: SqlType, hashed: Bind, general: Bind) -> Bind:
+def _bind_evaluated(operand: Evaluated, column_type: SqlType, hashed: Bind, general: Bind) -> Bind:
     def bind(params: Sequence[Any]) -> Sequence[int] | None:
         return hashed((resolve_operand(operand, params, column_type),)) or general(params)
 

@@ -22,9 +22,8 @@ from secateur.partitioning.pruning.comparison_target import (
 )
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.domain import Domain, Span
-from secateur.partitioning.pruning.expression import ParameterFunction
 from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions
-from secateur.partitioning.pruning.operand import Cast, Computed, Constant, Operand, Parameter, ParameterList
+from secateur.partitioning.pruning.operand import Constant, Evaluated, Operand, Parameter, ParameterList
 from secateur.partitioning.pruning.select_partitions import select_partitions
 from secateur.partitioning.schemes.scheme import PartitionScheme
 
@@ -177,31 +176,10 @@ def _operand_text(operand: Operand | ParameterList) -> str:
             return f"${index + 1}[]"
         case Constant(value):
             return value_text(value)
-        case Cast(inner, wanted):
-            return f"CAST({_operand_text(inner)} AS {wanted})"
-        case Computed(function, operands):
-            return _computed_text(function, [_operand_text(inner) for inner in operands])
+        case Evaluated():
+            return operand.shown
         case _:
             assert_never(operand)
-
-
-def _computed_text(function: ParameterFunction, operands: Sequence[str]) -> str:
-    match function:
-        case (
-            ParameterFunction.ADD
-            | ParameterFunction.SUBTRACT
-            | ParameterFunction.MULTIPLY
-            | ParameterFunction.MODULO
-            | ParameterFunction.JOIN
-        ):
-            return f"{operands[0]} {function.value} {operands[1]}"
-        case ParameterFunction.NEGATE:
-            return f"-{operands[0]}"
-        case ParameterFunction.SHIFT:
-            value, amount, unit = operands
-            return f"{value} + INTERVAL {amount} {unit.strip(chr(39)).upper()}"
-        case _:
-            return f"{function.value}({', '.join(operands)})"
 
 
 def domain_text(domain: Domain) -> str:

@@ -90,14 +90,15 @@ class Query:
 
     Attributes:
         text: The user's whole text, for positions.
-        spliced: :attr:`sql`, and where in ``text`` it comes from.
+        spliced: The text with relation names, and where in ``text`` it comes from.
         tree: sqlglot's tree of ``sql``.
         scans: In the order of the text.
         parameters: Its parameters.
         views: The ids of the views and external tables that it reads.
         is_placed: Whether a common table expression has a name that relations of plans have, so that relations are
             named with their schema.
-        is_reread: Whether the tree was parsed from ``sql``, and not from the user's own text.
+        is_reread: Whether the tree was parsed from ``spliced``, and not from the user's own text.
+        settled: The text that runs, if functions of the clock have become a parameter in it; else empty.
     """
 
     text: str
@@ -108,6 +109,7 @@ class Query:
     views: tuple[int, ...] = ()
     is_placed: bool = False
     is_reread: bool = False
+    settled: str = ""
 
     def leaves_out_of(self, relations: Set[str]) -> bool:
         """Whether scans of some relations leave out columns of their tables."""
@@ -139,7 +141,7 @@ class Query:
     @property
     def sql(self) -> str:
         """The text that runs: relation names for tables, queries for views, and ``$1`` to ``$n`` for parameters."""
-        return self.spliced.sql
+        return self.settled or self.spliced.sql
 
 
 def bind_query(

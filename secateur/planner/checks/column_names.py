@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from secateur.planner.checks.conjuncts import references
 from secateur.planner.checks.select_node import Node
-from secateur.planner.fragments.unstable import CLOCKS
+from secateur.planner.text.clock_functions import CLOCKS
 from secateur.planner.text.folding import folded
 from secateur.planner.text.parse_tree import nodes_in
 

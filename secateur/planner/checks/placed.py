@@ -14,7 +14,6 @@ clause by clause, except for deliberate replacements, and each of those is check
   with its names;
 * the two parts of a split SELECT are that SELECT (:mod:`~secateur.planner.checks.recomposed`);
 * a look-up has the keys that its subquery equates with outer columns, and leaves out only keys that no outer row has;
-* a clock is replaced by the parameter that holds its time.
 
 The check does not depend on how the texts were made, so a defect of any step, of the printer or of sqlglot's parser
 shows as a difference. Where rows are, and whether a member may compute its part of the statement separately, cannot be
@@ -40,8 +39,9 @@ from secateur.planner.checks.recomposed import tree_difference
 from secateur.planner.checks.scope import QUERIES, Scope
 from secateur.planner.checks.select_node import BEHIND_WHERE, Node, is_plain_star
 from secateur.planner.fragments.partial_final import PartialFinal
-from secateur.planner.fragments.unstable import CLOCKS
 from secateur.planner.segmented_stack import on_segmented_stack
+from secateur.planner.text.clock_functions import CLOCKS
+from secateur.planner.text.deep_json import same_json
 from secateur.planner.text.folding import folded
 from secateur.planner.text.parse_tree import flat_and
 from secateur.planner.text.parser_cross_check import DuckDBParse, read_statements
@@ -51,16 +51,13 @@ __all__ = ["clocks_difference", "placed_difference", "unsaid_filters"]
 _APART: Final = frozenset({"type", "cte_map", "from_table", "where_clause"})
 
 
-def placed_difference(
-    user: DuckDBParse, texts: Sequence[PlacedText], sources: Mapping[str, Source], clock: int | None
-) -> str | None:
+def placed_difference(user: DuckDBParse, texts: Sequence[PlacedText], sources: Mapping[str, Source]) -> str | None:
     """Return the part of a statement in which the texts of its stages differ from it.
 
     Args:
         user: DuckDB's parse tree of the user's own text over the relations of its scans.
         texts: Those of the stages; the rows of the n-th are the relation ``x<n>``, the last one is the answer.
         sources: The scans by their relations.
-        clock: The number of the parameter that holds the time, counted from 1; None where there is none.
 
     Returns:
         The difference, in SQL's words; None if there is none.
@@ -75,7 +72,7 @@ def placed_difference(
     trees = {sql: reading.tree for sql, reading in readings.items() if reading is not None}
     if len(trees) < len(ordered):
         return "the text of a stage"
-    check = _Placed(user.tree, texts, sources, clock, trees)
+    check = _Placed(user.tree, texts, sources, trees)
     return None if check.is_statement() else check.first or "the statement"
 
 
@@ -100,11 +97,20 @@ def unsaid_filters(user: DuckDBParse, filters: Mapping[str, str], sources: Mappi
 def clocks_difference(user: DuckDBParse, settled: DuckDBParse | None, clock: int) -> str | None:
     """Return the difference of a text in which a parameter replaces the clocks, other than these.
 
-    Arguments and result are as for :func:`placed_difference`.
+    Args:
+        user: DuckDB's parse tree of the text with clocks.
+        settled: That of the text with the parameter.
+        clock: The number of the parameter, counted from 1.
+
+    Returns:
+        As :func:`placed_difference`.
     """
     if settled is None:
         return "the statement"
-    check = _Placed(user.tree, (), {}, clock, {})
+    expected = _settled(user.tree, clock)
+    if same_json(expected, settled.tree):
+        return None
+    check = _Placed(expected, (), {}, {})
     return None if check.is_query(settled.tree) else check.first or "the statement"
 
 
@@ -114,11 +120,10 @@ class _Placed:
         user: Node,
         texts: Sequence[PlacedText],
         sources: Mapping[str, Source],
-        clock: int | None,
         trees: Mapping[str, Node],
     ) -> None:
         self.first: str | None = None
-        self._user = user = user if clock is None else _settled(user, clock)
+        self._user = user
         self._texts = texts
         self._trees = trees
         self._scans = MovedScans(user, {f"x{number}": text for number, text in enumerate(texts)}, sources, trees)
@@ -413,7 +418,7 @@ class _Placed:
 
 
 def _settled(part: Any, clock: int) -> Any:
-    """Replace each clock in a part of a tree by a parameter: the statement's start time as a TIMESTAMPTZ."""
+    """Replace each clock in a part of a tree by a parameter: the start of the statement as a TIMESTAMPTZ."""
     if isinstance(part, list):
         return [_settled(item, clock) for item in part]
     if not isinstance(part, dict):
@@ -425,9 +430,10 @@ def _settled(part: Any, clock: int) -> Any:
             "arguments": [],
         } if folded(name) in CLOCKS:
             parameter = {"class": "PARAMETER", "type": "VALUE_PARAMETER", "alias": "", "identifier": str(clock)}
-            kind = CLOCKS[folded(name)]
-            shown = _cast(parameter, "TIMESTAMP WITH TIME ZONE")
-            return {**(shown if kind == "TIMESTAMPTZ" else _cast(shown, kind)), "alias": part["alias"]}
+            shown: Node = _cast(parameter, "TIMESTAMP WITH TIME ZONE")
+            for kind in CLOCKS[folded(name)]:
+                shown = _cast(shown, kind)
+            return {**shown, "alias": part["alias"]}
         case _:
             return {key: _settled(value, clock) for key, value in part.items()}
 

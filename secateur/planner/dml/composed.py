@@ -59,7 +59,11 @@ class Composed:
         try:
             # A parameter may occur only in another query of the same statement, so the count of the whole statement
             # holds.
-            return plan(self.text, tokens, replace(own, count=self.parameters.count, names=self.parameters.names))
+            return plan(
+                self.text,
+                tokens,
+                replace(own, count=self.parameters.count, names=self.parameters.names, clock=self.parameters.clock),
+            )
         except Error as error:
             raise self._relocated(error) from error.__cause__
 

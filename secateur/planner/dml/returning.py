@@ -54,7 +54,7 @@ def read_returning(
     while True:
         if with_action and _is_action(cursor):
             cursor.take()
-            composer.say(f"CAST(${parameters.count + 1} AS VARCHAR) AS {MERGE_ACTION}")
+            composer.say(f"CAST(${parameters.total + 1} AS VARCHAR) AS {MERGE_ACTION}")
             names_action = True
         else:
             composer.say(read_expression(cursor, ","))

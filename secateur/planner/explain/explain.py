@@ -11,6 +11,7 @@ from typing import Any, Protocol, assert_never
 
 from secateur.engine.sql.select_job import describe_select
 from secateur.engine.sql.select_plan import SelectPlan, Strategy
+from secateur.expression_values import complete
 from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.nodes import All, Everywhere
 from secateur.partitioning.pruning.tree import PartitionTree
@@ -248,6 +249,8 @@ def _pruning(
     params = statement.params
     count = statement.plan.parameter_count
     known = None if params is None else (*params, *[UNKNOWN] * (plan.parameter_count - count))
+    if known is not None and plan.expressions:
+        known = tuple(complete(known, plan.expressions))
     trees = [_shown(scan.tree, statement) for scan in plan.scans]
     names = plan.parameter_names
     scans = zip(plan.scans, outer.bounds, trees, outer.filters, outer.estimated_rows, strict=True)
@@ -300,7 +303,7 @@ def _pruning(
 
 def _shown(tree: PartitionTree, statement: PlannedSelect) -> PartitionTree:
     """A tree with constants where the user wrote them."""
-    first = statement.plan.parameter_count - len(statement.lists)
+    first = statement.plan.parameter_count - statement.plan.reads_clock - len(statement.lists)
     return fold_lists(tree, dict(enumerate(statement.lists, first))) if statement.lists else tree
 
 

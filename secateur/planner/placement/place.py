@@ -83,7 +83,6 @@ def place(
     rows_of: Mapping[str, ScanRows],
     estimate_of: Callable[[str], Estimate],
     model: CostModel,
-    clock: int | None = None,
 ) -> tuple[tuple[StageDraft, ...], str | None]:
     """Place a query.
 
@@ -96,8 +95,6 @@ def place(
         rows_of: For each scan the predicates on the rows that the query may need.
         estimate_of: The estimated rows of a scan.
         model: The costs of moving rows.
-        clock: The number of the parameter that replaces the statement's clock functions, counted from 1; None where
-            there are none.
 
     Returns:
         Its stages in an order in which they can run; the last one has the answer. And the tables that the coordinator
@@ -115,7 +112,7 @@ def place(
     placer = _Placer(query, context)
     try:
         drafts = placer.place(columns)
-        found = placed_difference(reading, [draft.placed_text for draft in drafts], context.sources(), clock)
+        found = placed_difference(reading, [draft.placed_text for draft in drafts], context.sources())
         if found is not None:
             raise RecompositionMismatch(found)
         return drafts, placer.gathered()

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from secateur.errors import NotSupportedError
 from secateur.partitioning.pruning.expression import ParameterFunction
-from secateur.partitioning.pruning.operand import Cast, Computed, Constant, Operand, Parameter
+from secateur.partitioning.pruning.operand import Cast, Computed, Constant, Parameter, Quick
 from secateur.partitioning.types.column_type import TypeKind, parse_type
 from secateur.planner.text.dialect import to_sql
 
@@ -65,7 +65,7 @@ _UNITS: Final = frozenset(
 _INTERVAL_TEXT: Final = re.compile(r"(-?[0-9]{1,9}) ([a-z]+)")
 
 
-def computed(node: exp.Expr, operand_of: Callable[[exp.Expr], Operand | None]) -> Operand | None:
+def computed(node: exp.Expr, operand_of: Callable[[exp.Expr], Quick | None]) -> Computed | Cast | None:
     """Return the operand of an expression that contains a parameter.
 
     None if some part of it is not certain to be computed as DuckDB does.
@@ -100,7 +100,7 @@ def computed(node: exp.Expr, operand_of: Callable[[exp.Expr], Operand | None]) -
 
 
 def _call(
-    function: ParameterFunction, parts: list[exp.Expr], operand_of: Callable[[exp.Expr], Operand | None]
+    function: ParameterFunction, parts: list[exp.Expr], operand_of: Callable[[exp.Expr], Quick | None]
 ) -> Computed | None:
     operands = [operand_of(part) for part in parts]
     known = [operand for operand in operands if operand is not None]
@@ -109,7 +109,7 @@ def _call(
     return Computed(function, tuple(known))
 
 
-def _has_a_width_of_its_own(operand: Operand) -> bool:
+def _has_a_width_of_its_own(operand: Quick) -> bool:
     """Whether arithmetic with an operand overflows at another width than that of integers of its size.
 
     That is so if it is cast to SMALLINT or an unsigned type, for example.
@@ -125,7 +125,7 @@ def _has_a_width_of_its_own(operand: Operand) -> bool:
             assert_never(operand)
 
 
-def _cast(node: exp.Cast, operand_of: Callable[[exp.Expr], Operand | None]) -> Cast | None:
+def _cast(node: exp.Cast, operand_of: Callable[[exp.Expr], Quick | None]) -> Cast | None:
     """A cast to a type of columns; TRY_CAST gives NULL only where the value is not known here either."""
     try:
         wanted = parse_type(to_sql(node.to))
@@ -136,11 +136,11 @@ def _cast(node: exp.Cast, operand_of: Callable[[exp.Expr], Operand | None]) -> C
 
 
 def _shifted(
-    node: exp.Add | exp.Sub, interval: exp.Interval, operand_of: Callable[[exp.Expr], Operand | None]
+    node: exp.Add | exp.Sub, interval: exp.Interval, operand_of: Callable[[exp.Expr], Quick | None]
 ) -> Computed | None:
     """``value +- INTERVAL n unit``."""
     unit = interval.args.get("unit")
-    amount: Operand | None
+    amount: Quick | None
     if unit is None:
         match = (
             _INTERVAL_TEXT.fullmatch(interval.this.name.lower())

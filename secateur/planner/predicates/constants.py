@@ -7,31 +7,22 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from sqlglot import exp
 
-from secateur.engine.kernels.duckdb.kernel import default_kernel
-from secateur.engine.kernels.fragment import Fragment
-from secateur.errors import Error
-from secateur.partitioning.pruning.operand import Constant, Operand, Parameter
+from secateur.expression_values import value_of
+from secateur.partitioning.pruning.operand import Constant, Evaluated, Operand, Parameter, Quick
 from secateur.partitioning.types.decimals import negated
-from secateur.planner.binding.evaluation import evaluate, is_bounded, is_small
 from secateur.planner.predicates.computed import computed
-from secateur.planner.text.dialect import to_sql
-from secateur.planner.text.parser_cross_check import read_statement
+from secateur.planner.predicates.evaluable import evaluable
+from secateur.planner.text.clock_functions import sql_as_written
 
 __all__ = ["operand_of", "parameter_index"]
 
 _INTEGER: Final = re.compile(r"[0-9]{1,38}")
 _DECIMAL: Final = re.compile(r"[0-9]*\.[0-9]*")
 _DECIMAL_DIGITS_MAX: Final = 38
-# Types whose values have one Python class each, with which ``partitioning.pruning.comparison`` compares as DuckDB does
-# with the type. FLOAT is not one: it compares in single precision.
-_COMPARABLE: Final = re.compile(
-    r"BOOLEAN|U?(?:TINY|SMALL|BIG)?INT(?:EGER)?|HUGEINT|DECIMAL\(.*\)|DOUBLE|VARCHAR|BLOB|DATE|TIMESTAMP(?: WITH TIME"
-    r" ZONE)?|UUID"
-)
 
 
 def operand_of(node: exp.Expr) -> Operand | None:
@@ -39,8 +30,9 @@ def operand_of(node: exp.Expr) -> Operand | None:
 
     None when it depends on rows, or may differ between evaluations.
 
-    Cost: nothing for literals and parameters; an expression of literals is evaluated by DuckDB, about a millisecond.
-    One that is not evaluated within the bounds of :mod:`secateur.planner.binding.evaluation` is None.
+    Cost: nothing for literals and parameters; an expression of them is read by DuckDB's parser, and evaluated if it
+    has no parameters: about a millisecond. One that :mod:`~secateur.planner.predicates.evaluable` does not admit is
+    None.
     """
     node = node.unnest()
     index = parameter_index(node)
@@ -59,7 +51,7 @@ def operand_of(node: exp.Expr) -> Operand | None:
             number = _number(node.this.this)
             return None if number is None else Constant(negated(number.value))
         case _ if node.find(exp.Placeholder, exp.Parameter) is not None:
-            return computed(node, operand_of)
+            return _open(node)
         case _:
             return _folded(node)
 
@@ -83,37 +75,27 @@ def _number(text: str) -> Constant | None:
         return None
 
 
+def _open(node: exp.Expr) -> Evaluated | None:
+    """An expression that depends on parameters."""
+    sql = evaluable(node)
+    if sql is None:
+        return None
+    indexes = {index for part in node.walk() if (index := parameter_index(part)) is not None}
+    return Evaluated(sql, sql_as_written(node), tuple(sorted(indexes)), computed(node, _quick))
+
+
+def _quick(node: exp.Expr) -> Quick | None:
+    """A part of an expression of parameters, as far as it is computed without DuckDB."""
+    node = node.unnest()
+    if parameter_index(node) is None and node.find(exp.Placeholder, exp.Parameter) is not None:
+        return computed(node, _quick)
+    operand = operand_of(node)
+    assert not isinstance(operand, Evaluated)
+    return operand
+
+
 def _folded(node: exp.Expr) -> Constant | None:
-    """The value of an expression without columns, parameters and subqueries, all of whose functions are pure.
-
-    A constant with a collation is none: it is not a value alone, but changes how the column beside it compares.
-    """
-    if any(
-        isinstance(
-            part,
-            (exp.Column, exp.Query, exp.Placeholder, exp.Parameter, exp.AggFunc, exp.Star, exp.Window, exp.Collate),
-        )
-        for part in node.walk()
-    ):
-        return None
-    sql = f"SELECT {to_sql(node)} AS value"
-    try:
-        reading = read_statement(sql)
-        if reading is None or not reading.is_repeatable or reading.aggregates():
-            return None
-        if not is_bounded(reading):
-            return None
-        columns = default_kernel().describe(sql, {})
-        ((_, type_text),) = columns
-        if not _COMPARABLE.fullmatch(type_text):
-            return None
-        found = evaluate(Fragment.over(sql, {}, columns), {}, ends_soon=is_small(reading))
-        return None if found is None else Constant(_python_value(found.column(0)[0].as_py(), type_text))
-    except (Error, ValueError, OverflowError):
-        # A date that Python has no object for, or an error: the statement itself will report it in the user's words, or
-        # never evaluate the expression.
-        return None
-
-
-def _python_value(value: Any, type_text: str) -> Any:
-    return int(value) if "HUGEINT" in type_text and value is not None else value
+    """The value of an expression without parameters."""
+    sql = evaluable(node)
+    found = () if sql is None else value_of(sql)
+    return Constant(found[0]) if found else None

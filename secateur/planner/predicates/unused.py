@@ -7,7 +7,7 @@ from typing import Final
 from sqlglot import exp
 
 from secateur.partitioning.types.column_type import SqlType
-from secateur.planner.text.dialect import to_sql
+from secateur.planner.text.clock_functions import sql_as_written
 
 __all__ = ["shown", "why_unused"]
 
@@ -71,5 +71,5 @@ def why_unused(column: str, part: exp.Column, whole: exp.Expr, column_type: SqlT
 
 def shown(node: exp.Expr) -> str:
     """The text of a node, not too long for a message."""
-    text = to_sql(node)
+    text = sql_as_written(node)
     return text if len(text) <= _SHOWN_MAX else f"{text[: _SHOWN_MAX - 3]}..."

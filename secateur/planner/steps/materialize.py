@@ -31,7 +31,7 @@ from secateur.errors import DatabaseError, NotSupportedError
 from secateur.partitioning.pruning.comparison import EXCLUDING
 from secateur.partitioning.pruning.comparison_target import BARE
 from secateur.partitioning.pruning.nodes import boxes_of
-from secateur.partitioning.pruning.operand import Cast, Computed, Operand, ParameterList, parameters_of
+from secateur.partitioning.pruning.operand import Evaluated, Operand, ParameterList, parameters_of
 from secateur.partitioning.types.column_type import SqlType, parse_type
 from secateur.planner.binding.query import spliced
 from secateur.planner.cost_model import CostModel
@@ -271,7 +271,7 @@ class _Statement:
         The text gets all of the statement's parameters, used or not, and ``values`` more.
         """
         tokens, own = read_parameters(text, tokenize(text))
-        return tokens, replace(own, count=self.parameters.total + values)
+        return tokens, replace(own, count=self.parameters.total + values, clock=self.parameters.clock)
 
     def _outer_text(self, found: Sequence[_Candidate], around: EnclosingCTEs, unneeded: frozenset[int]) -> str:
         splices = []
@@ -368,4 +368,4 @@ def _is_exact(operand: Operand | ParameterList, own: SqlType, column_type: SqlTy
     Alone they are parameters of their own types, which compare with a column of the same type, or integers with
     integers; in expressions they are cast.
     """
-    return isinstance(operand, (Computed, Cast)) or own == column_type or (own.is_integer and column_type.is_integer)
+    return isinstance(operand, Evaluated) or own == column_type or (own.is_integer and column_type.is_integer)

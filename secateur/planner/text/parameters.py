@@ -7,7 +7,7 @@ own number), and values are a sequence.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
 
@@ -44,6 +44,7 @@ class Parameters:
             (:mod:`~secateur.planner.text.hoisted_lists`).
         foreign: What to write instead of a placeholder of other databases' drivers, such as ``%s``; empty where there
             is none.
+        clock: The index of the hidden parameter that is the time at which the statement starts; None if it has none.
     """
 
     style: ParameterStyle
@@ -52,11 +53,16 @@ class Parameters:
     spans: tuple[tuple[int, int, int], ...]
     lists: tuple[list[Any], ...] = ()
     foreign: str = ""
+    clock: int | None = None
 
     @property
     def total(self) -> int:
         """How many values the plan takes, hidden ones included."""
-        return self.count + len(self.lists)
+        return max(self.count + len(self.lists), 0 if self.clock is None else self.clock + 1)
+
+    def with_clock(self) -> Parameters:
+        """The parameters of a statement that reads the clock: the last one is the time at which it starts."""
+        return replace(self, clock=self.total)
 
     def arrange(self, params: Sequence[Any] | Mapping[str, Any]) -> tuple[Any, ...]:
         """The values in order of index, hidden ones included.

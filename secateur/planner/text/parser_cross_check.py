@@ -21,6 +21,7 @@ from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import NotSupportedError
 from secateur.partitioning.types.column_type import parse_type
 from secateur.planner.segmented_stack import on_segmented_stack
+from secateur.planner.text.clock_functions import CLOCKS, KEYWORDS
 from secateur.planner.text.deep_json import json_text, read_json, same_json
 from secateur.planner.text.folding import folded
 from secateur.planner.text.parse_tree import conditions_of, nodes_in
@@ -28,7 +29,6 @@ from secateur.planner.text.parse_tree import conditions_of, nodes_in
 __all__ = ["DuckDBParse", "expressions_in", "expressions_query", "read_statement", "read_statements"]
 
 _IGNORED: Final = frozenset({"query_location", "query_location_length"})
-_CLOCKS: Final = frozenset({"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"})
 # Macros of DuckDB that expand to plain scalar expressions.
 _PURE_MACROS: Final = frozenset(
     {
@@ -79,8 +79,8 @@ _PURE_MACROS: Final = frozenset(
         *("list_stddev_samp", "list_var_pop", "list_var_samp"),
     }
 )
-_PURE_TABLE_FUNCTIONS: Final = frozenset({"range", "generate_series", "unnest"})
-"""Table functions whose rows depend on their arguments alone."""
+_PURE_TABLE_FUNCTIONS: Final = frozenset({"range", "generate_series", "unnest", "repeat"})
+"""Table functions whose rows depend on their arguments alone. Scalar functions of these names do as well."""
 
 _ORDERLESS: Final = frozenset(
     {
@@ -180,10 +180,10 @@ class DuckDBParse:
         stable = _stable() | _PURE_MACROS
         for node in self.nodes:
             called = node.get("function_name")
-            if isinstance(called, str) and called.lower() not in stable:
+            if isinstance(called, str) and (called.lower() not in stable or _is_age_today(node)):
                 found[called.lower()] += 1
             column = str(node["column_names"][-1]).lower() if node.get("class") == "COLUMN_REF" else None
-            if column in _CLOCKS:
+            if column in KEYWORDS:
                 found[column] += 1
             if node.get("sample") is not None:
                 found["SAMPLE"] += 1
@@ -218,6 +218,11 @@ class DuckDBParse:
             if key != "where_clause"
             for node in nodes_in(part)
         )
+
+
+def _is_age_today(node: Mapping[str, Any]) -> bool:
+    """Whether a call is ``age(timestamp)``, the time until today; with two arguments it depends on these alone."""
+    return str(node["function_name"]).lower() == "age" and len(node.get("arguments", ())) == 1
 
 
 def read_statement(sql: str) -> DuckDBParse | None:
@@ -287,7 +292,7 @@ def _spelled_alike(node: dict[str, Any]) -> dict[str, Any]:
         }:
             lowered = {**part, "literal": {**part["literal"], "text": str(part["literal"].get("text")).lower()}}
             return {**node, "arguments": [{**first, "expression": lowered}, *others]}
-        case {"class": "COLUMN_REF", "column_names": [name]} if name.lower() in _CLOCKS:
+        case {"class": "COLUMN_REF", "column_names": [name]} if name.lower() in KEYWORDS:
             return {**node, "column_names": [name.lower()]}
         case {"class": "CONSTANT", "literal": {"kind": "INTEGER" | "NUMERIC", "text": text} as literal}:
             plain = text.replace("_", "")
@@ -397,5 +402,5 @@ def _stable() -> frozenset[str]:
         name
         for name, kind, stability in _catalog()
         if stability != "CONSISTENT" or kind in ("macro", "table", "table_macro", "pragma")
-    }
+    } | CLOCKS.keys()  # the catalogue says of some of them that they depend on nothing
     return (frozenset(name for name, _, _ in _catalog()) - unstable) | _PURE_TABLE_FUNCTIONS
