@@ -28,7 +28,9 @@ _UNBOUNDED_FORMAT: Final = re.compile(r"[0-9]{4}|\*|\{[^}]*\{")
 _WILDCARD: Final = re.compile(r"[%*]")
 _WILDCARDS_MAX: Final = 2
 """Matching a text with so many wildcards takes as many steps as its length to the power of their number."""
-_NOT_SCALAR: Final = (exp.Column, exp.Query, exp.AggFunc, exp.Star, exp.Window, exp.Collate, exp.Lambda)
+_NOT_SCALAR: Final = (
+    *(exp.Column, exp.Query, exp.AggFunc, exp.Star, exp.Window, exp.Collate, exp.Lambda, exp.All, exp.Any, exp.Unnest),
+)
 _PATTERNS: Final = (exp.Like, exp.ILike, exp.Glob)
 _GUARDED: Final = frozenset({"repeat", "lpad", "rpad", "replace", "regexp_replace", "format", "printf"})
 
@@ -50,7 +52,7 @@ def evaluable(node: exp.Expr) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _is_evaluable(sql: str) -> bool:
-    reading = read_statement(f"SELECT {sql} AS value")
+    reading = read_statement(f"SELECT ({sql}) AS value")
     return reading is not None and reading.is_repeatable and not reading.aggregates() and is_bounded(reading, _GUARDED)
 
 

@@ -132,7 +132,9 @@ scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
   columns: customer_id
 co-located: o, c
-when distributed: gather (the result of current_time depends on when and where it is evaluated: filter by the partitioning key to gather less)
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
 */
 ----
 -- a clock: one table

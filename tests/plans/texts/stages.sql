@@ -172,9 +172,9 @@ on one member, by DuckDB:
   s0 is orders(customer_id, id, priority, amount, day)
   s1 is customers(customer_id)
   answers (priority VARCHAR, random() DOUBLE)
-  SELECT priority, random() FROM s0 o JOIN s1 c USING (customer_id) WHERE id > 3 AND day < now() AND amount > random() GROUP BY 1
+  SELECT priority, RANDOM() FROM s0 AS o JOIN s1 AS c USING (customer_id) WHERE id > 3 AND day < CAST($1 AS TIMESTAMPTZ) AND amount > RANDOM() GROUP BY 1
 on several members:
-  scan:o: SELECT "customer_id", "id", "priority", "amount", "day" FROM s0 WHERE ("id" > 3)
+  scan:o: SELECT "customer_id", "id", "priority", "amount", "day" FROM s0 WHERE ("id" > 3) AND ("day" < CAST($1 AS TIMESTAMPTZ))
   scan:c: SELECT "customer_id" FROM s1
-  final: SELECT priority, random() FROM s0 o JOIN s1 c USING (customer_id) WHERE id > 3 AND day < now() AND amount > random() GROUP BY 1
+  final: SELECT priority, RANDOM() FROM s0 AS o JOIN s1 AS c USING (customer_id) WHERE id > 3 AND day < CAST($1 AS TIMESTAMPTZ) AND amount > RANDOM() GROUP BY 1
 */
