@@ -47,7 +47,7 @@ from secateur.planner.scans.scan_reading import QueryReading, ScanReading, read_
 from secateur.planner.stages import as_written, sent_if_placed, staged, why_whole
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.steps.join_keys import PlanStep, find_join_keys
-from secateur.planner.text.dialect import to_sql
+from secateur.planner.text.clock_functions import sql_as_written
 from secateur.planner.text.folding import folded
 from secateur.planner.text.hoisted_lists import lists_agree
 from secateur.planner.text.parameters import Parameters
@@ -301,7 +301,7 @@ class BoundSelect:
 
 def _factor(conjunct: exp.Expr) -> str:
     """A conjunct as SQL, in parentheses where AND would divide it."""
-    text = to_sql(conjunct)
+    text = sql_as_written(conjunct)
     return f"({text})" if isinstance(conjunct, exp.Or) else text
 
 

@@ -123,9 +123,7 @@ class Cursor:
         control = self._control = self._session.begin_statement()
         try:
             prepared, cached = self._session.prepare(operation, params)
-            self._carry_out(
-                StatementCall(self._session, operation, params, prepared, cached, started_s, time.time())
-            )
+            self._carry_out(StatementCall(self._session, operation, params, prepared, cached, started_s, time.time()))
         finally:
             self._session.end_statement(control)
         return self

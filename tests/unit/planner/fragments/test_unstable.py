@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -32,12 +31,11 @@ def test_a_clock_is_a_parameter(context: Any, sql: str, part: str) -> None:
     assert plan.reads_clock
     assert any(part in stage.fragment.sql for stage in plan.stages), [stage.fragment.sql for stage in plan.stages]
     assert SelectPlan.decoded(plan.plan_id, plan.encoded()) == plan
-    given = plan.stage_params(["a"])
-    assert given[0] == "a"
-    assert abs((datetime.now(UTC) - given[1]).total_seconds()) < 3600
+    assert plan.parameter_count == 1
+    assert plan.local.sql.count(CLOCK) == 1, "the statement as a whole reads the same time as its stages"
 
 
 def test_what_is_random_takes_no_clock(context: Any) -> None:
     plan = context.select(f"SELECT id, random() FROM {FROM}").plan
     assert not plan.reads_clock
-    assert plan.stage_params([1]) == [1]
+    assert plan.parameter_count == 0
