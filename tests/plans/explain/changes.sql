@@ -143,7 +143,7 @@ INSERT INTO orders VALUES (?, ?, NULL, 1, NULL) ON CONFLICT DO UPDATE SET amount
 /*
 change of orders, computed by one member from:
 execution: local on 1 of 3 members
-tree: orders: (CAST($1 AS VARCHAR))
+tree: orders: (CAST($1 AS TEXT))
 rewrites: derived_table_to_join
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
@@ -191,7 +191,7 @@ INSERT INTO orders VALUES (?, 1, NULL, 1, NULL) ON CONFLICT DO UPDATE SET amount
 /*
 change of orders, computed by one member from:
 execution: local on 1 of 3 members
-tree: orders: (CAST($1 AS VARCHAR))
+tree: orders: (CAST($1 AS TEXT))
 rewrites: derived_table_to_join
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
@@ -206,7 +206,7 @@ INSERT INTO orders VALUES (?, 1, NULL, 1, NULL) ON CONFLICT DO UPDATE SET id = 2
 /*
 change of orders, computed by one member from:
 execution: local on 1 of 3 members
-tree: orders: (CAST($1 AS VARCHAR))
+tree: orders: (CAST($1 AS TEXT))
 rewrites: derived_table_to_join
 scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')

@@ -8,7 +8,7 @@ CREATE TABLE numbers (n BIGINT PRIMARY KEY) PARTITION BY HASH (n) PARTITIONS 97;
 SELECT * FROM orders WHERE customer_id = upper(?)
 /*
 execution: local on 1 of 3 members
-tree: orders: (upper($1))
+tree: orders: (UPPER($1))
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -32,7 +32,7 @@ scan orders: 1 of 271 partitions [p128]
 SELECT * FROM orders WHERE customer_id = concat('C', ?)
 /*
 execution: local on 1 of 3 members
-tree: orders: (concat('C', $1))
+tree: orders: (CONCAT('C', $1))
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -44,7 +44,7 @@ scan orders: 1 of 271 partitions [p128]
 SELECT * FROM orders WHERE customer_id = CAST(? AS VARCHAR)
 /*
 execution: local on 1 of 3 members
-tree: orders: (CAST($1 AS VARCHAR))
+tree: orders: (CAST($1 AS TEXT))
 scan orders: 1 of 271 partitions [p261]
   partitioning key (customer_id): ('7')
   primary key bounds: ('7')
@@ -56,7 +56,7 @@ scan orders: 1 of 271 partitions [p261]
 SELECT * FROM orders WHERE customer_id = ?::VARCHAR
 /*
 execution: local on 1 of 3 members
-tree: orders: (CAST($1 AS VARCHAR))
+tree: orders: (CAST($1 AS TEXT))
 scan orders: 1 of 271 partitions [p261]
   partitioning key (customer_id): ('7')
   primary key bounds: ('7')
@@ -68,7 +68,7 @@ scan orders: 1 of 271 partitions [p261]
 SELECT * FROM orders WHERE customer_id = trim(lower(?))
 /*
 execution: local on 1 of 3 members
-tree: orders: (trim(lower($1)))
+tree: orders: (TRIM(LOWER($1)))
 scan orders: 1 of 271 partitions [p192]
   partitioning key (customer_id): ('c2')
   primary key bounds: ('c2')
@@ -80,7 +80,7 @@ scan orders: 1 of 271 partitions [p192]
 SELECT * FROM orders WHERE customer_id = substring(? FROM 2 FOR 2)
 /*
 execution: local on 1 of 3 members
-tree: orders: (substring($1, 2, 2))
+tree: orders: (SUBSTRING($1, 2, 2))
 scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
@@ -92,7 +92,7 @@ scan orders: 1 of 271 partitions [p128]
 SELECT * FROM orders WHERE customer_id = 'C' || lpad(CAST(? AS VARCHAR), 5, '0')
 /*
 execution: local on 1 of 3 members
-tree: orders: ('C' || lpad(CAST($1 AS VARCHAR), 5, '0'))
+tree: orders: ('C' || LPAD(CAST($1 AS TEXT), 5, '0'))
 scan orders: 1 of 271 partitions [p3]
   partitioning key (customer_id): ('C00042')
   primary key bounds: ('C00042')
@@ -104,7 +104,7 @@ scan orders: 1 of 271 partitions [p3]
 SELECT * FROM orders WHERE customer_id = coalesce(?, 'nobody')
 /*
 execution: local on 1 of 3 members
-tree: orders: (coalesce($1, 'nobody'))
+tree: orders: (COALESCE($1, 'nobody'))
 scan orders: 1 of 271 partitions [p157]
   partitioning key (customer_id): ('nobody')
   primary key bounds: ('nobody')
@@ -140,7 +140,7 @@ scan days: 1 of 97 partitions [p5]
 SELECT * FROM days WHERE day = CAST(? AS DATE) + INTERVAL 1 MONTH
 /*
 execution: local on 1 of 3 members
-tree: days: (CAST($1 AS DATE) + INTERVAL 1 MONTH)
+tree: days: (CAST($1 AS DATE) + INTERVAL '1' MONTH)
 scan days: 1 of 97 partitions [p5]
   partitioning key (day): ('2024-02-29')
   primary key bounds: ('2024-02-29')
@@ -152,7 +152,7 @@ scan days: 1 of 97 partitions [p5]
 SELECT * FROM days WHERE day = ? - INTERVAL '2 days'
 /*
 execution: local on 1 of 3 members
-tree: days: ($1 + INTERVAL -2 DAY)
+tree: days: ($1 - INTERVAL '2 days')
 scan days: 1 of 97 partitions [p5]
   partitioning key (day): ('2024-02-29')
   primary key bounds: ('2024-02-29')
@@ -164,7 +164,7 @@ scan days: 1 of 97 partitions [p5]
 SELECT * FROM days WHERE day = DATE '2024-02-28' + ?
 /*
 execution: local on 1 of 3 members
-tree: days: ('2024-02-28' + $1)
+tree: days: (CAST('2024-02-28' AS DATE) + $1)
 scan days: 1 of 97 partitions [p5]
   partitioning key (day): ('2024-02-29')
   primary key bounds: ('2024-02-29')
@@ -176,7 +176,7 @@ scan days: 1 of 97 partitions [p5]
 SELECT * FROM days WHERE day = date_trunc('month', ?)
 /*
 execution: local on 1 of 3 members
-tree: days: (date_trunc('month', $1))
+tree: days: (DATE_TRUNC('month', $1))
 scan days: 1 of 97 partitions [p64]
   partitioning key (day): ('2024-02-01')
   primary key bounds: ('2024-02-01')
@@ -212,7 +212,7 @@ scan numbers: 1 of 97 partitions [p1]
 SELECT * FROM numbers WHERE n = -(?) * 2
 /*
 execution: local on 1 of 3 members
-tree: numbers: (-$1 * 2)
+tree: numbers: (-($1) * 2)
 scan numbers: 1 of 97 partitions [p63]
   partitioning key (n): (-8)
   primary key bounds: (-8)
@@ -224,7 +224,7 @@ scan numbers: 1 of 97 partitions [p63]
 SELECT * FROM numbers WHERE n = abs(?)
 /*
 execution: local on 1 of 3 members
-tree: numbers: (abs($1))
+tree: numbers: (ABS($1))
 scan numbers: 1 of 97 partitions [p1]
   partitioning key (n): (5)
   primary key bounds: (5)
@@ -248,7 +248,7 @@ scan numbers: 1 of 97 partitions [p1]
 SELECT * FROM numbers WHERE n = length(?)
 /*
 execution: local on 1 of 3 members
-tree: numbers: (length($1))
+tree: numbers: (LENGTH($1))
 scan numbers: 1 of 97 partitions [p1]
   partitioning key (n): (5)
   primary key bounds: (5)
@@ -260,7 +260,7 @@ scan numbers: 1 of 97 partitions [p1]
 SELECT * FROM numbers WHERE n = nullif(?, 0)
 /*
 execution: local on 1 of 3 members
-tree: numbers: (nullif($1, 0))
+tree: numbers: (NULLIF($1, 0))
 scan numbers: 1 of 97 partitions [p1]
   partitioning key (n): (5)
   primary key bounds: (5)
@@ -271,10 +271,9 @@ scan numbers: 1 of 97 partitions [p1]
 -- parameters: 'straße'
 SELECT * FROM orders WHERE customer_id = upper(?)
 /*
-execution: distributed on 3 of 3 members
-tree: orders: (upper($1))
-scan orders: all 271 partitions
-  because only DuckDB can compute the value that customer_id is compared with: compute it first and pass it as a parameter
+execution: local on 1 of 3 members
+tree: orders: (UPPER($1))
+scan orders: 1 of 271 partitions [p215]
+  primary key bounds: ('STRAẞE')
   columns: customer_id, id, priority, amount, day
-when distributed: two-stage
 */

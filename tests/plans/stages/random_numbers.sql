@@ -145,7 +145,7 @@ tree: orders: all
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: day
-  filter: day < NOW()
+  filter: day < now()
 when distributed: two-stage
 */
 ----
@@ -174,7 +174,7 @@ tree: orders: all; customers: all
 scan orders AS o: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
   columns: customer_id, id, day
-  filter: day = CURRENT_DATE
+  filter: day = current_date
 scan customers AS c: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value
   columns: customer_id
@@ -210,11 +210,11 @@ rewrites: in_pull_out
 scan orders: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id, day
-  filter: id IN (SELECT id FROM orders AS p WHERE p.day > TODAY())
+  filter: id IN (SELECT id FROM orders AS p WHERE p.day > today())
 scan orders AS p: all 271 partitions
   because no predicate on the partition key customer_id: compare it with values
   columns: id, day
-  filter: p.day > TODAY()
+  filter: p.day > today()
 when distributed: in 3 stages
   x0 scan p: at the members over p, to every member
   x1 join orders: at the members over orders, x0, to the coordinator

@@ -255,8 +255,8 @@ def _is_in_semi_join(node: exp.Select) -> bool:
 
 @pytest.mark.parametrize("sql", STATEMENTS)
 def test_each_fault_in_a_text_is_found(checked: Callable[[str], list[tuple[Any, ...]]], sql: str) -> None:
-    ((user, texts, sources, clock),) = checked(sql)
-    assert placed_difference(user, texts, sources, clock) is None
+    ((user, texts, sources),) = checked(sql)
+    assert placed_difference(user, texts, sources) is None
     missed, tried = [], 0
     for number, text in enumerate(texts):
         for what, tree in changes(parse_query(text.sql, tokenize(text.sql))):
@@ -269,7 +269,7 @@ def test_each_fault_in_a_text_is_found(checked: Callable[[str], list[tuple[Any, 
             changed = [
                 replace(other, sql=faulty) if position == number else other for position, other in enumerate(texts)
             ]
-            if placed_difference(user, changed, sources, clock) is None:
+            if placed_difference(user, changed, sources) is None:
                 missed.append(f"x{number}, {what}: {faulty}")
     assert tried > 5
     assert not missed, "\n".join(missed)
@@ -288,20 +288,20 @@ def test_a_condition_on_a_scan_outside_of_a_join_is_left_out_only_where_all_join
         PlacedText("SELECT k FROM s0 WHERE k = 3", ("k",), scans=True),
         PlacedText(text.format("x0", "TRUE"), ("k",)),
     ]
-    assert placed_difference(user, texts, sources, None) == difference
+    assert placed_difference(user, texts, sources) == difference
 
 
 def test_a_condition_for_the_optimizer_is_on_a_column_that_is_never_null(
     checked: Callable[[str], list[tuple[Any, ...]]],
 ) -> None:
     # The alias calls the name, which may be NULL, as the table calls its key.
-    ((user, texts, sources, clock),) = checked(
+    ((user, texts, sources),) = checked(
         f"{METRICS} orders o, customers c(n, customer_id) WHERE o.customer_id = n AND m.host = o.priority AND"
         " c.customer_id LIKE 'a%'"
     )
     (number,) = (number for number, text in enumerate(texts) if '"c"."n" IS NULL' in text.sql)
     other = replace(texts[number], sql=texts[number].sql.replace('"c"."n" IS', '"c"."customer_id" IS'))
-    found = placed_difference(user, [*texts[:number], other, *texts[number + 1 :]], sources, clock)
+    found = placed_difference(user, [*texts[:number], other, *texts[number + 1 :]], sources)
     assert found is not None
 
 
@@ -314,33 +314,33 @@ def test_a_filter_is_on_the_column_that_a_query_has_renamed(where: str, differen
     assert user is not None
     texts = [PlacedText(f"SELECT k FROM s0 WHERE {where}", ("k",), scans=True), PlacedText(text.format("x0"), ("j",))]
     sources = {"s0": Source(("k", "j"), frozenset(), "s0")}
-    assert placed_difference(user, texts, sources, None) == difference
+    assert placed_difference(user, texts, sources) == difference
 
 
 def test_keys_for_a_look_up_need_not_all_columns_of_a_star(checked: Callable[[str], list[tuple[Any, ...]]]) -> None:
-    ((user, texts, sources, clock),) = checked(
+    ((user, texts, sources),) = checked(
         "SELECT c.*, m.host FROM customers c, metrics m WHERE c.name LIKE 'a%' AND m.host = c.name AND EXISTS (SELECT *"
         " FROM orders o WHERE o.priority = c.name AND o.id > 7)"
     )
-    assert placed_difference(user, texts, sources, clock) is None
+    assert placed_difference(user, texts, sources) is None
     # The star does need them.
     (number,) = (number for number, text in enumerate(texts) if text.columns == ("customer_id", "name", "score"))
     fewer = replace(texts[number], sql=texts[number].sql.replace(', "score"', ""), columns=("customer_id", "name"))
-    assert placed_difference(user, [*texts[:number], fewer, *texts[number + 1 :]], sources, clock) is not None
+    assert placed_difference(user, [*texts[:number], fewer, *texts[number + 1 :]], sources) is not None
 
 
 def test_a_semi_join_by_the_columns_of_a_natural_join_is_said(
     checked: Callable[[str], list[tuple[Any, ...]]],
 ) -> None:
     sql = f"{METRICS} orders o NATURAL JOIN customers c WHERE c.name = 'a' AND m.host = o.priority"
-    ((user, texts, sources, clock),) = checked(sql)
+    ((user, texts, sources),) = checked(sql)
     reduced = [text for text in texts if "SEMI JOIN" in text.sql]
     assert reduced
-    assert placed_difference(user, texts, sources, clock) is None
+    assert placed_difference(user, texts, sources) is None
     for text in reduced:
         other = text.sql.replace('"customer_id" = ', '"id" = ')
         faulty = [replace(each, sql=other) if each is text else each for each in texts]
-        assert placed_difference(user, faulty, sources, clock) == "a semi-join"
+        assert placed_difference(user, faulty, sources) == "a semi-join"
 
 
 _OTHERS: Final = "the rows of a scan"
@@ -380,22 +380,22 @@ def test_a_filter_is_carried_between_branches_of_intersect_and_from_the_left_of_
         PlacedText(f"SELECT k, j, i FROM s0 WHERE {where}", columns, scans=True),
         PlacedText(sql.format("x0 AS a", "s1 AS b"), ("k",)),
     ]
-    assert placed_difference(user, texts, sources, None) == difference
+    assert placed_difference(user, texts, sources) == difference
 
 
 @pytest.mark.parametrize("kind", ["INTERSECT", "EXCEPT"])
 def test_a_moved_scan_may_have_the_filter_of_another_branch(
     checked: Callable[[str], list[tuple[Any, ...]]], kind: str
 ) -> None:
-    ((user, texts, sources, clock),) = checked(
+    ((user, texts, sources),) = checked(
         f"SELECT name FROM customers WHERE name < 'c' {kind} SELECT o.priority FROM metrics m JOIN orders o ON m.value"
         " = o.amount"
     )
     (moved,) = (text for text in texts if text.scans and '"priority"' in text.sql)
     assert "'c'" in moved.sql
-    assert placed_difference(user, texts, sources, clock) is None
+    assert placed_difference(user, texts, sources) is None
     faulty = [replace(text, sql=text.sql.replace("'c'", "'b'")) if text is moved else text for text in texts]
-    assert placed_difference(user, faulty, sources, clock) is not None
+    assert placed_difference(user, faulty, sources) is not None
 
 
 @pytest.mark.parametrize(
@@ -417,19 +417,19 @@ def test_a_semi_join_may_be_by_way_of_a_column_of_a_subquery(items: str, on: str
     sources = {relation: Source(("k", "j", "i"), frozenset(), relation) for relation in ("s0", "s1", "s2")}
     reduced = f"SELECT k, j, i FROM s0 SEMI JOIN (SELECT k, j FROM s1) AS s0_0 ON s0.{on} = s0_0.k"
     texts = [PlacedText(reduced, ("k", "j", "i"), scans=True), PlacedText(sql.format("x0"), ("i",))]
-    assert placed_difference(user, texts, sources, None) == difference
+    assert placed_difference(user, texts, sources) == difference
 
 
 @pytest.mark.parametrize("sql", STATEMENTS)
 def test_rows_that_have_lost_a_column_or_its_name_are_found(
     checked: Callable[[str], list[tuple[Any, ...]]], sql: str
 ) -> None:
-    ((user, texts, sources, clock),) = checked(sql)
+    ((user, texts, sources),) = checked(sql)
     for number, text in enumerate(texts[:-1]):
         faulty: list[PlacedText] = [*texts]
         faulty[number] = replace(text, columns=("other", *text.columns[1:]))
         is_seen = text.scans or text.cutting is None
-        assert placed_difference(user, faulty, sources, clock) is not None or not is_seen, text
+        assert placed_difference(user, faulty, sources) is not None or not is_seen, text
 
 
 def _without_where(rows: scan_rows.ScanRows, source: str, columns: Sequence[str]) -> str:
