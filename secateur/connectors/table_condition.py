@@ -26,7 +26,7 @@ from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.sql.fragment_stage import FragmentStageSupplier
 from secateur.engine.sql.member_scan import MemberScan
 from secateur.engine.sql.planned_query import PlannedQuery
-from secateur.engine.sql.select_plan import SelectPlan, Strategy
+from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import DagError, InternalError, TopologyChangedError
 from secateur.partitioning.tables.identifier import quoted
 from secateur.protocol.job_placement import SourceScan
@@ -78,7 +78,7 @@ class ConditionSource(ProcessorMetaSupplier):
             raise TopologyChangedError(
                 f"table {scan.table} has changed while the job started: try again", table=scan.table, retry_safe=True
             )
-        self._fragment, self._params = _fragment(plan, params)
+        self._fragment, self._params = plan.local, tuple(params)
         self._by_member = MappingProxyType({} if scan.replicated else context.owners(scan.group, partitions[0]))
         self._read = MemberScan(
             scan.relation,
@@ -167,11 +167,3 @@ def _check(plan: SelectPlan, vertex: str, name: str) -> None:
             f"vertex {vertex!r}: the condition on {name} cannot be applied to each row by itself where the rows are"
             f"{because}: leave out subqueries and clauses behind the condition, and pass values as parameters, or join"
         )
-
-
-def _fragment(plan: SelectPlan, params: Sequence[Any]) -> tuple[Fragment, tuple[Any, ...]]:
-    """The kernel call of each member, and its parameters: one clock for all members, if it reads one."""
-    if plan.reads_clock and plan.strategy is Strategy.TWO_STAGE:
-        first = structs.replace(plan.stages[0].fragment, columns=plan.local.columns, arrow=None)
-        return first, tuple(plan.stage_params(params))
-    return plan.local, tuple(params)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from secateur.client.dbapi.parameters import plain_values, values_of
+from secateur.client.execution.routing import partitions_of
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.session import Session
 from secateur.errors import DagError, Error, ParameterError
@@ -118,10 +120,10 @@ def _needs_of(session: Session, query: SourceSelect, prepare: Callable[..., tupl
     prepared, _ = prepare(query.sql, params)
     if not isinstance(prepared, SelectStatement):
         raise DagError(f"a source reads the rows of a SELECT, not of {query.sql!r}")
-    values, topology = values_of(prepared, params), session.topology
+    values, topology = values_of(prepared, params, time.time()), session.topology
     needs = JobRequirements()
     for scan in prepared.scans:
         if not scan.replicated:
             topology.ownership(scan.group)  # it is not there if the plan is older than the ranges of the table
-            needs |= JobRequirements({scan.group: frozenset(scan.tree.bind(values).ids[:_PARTITIONS_NAMED_MAX])})
+            needs |= JobRequirements({scan.group: frozenset(partitions_of(scan, values)[:_PARTITIONS_NAMED_MAX])})
     return needs

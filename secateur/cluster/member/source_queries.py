@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from typing import Any, Final, TypeAlias
 
@@ -67,5 +68,5 @@ class SourceQueries:
     async def _bound(self, statement: SelectStatement, params: list[Any] | dict[str, Any]) -> PlannedQuery:
         plan = await self._statements.plan(statement.plan_id)
         check_versions(self._store, plan)
-        values = values_of(statement, params)
+        values = await self._statements.with_values(plan, values_of(statement, params, time.time()))
         return PlannedQuery(plan, values, bound_partitions(plan, values, pruning=True))
