@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zlib import crc32
 
@@ -24,6 +24,7 @@ from secateur.engine.sql import ExchangeKind, ScanPlan, SelectPlan
 from secateur.engine.sql.stage import stage_relation
 from secateur.engine_limits import EngineLimits
 from secateur.errors import DatabaseError, DataError, UnknownTableError
+from secateur.expression_values import complete
 from secateur.partitioning.tables import NO_STATISTICS, ColumnStatistics, StatisticsSnapshot, TableDef, TableStatistics
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.split import split
@@ -165,14 +166,21 @@ class World:
         assert isinstance(statement, PlannedSelect)
         return statement
 
+    def values(self, plan: SelectPlan, params: Sequence[Any]) -> Sequence[Any]:
+        """What the plan is executed with: the values of its expressions stand behind the parameters."""
+        if plan.reads_clock and len(params) < plan.parameter_count:
+            params = [*params, datetime(2026, 1, 1, tzinfo=UTC)]
+        return complete(params, plan.expressions) if plan.expressions else params
+
     def kept(self, plan: SelectPlan, params: Sequence[Any]) -> list[Sequence[int]]:
-        return [scan.tree.bind(params).ids for scan in plan.scans]
+        return [scan.tree.bind(self.values(plan, params)).ids for scan in plan.scans]
 
     def slices(self, scan: ScanPlan, params: Sequence[Any], ids: Sequence[int]) -> pa.Table:
         """What a member reads for a scan: the slices of the partitions that hold the keys."""
         return self.store.relation(scan.table_id, ids, scan.columns, scan.keys.bind(params))
 
     def local(self, plan: SelectPlan, params: Sequence[Any], kept: Sequence[Sequence[int]]) -> pa.Table:
+        params = self.values(plan, params)
         relations = {scan.relation: self.slices(scan, params, ids) for scan, ids in zip(plan.scans, kept, strict=True)}
         searched = plan.searched if plan.searched is not None and plan.scans[0].keys.search(params)[1] else plan.local
         return run(searched, relations, params)
@@ -183,7 +191,7 @@ class World:
         """As if the partitions were at several members."""
         unread = set(range(len(plan.stages) - 1)).difference(number for stage in plan.stages for number in stage.inputs)
         assert not unread, f"nobody reads the stages {sorted(unread)}"
-        given = plan.stage_params(params)
+        given = self.values(plan, params)
         outputs: dict[str, pa.Table] = {}
         for index, stage in enumerate(plan.stages):
             answers = []
@@ -201,7 +209,7 @@ class World:
                     or any(plan.stages[number].spreads for number in stage.inputs)
                 ):
                     scans = {
-                        plan.scans[number].relation: self.slices(plan.scans[number], params, ids)
+                        plan.scans[number].relation: self.slices(plan.scans[number], given, ids)
                         for number, ids in parts.items()
                     }
                     aliased = {alias.relation: inputs[alias.source] for alias in stage.aliases}
