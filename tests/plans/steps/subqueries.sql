@@ -384,11 +384,11 @@ rewrites: in_pull_out
 scan orders: all 271 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
   columns: customer_id, id, priority, amount, day
-  filter: customer_id IN (SELECT customer_id FROM vip WHERE since < CURRENT_DATE)
+  filter: customer_id IN (SELECT customer_id FROM vip WHERE since < current_date)
 scan vip: all 7 partitions
   because "customer_id" = "customer_id" only joins the key: compare either side with a value; customer_id is compared with a subquery or with a list that is not constant: pass the values as parameters
   columns: customer_id, since
-  filter: since < CURRENT_DATE
+  filter: since < current_date
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to the owners of the keys
   x1 join orders: at the members over orders, x0, to the coordinator
