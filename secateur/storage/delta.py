@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from secateur.partitioning.types.empty_rows import empty_table
 from secateur.storage.gather import gather
 from secateur.storage.key_order import Cells
 from secateur.storage.layout import TableLayout
@@ -111,7 +110,7 @@ class Delta:
             replaces=np.array([entry.replaces for entry in entries], dtype=np.bool_),
             sources=np.array([-1 if entry.source is None else entry.source for entry in entries], dtype=np.int64),
             live=np.array([entry.source is not None for entry in entries], dtype=np.bool_),
-            rows=pa.concat_tables(self._batches) if self._batches else empty_table(self._layout.schema),
+            rows=pa.concat_tables(self._batches) if self._batches else self._layout.no_rows,
         )
 
     def _locate(self, key: Cells) -> tuple[_Entry, bool]:

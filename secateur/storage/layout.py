@@ -11,6 +11,7 @@ import pyarrow as pa
 from secateur.engine_limits import EngineLimits
 from secateur.errors import DataError, DuplicateKeyError, NullKeyError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.empty_rows import empty_table
 from secateur.storage.key_order import KeyOrder
 
 __all__ = ["TableLayout"]
@@ -23,6 +24,7 @@ class TableLayout:
     Attributes:
         tdef: The description.
         schema: ``tdef.arrow_schema``: the schema of every table at rest.
+        no_rows: A table of that schema without rows; made once, because a table may have 100,000 partitions.
         positions: The positions of the columns in it, by name.
         key_schema: The key columns in key order: the schema of a table of keys to delete.
         order: The order of the rows.
@@ -31,6 +33,7 @@ class TableLayout:
 
     tdef: TableDef
     schema: pa.Schema
+    no_rows: pa.Table
     positions: Mapping[str, int]
     key_schema: pa.Schema
     order: KeyOrder
@@ -48,7 +51,7 @@ class TableLayout:
         schema = tdef.arrow_schema
         positions = {name: position for position, name in enumerate(schema.names)}
         key_schema = pa.schema([schema.field(name) for name in order.names])
-        return cls(tdef, schema, positions, key_schema, order, limits or EngineLimits())
+        return cls(tdef, schema, empty_table(schema), positions, key_schema, order, limits or EngineLimits())
 
     def index_order(self, columns: Sequence[str]) -> KeyOrder:
         """The order by the columns of an index. Costs microseconds.

@@ -12,7 +12,6 @@ from secateur.engine_limits import EngineLimits
 from secateur.errors import TableExistsError
 from secateur.partitioning.pruning.key_range import IndexSlice, KeyRanges, KeySlice
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.types.empty_rows import empty_table
 from secateur.storage.change import ChangeCount, ChangeOperation, load_mode
 from secateur.storage.hosted_tables import HostedTable, HostedTables
 from secateur.storage.key_order import CellRange
@@ -271,7 +270,7 @@ class MemberStore:
         pieces = [piece for piece in found if piece.num_rows]
         if pieces:
             return pa.concat_tables(pieces)
-        empty = empty_table(layout.schema)
+        empty = layout.no_rows
         return empty if positions is None else empty.select(positions)
 
     def scan(self, table_id: int, partitions: Iterable[int], columns: Sequence[str]) -> TableScan:

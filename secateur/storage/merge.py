@@ -16,7 +16,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from secateur.partitioning.types.empty_rows import empty_table
 from secateur.storage.change import ChangeOperation, DuplicateKeys
 from secateur.storage.gather import concatenate, gather
 from secateur.storage.layout import TableLayout
@@ -37,7 +36,7 @@ def sort_rows(layout: TableLayout, tables: Sequence[pa.Table], repeats: Duplicat
         DuplicateKeyError: A key occurs twice and ``repeats`` refuses that; names the smallest such key.
         LimitExceededError: The rows do not fit into one partition.
     """
-    together = pa.concat_tables(tables) if tables else empty_table(layout.schema)
+    together = pa.concat_tables(tables) if tables else layout.no_rows
     arrangement = _arrange(layout.order.sortable(together))
     if len(arrangement.repeats) and repeats is DuplicateKeys.REFUSED:
         raise layout.duplicate(together, arrangement.first_repeated, "occurs more than once among the rows given")

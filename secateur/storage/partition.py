@@ -5,7 +5,6 @@ from __future__ import annotations
 import pyarrow as pa
 
 from secateur.errors import LoadFailedError
-from secateur.partitioning.types.empty_rows import empty_table
 from secateur.storage.change import ChangeCount, ChangeOperation
 from secateur.storage.delta import Delta
 from secateur.storage.key_order import Cells
@@ -33,7 +32,7 @@ class Partition:
         self.number = number
         self._layout = layout
         self._changes = changes or ChangeCount()
-        self._delta = Delta(layout, SortedRows(empty_table(layout.schema), layout.order))
+        self._delta = Delta(layout, SortedRows(layout.no_rows, layout.order))
         self._snapshot: PartitionSnapshot | None = None
         self._reserved: dict[str, SortedRows] = {}
         self.version = 0

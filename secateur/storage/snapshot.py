@@ -8,7 +8,6 @@ from typing import Any, Final
 import pyarrow as pa
 
 from secateur.partitioning.pruning.key_range import KeyRange
-from secateur.partitioning.types.empty_rows import empty_table
 from secateur.storage.key_order import CellRange, Cells, KeyOrder
 from secateur.storage.layout import TableLayout
 from secateur.storage.overlay import Overlay
@@ -91,7 +90,7 @@ class PartitionSnapshot:
             ParameterError: More values than key columns.
         """
         found = self.read_windows(None, [self._layout.order.window(keys)])
-        return found[0] if found else empty_table(self._layout.schema)
+        return found[0] if found else self._layout.no_rows
 
     def read(self, columns: Sequence[int] | None, prefix: Cells | None = ()) -> pa.Table:
         """Return some columns of the rows whose key begins with a prefix of cells.
@@ -103,7 +102,7 @@ class PartitionSnapshot:
             prefix: From ``KeyOrder.cells``; empty for all rows, None for no row.
         """
         if not prefix:
-            table = self.table if prefix is not None else empty_table(self._layout.schema)
+            table = self.table if prefix is not None else self._layout.no_rows
             return table if columns is None else table.select(columns)
         base, overlay = self._state
         start, stop = base.equal_range(prefix)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 import pyarrow as pa
 
 from secateur.errors import InternalError, LoadFailedError
-from secateur.partitioning.types.empty_rows import empty_table
 from secateur.storage.change import MIXED, ChangeOperation, MixedAttempt, load_mode
 from secateur.storage.hosted_tables import HostedTable, HostedTables
 from secateur.storage.load import Preparation, PreparedPart, StagedLoad, StagedPart
@@ -235,7 +234,7 @@ class StoreLoads:
             else:
                 partition.merge_prepared(load.operation, part.rows, part.removed)
         if load.operation is ChangeOperation.OVERWRITE:
-            nothing = SortedRows(empty_table(table.layout.schema), table.layout.order)
+            nothing = SortedRows(table.layout.no_rows, table.layout.order)
             for partition in table.partitions.values():
                 if partition.number not in load.parts and partition.rows:
                     partition.install(nothing)
