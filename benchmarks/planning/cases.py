@@ -86,7 +86,10 @@ class Tables:
         """Add the table of a CREATE TABLE."""
         statement = self.planner.prepare(ddl, (), self)
         assert isinstance(statement, CreateTable)
-        table = structs.replace(statement.tdef, table_id=len(self.known) + 1)
+        number = len(self.known) + 1
+        # As the controller's catalog does: plans name the scheme of a table with many ranges, and do not contain it.
+        scheme = statement.tdef.scheme.referred(f"{number}.1")
+        table = structs.replace(statement.tdef, table_id=number, scheme_or_reference=scheme)
         self.known[table.name] = table
         self.owners[table.scheme.affinity_group()] = assign(table.scheme.partition_count, _MEMBERS, 1)
 
