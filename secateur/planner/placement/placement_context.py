@@ -175,9 +175,10 @@ class PlacementContext:
 
     def find(self, query: exp.Expr) -> PlacementChoice | UnsupportedDistribution:
         builder = self._builder(query)
-        root = common_conjunct.RULE.applied(builder.query(query, VisibleNames(), {}).relation)
-        root = outer_join_reduction.RULE.applied(root)
-        joins = semi_joins(root, self._estimate_of, self.model)
+        written = builder.query(query, VisibleNames(), {}).relation
+        root = outer_join_reduction.RULE.applied(common_conjunct.RULE.applied(written))
+        # Only equalities of the user's text reduce scans: planner/checks looks for them there.
+        joins = semi_joins(written, self._estimate_of, self.model)
 
         def cost_moved(relation: str) -> float:
             return self.cost_of(relation) * share_left(joins.get(relation, ()))
