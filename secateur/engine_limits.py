@@ -107,6 +107,13 @@ class EngineLimits:
         "not measured: then starting a call, and sending what it answers, is what costs",
         least=1,
     )
+    estimate_miss_factor: float = tunable(
+        8.0,
+        "times",
+        "a step that finds so many times more or fewer values than expected has its statistics collected anew",
+        "not measured: chosen above what uneven values do to an estimate that takes them for even",
+        least=1,
+    )
     duckdb_slots_max: int = tunable(
         64,
         "connections",

@@ -73,12 +73,15 @@ class RenewLease(Message[LeaseAnswer], frozen=True):
         member: Its id.
         stalled_s: Seconds since its event loop turned last.
         written: Rows written to it one by one since it is there, by table id.
+        misses: How many estimates have turned out to be badly wrong since it is there, by the id of the table whose
+            statistics they were made of.
     """
 
     cluster: str
     member: str
     stalled_s: float
     written: dict[int, int]
+    misses: dict[int, int]
 
 
 class AskForPromise(Message[LeaseAnswer], frozen=True):

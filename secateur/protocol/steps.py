@@ -46,11 +46,13 @@ class QueryStep(msgspec.Struct, frozen=True, array_like=True):
         query: The query; its parameters are those of the whole query, then those of the steps before it.
         use: The use that the rest makes of its values.
         values_max: With more rows than this the whole query runs undivided.
+        estimate: The expected number of rows; None where there is no estimate.
     """
 
     query: QueryPart
     use: SubqueryUse
     values_max: int
+    estimate: int | None = None
 
 
 class SteppedQuery(msgspec.Struct, frozen=True, array_like=True):

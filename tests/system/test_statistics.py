@@ -106,3 +106,38 @@ def test_statistics_that_stay_the_same_plan_nothing_again(facts: Cluster) -> Non
         loader.table("lookups").statistics()
         cursors = [conn.execute(SELECTIVE) for _ in range(3)]
         assert [cursor.stats is not None and cursor.stats.plan_cached for cursor in cursors] == [True] * 3
+
+
+def test_a_statement_is_planned_again_when_its_estimates_turn_out_badly_wrong() -> None:
+    """The number of rows stays, and those rewritten are too few by themselves for new statistics."""
+    with (
+        secateur.start(members=2, runtime="embedded", cost_model=CostModel(step_rows=1_000)) as cluster,
+        cluster.connect() as conn,
+    ):
+        conn.execute("CREATE TABLE lookups (id BIGINT PRIMARY KEY, region VARCHAR) PARTITION BY HASH (id) PARTITIONS 8")
+        conn.execute(
+            "CREATE TABLE facts (lookup_id BIGINT, n BIGINT, PRIMARY KEY (lookup_id, n))"
+            " PARTITION BY HASH (lookup_id) PARTITIONS 64"
+        )
+        regions = [f"r{n}" if n < 1_800 else "common" for n in range(10_000)]
+        conn.table("lookups").load(pa.table({"id": range(10_000), "region": regions}))
+        conn.table("facts").load(pa.table({"lookup_id": range(30_000), "n": range(30_000)}))
+        conn.table("lookups").statistics()
+        conn.table("facts").statistics()
+        conn.execute("UPDATE lookups SET region = 'common' WHERE id < 1800")
+        known = "SELECT count(*) FROM lookups AS l JOIN facts AS f ON f.lookup_id = l.id WHERE l.region = 'common'"
+
+        def is_planned_anew_without_steps() -> bool:
+            cursor = conn.execute(known)
+            assert cursor.fetchall() == [(10_000,)]
+            assert cursor.stats is not None
+            return not cursor.stats.plan_cached and "join keys" not in conn.explain(known).text
+
+        first = conn.execute(known).stats
+        assert first is not None
+        assert [step.used for step in first.steps] == [False]
+        eventually(is_planned_anew_without_steps, "the statement keeps the plan whose estimate was wrong")
+        stats = [conn.execute(known).stats for _ in range(3)]
+        assert [(one is not None and one.plan_cached, one is not None and one.steps) for one in stats] == [
+            (True, ())
+        ] * 3

@@ -484,12 +484,12 @@ class Controller:
             raise ProtocolError(f"this is the controller of cluster {self._settings.cluster_id}, not of {cluster_id}")
 
     def _lease(self, request: Request[RenewLease]) -> Reply[LeaseAnswer]:
-        """A member asks for a lease, and tells how many rows were written to it; see :mod:`secateur.cluster.lease`."""
+        """A member asks for a lease, and reports what matters to statistics; see :mod:`secateur.cluster.lease`."""
         asked = request.message
         self._check_cluster(asked.cluster)
         answer = self._state.heard(asked.member, stalled_s=asked.stalled_s)
         if answer is LeaseVerdict.GRANTED:
-            self._statistics.counted(asked.member, asked.written)
+            self._statistics.counted(asked.member, asked.written, asked.misses)
         return Reply(LeaseAnswer(answer.value, self._statistics.statistics_snapshot.version))
 
     async def _member_lost(self, request: Request[ReportMemberLost]) -> Reply[Versions]:

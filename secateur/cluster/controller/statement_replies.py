@@ -222,7 +222,9 @@ class StatementReplies:
                 del self._texts[dropped]
         if planned is None:
             return QueryPart(plan.plan_id)
-        steps = tuple(QueryStep(self._kept(step.query, sql), step.use, step.values_max) for step in planned.steps)
+        steps = tuple(
+            QueryStep(self._kept(step.query, sql), step.use, step.values_max, step.estimate) for step in planned.steps
+        )
         return QueryPart(plan.plan_id, SteppedQuery(steps, self._kept(planned.outer, sql), planned.watched))
 
 

@@ -1,7 +1,8 @@
 """The statistics cache: the controller keeps the statistics of all tables for the planner.
 
 Members collect statistics in the background: after loads, and when the rows written since the last time are more than a
-fifth of the table. A member is asked about one table at a time, and about the same table again only after ten times as
+fifth of the table, or when a member reports an estimate that was badly wrong and any row was written since. A member is
+asked about one table at a time, and about the same table again only after ten times as
 long as the last answer took, so statistics cost a member at most a tenth of its time, however often its tables change.
 """
 
@@ -28,6 +29,9 @@ __all__ = ["StatisticsCache"]
 _log = logging.getLogger(__name__)
 _STALE_SHARE: Final = 0.2
 _REST_FACTOR: Final = 9.0
+_MISS_REST_FACTOR: Final = 99.0
+"""The rest after statistics that were collected only because of a wrong estimate and taught nothing: uneven values make
+estimates wrong whatever is collected."""
 _ARRIVAL_WAIT_S: Final = 0.5
 """How long a statement waits at most to be planned with statistics that are being collected: members need some 15 ms a
 column, however many rows they have."""
@@ -52,7 +56,10 @@ class StatisticsCache:
         self._statistics_snapshot = StatisticsSnapshot()
         self._written: defaultdict[int, float] = defaultdict(float)
         self._counted: dict[tuple[str, int], int] = {}
+        self._missed: set[int] = set()
+        self._counted_misses: dict[tuple[str, int], int] = {}
         self._rest_until_s: dict[int, float] = {}
+        self._miss_rest_until_s: dict[int, float] = {}
         self._working: asyncio.Task[None] | None = None
         self._collecting: dict[int, float] = {}
         self._refreshed = asyncio.Event()
@@ -94,8 +101,14 @@ class StatisticsCache:
         self._written[table_id] += rows
         self._work_soon()
 
-    def counted(self, member_id: str, written: Mapping[int, int]) -> None:
-        """A member reports the rows written to each of its tables since it started, other than by loads."""
+    def counted(self, member_id: str, written: Mapping[int, int], misses: Mapping[int, int] | None = None) -> None:
+        """A member reports, since it started, the rows written to each of its tables other than by loads.
+
+        Args:
+            member_id: The member.
+            written: These rows, by table id.
+            misses: How many estimates of statements that it coordinated were badly wrong, by table id.
+        """
         for table_id, rows in written.items():
             served = self._served(table_id)
             before = self._counted.get((member_id, table_id), 0)
@@ -104,6 +117,13 @@ class StatisticsCache:
                 table, by_member = served
                 copies = len(by_member) if table.replicated else min(1 + table.backups, len(by_member))
                 self._written[table_id] += (rows - before) / copies
+        now_s = time.monotonic()
+        for table_id, count in (misses or {}).items():
+            if count > self._counted_misses.get((member_id, table_id), 0) and self._served(table_id) is not None:
+                self._counted_misses[member_id, table_id] = count
+                # Without a row written since, new statistics would be the same.
+                if self._written.get(table_id) and now_s >= self._miss_rest_until_s.get(table_id, 0.0):
+                    self._missed.add(table_id)
         self._work_soon()
 
     def forget(self, table_id: int) -> None:
@@ -111,6 +131,9 @@ class StatisticsCache:
         self._written.pop(table_id, None)
         self._rest_until_s.pop(table_id, None)
         self._counted = {key: rows for key, rows in self._counted.items() if key[1] != table_id}
+        self._missed.discard(table_id)
+        self._miss_rest_until_s.pop(table_id, None)
+        self._counted_misses = {key: count for key, count in self._counted_misses.items() if key[1] != table_id}
         self._statistics_snapshot = self._statistics_snapshot.without_table(table_id)
 
     async def refresh(self, table_id: int) -> TableStatistics | None:
@@ -124,6 +147,7 @@ class StatisticsCache:
             self.forget(table_id)
             return None
         table, by_member = served
+        self._missed.discard(table_id)
         written = self._collecting[table_id] = self._written.pop(table_id, 0.0)
         try:
             answers = await asyncio.gather(
@@ -151,7 +175,12 @@ class StatisticsCache:
             await asyncio.gather(self._working, return_exceptions=True)
 
     def _due(self) -> list[int]:
-        return [table_id for table_id, rows in self._written.items() if rows > _STALE_SHARE * self._rows(table_id)]
+        return [
+            table_id for table_id, rows in self._written.items() if table_id in self._missed or self._is_stale(table_id)
+        ]
+
+    def _is_stale(self, table_id: int) -> bool:
+        return self._written.get(table_id, 0.0) > _STALE_SHARE * self._rows(table_id)
 
     def _rows(self, table_id: int) -> int:
         known = self._statistics_snapshot.of(table_id)
@@ -173,6 +202,7 @@ class StatisticsCache:
             if rest_s > 0:
                 await asyncio.sleep(rest_s)
                 continue
+            only_missed, version = not self._is_stale(table_id), self._statistics_snapshot.version
             try:
                 await self.refresh(table_id)
             except Error as error:
@@ -180,3 +210,5 @@ class StatisticsCache:
                 return
             ended_s = time.monotonic()
             self._rest_until_s[table_id] = ended_s + _REST_FACTOR * (ended_s - now_s)
+            if only_missed and self._statistics_snapshot.version == version:
+                self._miss_rest_until_s[table_id] = ended_s + _MISS_REST_FACTOR * (ended_s - now_s)

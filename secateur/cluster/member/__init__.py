@@ -7,6 +7,7 @@ from secateur.exports import exports
 _FILES = {
     "attempts": ["MemberAttempts"],
     "change_registry": ["ChangeKey", "ChangeRegistry", "RecordedChange"],
+    "estimate_misses": ["EstimateMisses"],
     "filter_backoff": ["FilterBackoff"],
     "kept_results": ["KeptResults"],
     "loads": ["MemberLoads"],

@@ -64,6 +64,7 @@ class LeaseKeeper:
         self._topology = Topology(0, (), {})
         self._turned_s = lease_clock_s()
         self._written: Mapping[int, int] = {}
+        self._misses: Mapping[int, int] = {}
         self.statistics_version = 0
         host, _, port = controller_address.rpartition(":")
         self._controller = self._peer(host, int(port))
@@ -90,9 +91,9 @@ class LeaseKeeper:
         """The member acts on a newer topology."""
         self._topology = topology
 
-    def turned(self, written: Mapping[int, int]) -> None:
-        """The member's event loop turns; this is how many rows were written to it, by table."""
-        self._turned_s, self._written = lease_clock_s(), written
+    def turned(self, written: Mapping[int, int], misses: Mapping[int, int]) -> None:
+        """The member's event loop turns; the fields of :class:`RenewLease` are the next report to the controller."""
+        self._turned_s, self._written, self._misses = lease_clock_s(), written, misses
 
     # -- in the keeper's own thread
 
@@ -150,7 +151,9 @@ class LeaseKeeper:
 
     async def _controller_round(self, asked_s: float, topology: Topology) -> None:
         stalled_s = max(0.0, lease_clock_s() - self._turned_s)
-        asked = RenewLease(self._settings.cluster_id, self._member_id, stalled_s, dict(self._written))
+        asked = RenewLease(
+            self._settings.cluster_id, self._member_id, stalled_s, dict(self._written), dict(self._misses)
+        )
 
         async def ask() -> WireAnswer[LeaseAnswer]:
             told = await self._controller.request(asked)

@@ -19,6 +19,7 @@ from secateur.cluster.member.change_registry import ChangeRegistry
 from secateur.cluster.member.changes import MemberChanges
 from secateur.cluster.member.coordinated_changes import MemberCoordinatedChanges
 from secateur.cluster.member.copies import MemberCopies
+from secateur.cluster.member.estimate_misses import EstimateMisses
 from secateur.cluster.member.external_reads import ExternalReads
 from secateur.cluster.member.job_writes import JobWrites
 from secateur.cluster.member.jobs import MemberJobs
@@ -193,7 +194,8 @@ class Member:
             lambda: self._lease.statistics_version,
         )
         self._source_queries = SourceQueries(self._store, self._statements, self._controller)
-        self._stepped = SteppedQueries(member_id, self._statements, self._peers)
+        misses = EstimateMisses(limits.estimate_miss_factor)
+        self._stepped = SteppedQueries(member_id, self._statements, self._peers, misses)
         self._changes = MemberChanges(
             self._store, self._statements, self._places, self._writes, self._loads, self._results, self._changing
         )
@@ -446,7 +448,7 @@ class Member:
         """Show that the event loop turns, and do what has to be done now and then."""
         while True:
             try:
-                self._lease.turned(self._store.rows_written())
+                self._lease.turned(self._store.rows_written(), self._stepped.misses.by_table())
                 self._loads.drop_abandoned()
             except Exception:  # the loop must go on: without it the cluster takes this member for lost
                 _log.exception("member %s could not look after its loads", self.member_id)

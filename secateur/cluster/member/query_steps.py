@@ -18,6 +18,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from secateur.client.dbapi.rows import Rows
+from secateur.cluster.member.estimate_misses import EstimateMisses
 from secateur.cluster.member.filter_backoff import FilterBackoff
 from secateur.cluster.member.statements import StatementRunner
 from secateur.cluster.peers import Peers
@@ -75,6 +76,10 @@ class QueryParts(Protocol):
         """What a part has to read."""
         ...
 
+    def compare(self, step: QueryStep, plan: SelectPlan, found: int) -> None:
+        """Hear how many values a step found, to compare the number with its estimate."""
+        ...
+
 
 async def run_in_steps(asked: Execute, parts: QueryParts, *, has_rows: bool = True) -> PartResult:
     """Run the steps, then the rest with their values.
@@ -105,6 +110,7 @@ async def run_in_steps(asked: Execute, parts: QueryParts, *, has_rows: bool = Tr
         except DataError:
             return await _undivided(asked, found, parts, has_rows=has_rows)
         executed = result.executed
+        parts.compare(step, plan, executed.rows)
         lists = _values(step, plan, result)
         found.append(
             result._replace(executed=replace(executed, steps=(StepResult(executed.rows, used=lists is not None),)))
@@ -211,12 +217,14 @@ class SteppedQueries:
         member_id: This member.
         statements: Runs what is run here.
         peers: The other members.
+        misses: Counts the steps whose estimates were badly wrong.
     """
 
-    def __init__(self, member_id: str, statements: StatementRunner, peers: Peers) -> None:
+    def __init__(self, member_id: str, statements: StatementRunner, peers: Peers, misses: EstimateMisses) -> None:
         self.member_id = member_id
         self.statements = statements
         self.peers = peers
+        self.misses = misses
         self.backoff = FilterBackoff()
 
     async def execute(self, request: Request[Execute]) -> Reply[Executed]:
@@ -262,6 +270,9 @@ class CoordinatedQuery:
     async def requirements(self, asked: Execute) -> ReadRequirements:
         plan = await self.plan(asked.plan)
         return await self._queries.statements.requirements(plan, Execute(plan.plan_id, asked.params, asked.pruning))
+
+    def compare(self, step: QueryStep, plan: SelectPlan, found: int) -> None:
+        self._queries.misses.compare(step, plan, found)
 
     async def run(self, asked: Execute, *, has_rows: bool) -> PartResult:
         steps, backoff = asked.steps, self._queries.backoff

@@ -59,6 +59,7 @@ class Parts:
         columns: The columns of each step.
         scans: The number of scans of the rest.
         asked: The requests.
+        compared: The number of values that each step found, for its estimate.
     """
 
     steps: list[Any]
@@ -67,6 +68,7 @@ class Parts:
     scans: int = 2
     is_profiled: bool = False
     asked: list[Execute] = field(default_factory=list)
+    compared: list[tuple[str, int]] = field(default_factory=list)
 
     async def plan(self, plan_id: str) -> Any:
         if plan_id == "rest":
@@ -86,6 +88,9 @@ class Parts:
 
     async def requirements(self, asked: Execute) -> ReadRequirements:
         return ReadRequirements(12, ("m1", "m2", "m3")) if asked.plan == "whole" else ReadRequirements(1, ("m2",))
+
+    def compare(self, step: QueryStep, plan: Any, found: int) -> None:
+        self.compared.append((step.query.plan, found))
 
     @property
     def ran(self) -> list[str]:
@@ -125,6 +130,7 @@ def test_the_values_of_a_step_are_a_parameter_of_the_rest(found: Any, kind: str,
     answer = run(parts)
     assert parts.asked == [Execute("step 0", ["given"], True), Execute("rest", ["given", values], True, 99)]
     assert [type(value) for value in parts.asked[1].params[1]] == [type(value) for value in values]
+    assert parts.compared == [("step 0", len(values))]
     executed = answer.executed
     assert answer.payload == encode_table(ROWS)
     assert (executed.members, executed.execution) == (["m1", "m2"], "distributed")

@@ -200,3 +200,57 @@ def test_nobody_waits_for_statistics_of_members_that_do_not_answer() -> None:
         assert (members.rows(), members.cache.arriving) == (None, frozenset())
 
     asyncio.run(scenario())
+
+
+def test_a_wrong_estimate_is_a_reason_to_look_where_rows_were_written_since() -> None:
+    async def scenario() -> None:
+        members = Members()
+        members.add("m1", *range(100))
+        await members.cache.refresh(1)
+        members.cache.counted("m1", {}, {1: 1, 9: 1})
+        await members.settle()
+        assert len(members.calls) == 2, "no row has changed: new statistics would be the same"
+        members.add("m1", 100)
+        members.cache.counted("m1", {1: 2}, {1: 1})
+        await members.settle()
+        assert len(members.calls) == 2, "a miss of before the rows were written is none of theirs"
+        members.cache.counted("m1", {1: 2}, {1: 2})
+        await members.settle()
+        assert (len(members.calls), members.rows()) == (4, 101)
+        members.add("m1", 101)
+        members.cache.counted("m1", {1: 4}, {1: 2})
+        await members.settle()
+        assert len(members.calls) == 4
+
+    asyncio.run(scenario())
+
+
+def test_wrong_estimates_from_which_nothing_is_learned_rest_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An uneven column makes an estimate wrong each time, and some row is always being written."""
+    now_s = 0.0
+
+    async def scenario() -> int:
+        nonlocal now_s
+        members = Members()
+        members.add("m1", *range(100))
+        await members.cache.refresh(1)
+        members.calls.clear()
+        call = members.call
+
+        async def slow(member_id: str, message: Any) -> Any:
+            nonlocal now_s
+            now_s += 0.5
+            return await call(member_id, message)
+
+        members.call = slow  # type: ignore[method-assign]
+        version = members.cache.statistics_snapshot.version
+        for second in range(1, 1_001):
+            now_s += 1.0
+            members.cache.counted("m1", {1: 2 * second}, {1: second})
+            await members.settle()
+            members.cache._written[1] = min(members.cache._written[1], 1.0)
+        assert members.cache.statistics_snapshot.version == version
+        return len(members.calls) // 2
+
+    monkeypatch.setattr("secateur.cluster.controller.statistics_cache.time.monotonic", lambda: now_s)
+    assert 5 <= asyncio.run(scenario()) <= 11
