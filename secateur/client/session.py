@@ -452,10 +452,11 @@ class Session:
         """The settings as the controller wants them."""
         return {"pruning": self.pruning.value, **dict(self._plan_options)}
 
-    def set_pruning(self, value: Pruning) -> None:
-        """Set pruning for this session, whatever the cluster has."""
+    def set_pruning(self, value: Pruning | None) -> None:
+        """Set pruning for this session, whatever the cluster has; None for what the cluster has."""
         with self._lock:
-            self.pruning = self._own_pruning = value
+            self._own_pruning = value
+            self.pruning = self.cluster_pruning if value is None else value
 
     def set_plan_option(self, name: str, value: str) -> None:
         """Change a setting that plans depend on; an empty value is the default."""

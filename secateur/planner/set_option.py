@@ -30,6 +30,7 @@ _COMBINATIONS: Final = "combinations_per_partition"
 _COMBINATIONS_MAX: Final = 1_000_000
 _TIMEOUT: Final = "statement_timeout"
 _PRUNING: Final = "pruning"
+_DEFAULT: Final = "default"
 _TIMEOUT_MAX_MS: Final = 1 << 53
 _TIME: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) *(ms|s|min|h)")
 _UNIT_MS: Final = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}
@@ -67,7 +68,8 @@ def read_set(cursor: TokenCursor) -> SetOption | SetPruning | SetTimeout | SetGl
     ``SET GLOBAL pruning = ...`` is of the cluster; no other setting has a value of the cluster that can be changed.
     ``SET SESSION`` is SET.
 
-    The value may be quoted, and ``TO`` may be used instead of ``=``.
+    The value may be quoted, and ``TO`` may be used instead of ``=``. ``SET name = default`` takes back what this
+    session has set.
 
     Raises:
         SqlSyntaxError: At the first invalid token.
@@ -104,6 +106,9 @@ def read_set(cursor: TokenCursor) -> SetOption | SetPruning | SetTimeout | SetGl
     offset = cursor.offset
     token = cursor.take()
     value = token.text.lower()
+    if value == _DEFAULT and not is_global:
+        cursor.expect_end()
+        return _default_of(name.lower())
     if name.lower() == _DISABLED_RULES:
         cursor.expect_end()
         return SetOption(_DISABLED_RULES, ", ".join(_checked_rules(cursor, token, offset)))
@@ -131,6 +136,12 @@ def read_set(cursor: TokenCursor) -> SetOption | SetPruning | SetTimeout | SetGl
         )
     cursor.expect_end()
     return SetGlobalPruning(Pruning(value)) if is_global else SetPruning(Pruning(value))
+
+
+def _default_of(name: str) -> SetOption | SetPruning | SetTimeout:
+    if name == _PRUNING:
+        return SetPruning(None)
+    return SetTimeout("0", 0) if name == _TIMEOUT else SetOption(name, "")
 
 
 def is_show_settings(cursor: TokenCursor, find: Callable[[str], object]) -> bool:

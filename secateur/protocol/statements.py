@@ -305,9 +305,9 @@ class CoordinatedChange(_Prepared, Generic[Q], frozen=True):
 
 
 class SetPruning(_Prepared, frozen=True):
-    """``SET pruning = ...``: a setting of this session."""
+    """``SET pruning = ...``: a setting of this session; None for that of the cluster."""
 
-    value: Pruning
+    value: Pruning | None
 
 
 class SetTimeout(_Prepared, frozen=True):

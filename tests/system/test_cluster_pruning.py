@@ -69,6 +69,18 @@ def test_a_session_has_a_setting_of_its_own(switched: Cluster) -> None:
         assert (partitions_read(own), shown(own), shown(conn)) == (1, [("on",)], [("verify",)])
 
 
+def test_a_session_can_take_its_setting_back(switched: Cluster) -> None:
+    with switched.connect() as conn:
+        conn.execute("SET pruning = on")
+        assert (shown(conn), partitions_read(conn)) == ([("on",)], 1)
+        conn.execute("SET pruning = default")
+        assert (shown(conn), partitions_read(conn)) == ([("off",)], 8)
+        conn.execute("SET GLOBAL pruning = on")
+        assert (shown(conn), partitions_read(conn)) == ([("on",)], 1), "it follows the cluster again"
+        with pytest.raises(ProgrammingError, match="pruning is on, off or verify"):
+            conn.execute("SET GLOBAL pruning = default")
+
+
 def test_other_settings_are_those_of_sessions(switched: Cluster) -> None:
     with switched.connect() as conn:
         with pytest.raises(ProgrammingError, match=r"disabled_rules is a setting of each session: SET disabled_rules"):
