@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
+from secateur.partitioning.tables.value_distance import distance
+
 __all__ = ["NO_STATISTICS", "ColumnStatistics", "StatisticsSnapshot", "TableStatistics"]
 
 _CHANGE: Final = 2.0
@@ -61,11 +63,17 @@ class TableStatistics(msgspec.Struct, frozen=True, array_like=True):
         return sum(column.nbytes for column in self.columns.values())
 
     def has_changed_since(self, before: TableStatistics) -> bool:
-        """Whether the rows, or a column's distinct values, have more than doubled or halved: plans may change."""
+        """Whether estimates may be so different that plans change.
+
+        They are where the rows or the distinct values of a column have more than doubled or halved, and where the range
+        of a column's values and its earlier range do not share half of the longer one.
+        """
         if _differs(self.rows, before.rows) or self.columns.keys() != before.columns.keys():
             return True
         return any(
-            _differs(column.distinct or 0, before.columns[name].distinct or 0) for name, column in self.columns.items()
+            _differs(column.distinct or 0, before.columns[name].distinct or 0)
+            or (self.rows > _NOISE and _has_moved(column, before.columns[name]))
+            for name, column in self.columns.items()
         )
 
 
@@ -112,3 +120,13 @@ NO_STATISTICS: Final = StatisticsSnapshot()
 def _differs(one: int, other: int) -> bool:
     low, high = sorted((one, other))
     return high + _NOISE > _CHANGE * (low + _NOISE)
+
+
+def _has_moved(column: ColumnStatistics, before: ColumnStatistics) -> bool:
+    """Whether the ranges of two numeric or temporal columns share less than half of the longer one."""
+    length = distance(before.minimum, before.maximum)
+    start, stop = distance(before.minimum, column.minimum), distance(before.minimum, column.maximum)
+    if length is None or start is None or stop is None:
+        return False
+    shared = min(length, stop) - max(0.0, start)
+    return shared * _CHANGE < max(length, stop - start)

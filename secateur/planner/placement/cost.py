@@ -7,17 +7,16 @@ Source: Selinger et al., "Access Path Selection" (1979), for the selectivities w
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
 
 from sqlglot import exp
 
 from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics
+from secateur.partitioning.tables.value_distance import distance
 from secateur.planner.cost_model import CostModel
 from secateur.planner.placement.scan_rows import is_about_scan
 from secateur.planner.predicates.predicate import flat
@@ -26,7 +25,6 @@ from secateur.planner.segmented_stack import on_segmented_stack
 
 __all__ = ["Estimate", "estimate_of", "selectivity_of"]
 
-_INTEGER_MAX: Final = 10**300
 _COMPARISONS: Final = (exp.GT, exp.GTE, exp.LT, exp.LTE)
 
 
@@ -125,12 +123,10 @@ class _Selectivity:
         sides = [conjunct.this] if isinstance(conjunct, exp.Between) else [conjunct.this, conjunct.expression]
         names = [name for side in sides if (name := self._column(side)) is not None]
         known = self._columns.get(names[0]) if len(names) == 1 else None
-        if known is None or _distance(known.minimum, known.maximum) is None:
+        if known is None or distance(known.minimum, known.maximum) is None:
             return None
         return (
-            names[0]
-            if all(_distance(known.minimum, value) is not None for _, value in self._bounds(conjunct))
-            else None
+            names[0] if all(distance(known.minimum, value) is not None for _, value in self._bounds(conjunct)) else None
         )
 
     def _bounds(self, conjunct: exp.Expr) -> Sequence[tuple[bool, Any]]:
@@ -143,10 +139,10 @@ class _Selectivity:
         return ((is_less, _constant(conjunct.expression)),)
 
     def _between(self, column: ColumnStatistics, conjuncts: Sequence[exp.Expr]) -> float:
-        whole = _distance(column.minimum, column.maximum) or 0.0
+        whole = distance(column.minimum, column.maximum) or 0.0
         start, stop = 0.0, whole
         for is_upper, value in (bound for conjunct in conjuncts for bound in self._bounds(conjunct)):
-            place = _distance(column.minimum, value) or 0.0
+            place = distance(column.minimum, value) or 0.0
             start, stop = (start, min(stop, place)) if is_upper else (max(start, place), stop)
         # At least one of the existing values: a single one may be within the bounds.
         least = 1 / column.distinct if column.distinct else 0.0
@@ -180,33 +176,3 @@ def _constant(node: exp.Expr) -> Any:
         except ValueError:
             return None
     return None
-
-
-def _distance(start: Any, stop: Any) -> float | None:
-    """Return the distance from one value to another; None unless both are numbers or both are moments."""
-    start, stop = _comparable(start), _comparable(stop)
-    if start is None or stop is None or isinstance(start, datetime) is not isinstance(stop, datetime):
-        return None
-    between = stop - start
-    return between.total_seconds() if isinstance(between, timedelta) else float(between)
-
-
-def _comparable(value: Any) -> Any:
-    """Return a number, in which decimals are rounded, or a naive moment; None for anything else.
-
-    The rounding does not matter to an estimate.
-    """
-    match value:
-        case bool():
-            return None
-        case int():
-            return value if abs(value) < _INTEGER_MAX else None
-        case float() | Decimal():
-            number = float(value)
-            return number if math.isfinite(number) else None
-        case datetime():
-            return value.replace(tzinfo=None)
-        case date():
-            return datetime.combine(value, time())
-        case _:
-            return None

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 from types import MappingProxyType
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,10 @@ def table(rows: int, distinct: int = 10, table_id: int = 1) -> TableStatistics:
     )
 
 
+def ranged(minimum: Any, maximum: Any, rows: int = 1_000_000) -> TableStatistics:
+    return TableStatistics(1, rows, {"a": ColumnStatistics(8 * rows, 0, 10, minimum, maximum)})
+
+
 @pytest.mark.parametrize(
     ("before", "after", "changed"),
     [
@@ -26,6 +31,23 @@ def table(rows: int, distinct: int = 10, table_id: int = 1) -> TableStatistics:
         pytest.param(table(3), table(500), False, id="small tables do not matter"),
         pytest.param(table(1_000_000, 10), table(1_000_000, 100_000), True, id="other values"),
         pytest.param(table(1_000_000), TableStatistics(1, 1_000_000), True, id="other columns"),
+        pytest.param(ranged(0, 1_000), ranged(0, 1_900), False, id="not twice the range"),
+        pytest.param(ranged(0, 1_000), ranged(0, 2_100), True, id="twice the range"),
+        pytest.param(ranged(0, 1_000), ranged(400, 800), True, id="less than half of it"),
+        pytest.param(ranged(0, 1_000), ranged(400, 1_400), False, id="a range that moves"),
+        pytest.param(ranged(0, 1_000), ranged(5_000, 6_000), True, id="another range"),
+        pytest.param(ranged(0, 1_000), ranged(-6_000, -5_000), True, id="another range below"),
+        pytest.param(ranged(7, 7), ranged(7, 7), False, id="one value"),
+        pytest.param(ranged(7, 7), ranged(8, 8), True, id="another one"),
+        pytest.param(ranged(0, 1_000, rows=500), ranged(5_000, 6_000, rows=500), False, id="ranges of small tables"),
+        pytest.param(
+            ranged(datetime(2024, 1, 1), datetime(2024, 2, 1)),
+            ranged(datetime(2024, 3, 1), datetime(2024, 4, 1)),
+            True,
+            id="other months",
+        ),
+        pytest.param(ranged("a", "b"), ranged("y", "z"), False, id="strings have no distance"),
+        pytest.param(ranged(None, None), ranged(None, None), False, id="no values"),
     ],
 )
 def test_what_changes_plans(before: TableStatistics, after: TableStatistics, changed: bool) -> None:
