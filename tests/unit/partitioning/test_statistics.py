@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from datetime import date, datetime
-from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ def table(rows: int, distinct: int = 10, table_id: int = 1) -> TableStatistics:
     return TableStatistics(
         table_id,
         rows,
-        MappingProxyType({"a": ColumnStatistics(8 * rows, 0, distinct, date(2024, 1, 1), date(2024, 12, 31))}),
+        {"a": ColumnStatistics(8 * rows, 0, distinct, date(2024, 1, 1), date(2024, 12, 31))},
     )
 
 
