@@ -264,7 +264,6 @@ class StatementRunner:
         asked = await self._completed(plan, asked)
         if not plan.reads_fetched_rows:
             return plan, asked
-            return plan
         view = self._joined()
         check_versions(self._store, plan)
         tables = await asyncio.gather(*map(self._fetch_system_table, plan.system_tables))
