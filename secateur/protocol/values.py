@@ -232,6 +232,8 @@ def _to_ext(value: Any) -> Any:
             return value.item()
         case msgspec.Struct():
             return plain_parts(value, has_sets=True)
+        case Mapping():  # one that cannot be changed
+            return dict(value)
         case _:
             raise TypeError(f"{type(value).__module__}.{type(value).__qualname__} does not travel")
 

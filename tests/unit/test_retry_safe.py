@@ -38,6 +38,7 @@ EXCEPTIONS = {
         "the controller does not answer",
         "not error.details.get('refused')",
     ),
+    ("TopologyChangedError", "connectors/table_condition.py", "has changed while the job started", "True"),
     ("LimitExceededError", "wire/connection.py", "message", "True"),
     ("LimitExceededError", "wire/peer.py", "requests to", "True"),
     ("LimitExceededError", "cluster/controller/planning.py", "statements wait to be planned", "True"),

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
+from secateur.cluster.member.local_execution import check_bound
 from secateur.connectors.external.connector import (
     Connector,
     ConnectorContext,
@@ -35,7 +36,6 @@ from secateur.engine.processors.row_limit import RowLimit
 from secateur.engine.runtime.result import ResultCollector
 from secateur.engine.runtime.runtime import JobRuntime
 from secateur.engine.sql.select_plan import FetchedRows, ScanPlan, SelectPlan
-from secateur.errors import ParameterError
 from secateur.partitioning.pruning.row_predicate import RowPredicate
 from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.topology.topology import Topology
@@ -117,12 +117,7 @@ class ExternalReads:
         scans = [scan for scan in plan.scans if scan.external is not None]
         if not scans:
             return {}
-        if len(params) != plan.parameter_count:
-            raise ParameterError(
-                f"the statement has {plan.parameter_count} parameters, {len(params)} were given",
-                expected=plan.parameter_count,
-                given=len(params),
-            )
+        check_bound(plan, params)
         tables = {scan.table_id: await self._table(scan.table_id) for scan in scans}
         # A table that is named twice is listed once: both scans read the same files.
         listed = {table_id: await self._partitions(table) for table_id, table in tables.items()}

@@ -13,7 +13,7 @@ from secateur.engine.sql.select_plan import PinnedScan, ScanPlan, SelectPlan
 from secateur.errors import ParameterError, TopologyChangedError
 from secateur.storage.member_store import MemberStore
 
-__all__ = ["LocalExecution", "bound_partitions", "check_versions", "local_execution"]
+__all__ = ["LocalExecution", "bound_partitions", "check_bound", "check_count", "check_versions", "local_execution"]
 
 _INLINE_ROWS_MAX: Final = 20_000
 """Up to here the arrow kernel is done before a thread would have woken up; the event loop is held for less than a
@@ -89,9 +89,18 @@ def bound_partitions(plan: SelectPlan, params: Sequence[Any], *, pruning: bool) 
     Raises:
         ParameterError: Another number of parameters than the statement has.
     """
+    check_bound(plan, params)
+    return [_partitions(scan, params, pruning=pruning) for scan in plan.scans]
+
+
+def check_bound(plan: SelectPlan, params: Sequence[Any]) -> None:
+    """Refuse parameters that are not as many as the plan has, with the values of its expressions behind them.
+
+    Raises:
+        ParameterError: There is another number.
+    """
     if len(params) != plan.bound_count:
         check_count(plan, params)
-    return [_partitions(scan, params, pruning=pruning) for scan in plan.scans]
 
 
 def check_count(plan: SelectPlan, params: Sequence[Any]) -> None:

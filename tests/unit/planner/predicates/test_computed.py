@@ -61,6 +61,6 @@ def test_the_text_form(keyed: Any) -> None:
     (tree,) = keyed.trees(
         "SELECT * FROM days WHERE day IN (CAST(? AS DATE) - INTERVAL 1 DAY, make_date(?, 2, 1))", ["2024-01-01", 2024]
     )
-    assert tree == "days: (CAST($1 AS DATE) + INTERVAL -1 DAY | make_date($2, 2, 1))"
+    assert tree == "days: (CAST($1 AS DATE) - INTERVAL '1' DAY | MAKE_DATE($2, 2, 1))"
     (tree,) = keyed.trees("SELECT * FROM orders WHERE customer_id = upper(?) || -CAST(? AS INTEGER)", ["c", 1])
-    assert tree == "orders: (upper($1) || -CAST($2 AS INTEGER))"
+    assert tree == "orders: (UPPER($1) || -CAST($2 AS INT))"
