@@ -647,6 +647,135 @@ def test_an_outer_join_is_an_inner_join_where_its_nulls_are_rejected(
     assert [len(ids) for ids in company.kept(statement.plan, statement.params or ())] == partitions
 
 
+@pytest.mark.parametrize(
+    ("query", "partitions"),
+    [
+        pytest.param(
+            "SELECT a.name FROM emp a LEFT JOIN (SELECT DISTINCT id FROM dept) b ON a.dept_id = b.id",
+            {"a": 31, "dept": 0},
+            id="DISTINCT",
+        ),
+        pytest.param(
+            "SELECT a.name FROM emp a LEFT JOIN (SELECT DISTINCT name, state FROM dept) b ON b.state = a.name AND"
+            " b.name = a.name",
+            {"a": 31, "dept": 0},
+            id="DISTINCT of two columns",
+        ),
+        pytest.param(
+            "SELECT a.name FROM emp a LEFT JOIN (SELECT state FROM dept WHERE id > 3 GROUP BY state) b"
+            " ON a.name = b.state",
+            {"a": 31, "dept": 0},
+            id="GROUP BY",
+        ),
+        pytest.param(
+            "SELECT a.name, count(*) FROM emp a LEFT JOIN dept b ON a.dept_id = b.id WHERE a.salary > 700 GROUP BY 1",
+            {"a": 31, "b": 0},
+            id="a primary key",
+        ),
+        pytest.param(
+            "SELECT a.dept_id FROM emp a LEFT JOIN emp b USING (dept_id, id)", {"a": 31, "b": 0}, id="USING"
+        ),
+        pytest.param("SELECT a.* FROM dept b RIGHT JOIN emp a ON a.dept_id = b.id", {"b": 0, "a": 31}, id="RIGHT"),
+        pytest.param(
+            "SELECT a.id FROM emp a LEFT JOIN dept b ON a.dept_id = b.id JOIN dept c ON c.id = a.dept_id"
+            " WHERE c.state = 'CA'",
+            {"a": 31, "b": 0, "c": 31},
+            id="a join around it",
+        ),
+        pytest.param(
+            "SELECT id FROM dept WHERE id IN (SELECT a.id FROM emp a LEFT JOIN dept b ON a.dept_id = b.id)",
+            {"b": 0},
+            id="in a subquery",
+        ),
+        pytest.param(
+            "WITH d AS (SELECT DISTINCT id FROM dept) SELECT a.id FROM emp a LEFT JOIN d ON a.dept_id = d.id",
+            {"dept": 0},
+            id="a common table expression",
+        ),
+        pytest.param(
+            "WITH d AS (SELECT DISTINCT id FROM dept) SELECT a.id FROM emp a LEFT JOIN d ON a.dept_id = d.id"
+            " JOIN d e ON e.id = a.id",
+            {"dept": 31},
+            id="but one that is also read",
+        ),
+        *(
+            pytest.param(query, {"b": 31}, id=why)
+            for why, query in {
+                "SELECT list": "SELECT b.name FROM emp a LEFT JOIN dept b ON a.dept_id = b.id",
+                "a name without its table": "SELECT state FROM emp a LEFT JOIN dept b ON a.dept_id = b.id",
+                "star": "SELECT * FROM emp a LEFT JOIN dept b ON a.dept_id = b.id",
+                "its star": "SELECT a.id, b.* FROM emp a LEFT JOIN dept b ON a.dept_id = b.id",
+                "its row": "SELECT b FROM emp a LEFT JOIN dept b ON a.dept_id = b.id",
+                "COLUMNS": "SELECT COLUMNS('name') FROM emp a LEFT JOIN dept b ON a.dept_id = b.id",
+                "no SELECT list": "FROM emp a LEFT JOIN dept b ON a.dept_id = b.id",
+                "a star with EXCLUDE": "SELECT * EXCLUDE (salary) FROM emp a LEFT JOIN dept b ON a.dept_id = b.id",
+                "COLUMNS of a pattern": "SELECT min(COLUMNS('sta.*')) FROM emp a LEFT JOIN dept b ON a.dept_id = b.id",
+                "a field of its row": "SELECT (b).state FROM emp a LEFT JOIN dept b ON a.dept_id = b.id",
+                "in a quoted name": """SELECT "B"."State" FROM emp a LEFT JOIN dept b ON a.dept_id = b.id""",
+                "an argument": "SELECT count(b.id) FROM emp a LEFT JOIN dept b ON a.dept_id = b.id",
+                "WHERE": "SELECT a.id FROM emp a LEFT JOIN dept b ON a.dept_id = b.id WHERE b.id IS NULL",
+                "GROUP BY": "SELECT count(*) FROM emp a LEFT JOIN dept b ON a.dept_id = b.id GROUP BY b.state",
+                "HAVING": "SELECT a.id FROM emp a LEFT JOIN dept b ON a.dept_id = b.id GROUP BY 1 HAVING max(b.id) > 3",
+                "ORDER BY": "SELECT a.id FROM emp a LEFT JOIN dept b ON a.dept_id = b.id ORDER BY b.state, 1 LIMIT 50",
+                "QUALIFY": "SELECT a.id FROM emp a LEFT JOIN dept b ON a.dept_id = b.id"
+                " QUALIFY row_number() OVER (PARTITION BY b.state ORDER BY a.id) = 1",
+                "a window": "SELECT a.id, count(*) OVER w FROM emp a LEFT JOIN dept b ON a.dept_id = b.id"
+                " WINDOW w AS (PARTITION BY b.state)",
+                "a subquery": "SELECT (SELECT count(*) FROM dept c WHERE c.id < b.id) FROM emp a"
+                " LEFT JOIN dept b ON a.dept_id = b.id",
+                "LATERAL": "SELECT a.id, x.i FROM emp a LEFT JOIN dept b ON a.dept_id = b.id,"
+                " LATERAL (SELECT b.id + 1 AS i) x",
+                "ON of another join": "SELECT a.id FROM emp a LEFT JOIN dept b ON a.dept_id = b.id"
+                " LEFT JOIN dept c ON c.id = b.id",
+                "USING of another join": "SELECT a.id FROM emp a LEFT JOIN dept b ON a.dept_id = b.id"
+                " JOIN (SELECT DISTINCT state FROM dept) c USING (state)",
+                "NATURAL": "SELECT a.id FROM emp a LEFT JOIN dept b ON a.dept_id = b.id"
+                " NATURAL JOIN (SELECT DISTINCT state FROM dept) c",
+                "several rows match": "SELECT a.id FROM dept a LEFT JOIN emp b ON a.id = b.dept_id",
+                "no equality": "SELECT a.id FROM emp a LEFT JOIN dept b ON a.dept_id <= b.id",
+                "one key of two": "SELECT a.id FROM emp a LEFT JOIN emp b ON a.id = b.id",
+                "ON computes": "SELECT a.id FROM emp a LEFT JOIN dept b ON a.dept_id = b.id"
+                " AND CAST(b.id + 5 AS TINYINT) > 0",
+                "an inner join": "SELECT a.id FROM emp a JOIN dept b ON a.dept_id = b.id",
+                "a full join": "SELECT a.id FROM emp a FULL JOIN dept b ON a.dept_id = b.id",
+                "its preserved side": "SELECT a.id FROM dept b LEFT JOIN emp a ON a.dept_id = b.id",
+            }.items()
+        ),
+        pytest.param(
+            "SELECT a.id FROM emp a LEFT JOIN (SELECT DISTINCT id, CAST(name[6:] AS INT) AS n FROM dept) b"
+            " ON a.dept_id = b.id",
+            {"dept": 31},
+            id="the side computes",
+        ),
+        pytest.param(
+            "SELECT a.id FROM emp a LEFT JOIN (SELECT id FROM dept WHERE id + 1 > 3) b ON a.dept_id = b.id",
+            {"dept": 31},
+            id="a filter of the side computes",
+        ),
+        pytest.param(
+            "SELECT a.id FROM emp a LEFT JOIN (SELECT DISTINCT state, name FROM dept) b ON a.name = b.state",
+            {"dept": 31},
+            id="DISTINCT of more columns than join",
+        ),
+    ],
+)
+def test_an_outer_join_of_which_nothing_is_read_reads_no_partition_of_a_unique_side(
+    company: World, query: str, partitions: dict[str, int]
+) -> None:
+    """Joins: such a join neither adds nor removes a row. ``partitions`` are those of the scans by alias."""
+    assert check(company, query, (), random.Random(1))
+    statement = company.prepare(query, ())
+    kept = company.kept(statement.plan, statement.params or ())
+    found = {scan.alias: len(ids) for scan, ids in zip(statement.plan.scans, kept, strict=True)}
+    assert {alias: found[alias] for alias in partitions} == partitions
+
+
+def test_outer_join_elimination_is_switched_off_by_its_name(company: World) -> None:
+    query = "SELECT a.name FROM emp a LEFT JOIN dept b ON a.dept_id = b.id"
+    statement = company.prepare(query, (), {"disabled_rules": "outer_join_elimination"})
+    assert [len(ids) for ids in company.kept(statement.plan, ())] == [31, 31]
+
+
 def test_groups_of_a_key_that_an_outer_join_fills_with_nulls_span_members(company: World) -> None:
     sql = (
         "SELECT b.id, count(*) FROM dept a LEFT JOIN dept b ON a.id = b.id AND b.state = 'CA' LEFT JOIN emp c ON b.id ="

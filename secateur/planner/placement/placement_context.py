@@ -187,7 +187,7 @@ class PlacementContext:
         return found if isinstance(found, UnsupportedDistribution) else replace(found, semi_joins=joins)
 
     def names(self, select: exp.Select) -> VisibleNames:
-        return FromClause(self._builder(select), {}, VisibleNames()).read(select).names
+        return FromClause(self._builder(select), {}, VisibleNames(), select).read().names
 
     def all_moved(self, node: exp.Expr, reason: str) -> exp.Expr:
         """Return the query over the moved rows of all its scans, the last resort; ``reason`` explains it."""

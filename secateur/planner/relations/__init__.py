@@ -46,6 +46,7 @@ _FILES = {
     "prunability": ["predicates_of_relations", "predicates_of_scans"],
     "text": ["predicate_text", "relation_text"],
     "uniqueness": ["is_unique"],
+    "unread_side": ["is_unread"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -209,7 +209,7 @@ class _Select:
         self._builder = builder
         self._node = node
         self._ctes = ctes
-        self._from = FromClause(builder, ctes, outer).read(node)
+        self._from = FromClause(builder, ctes, outer, node).read()
         self._items = list(node.expressions)
         names = self._from.names
         plain = {

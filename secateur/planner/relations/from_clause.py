@@ -27,6 +27,7 @@ from secateur.planner.relations.nodes import (
     owners,
 )
 from secateur.planner.relations.query_builder import Ctes, Output, QueryBuilder
+from secateur.planner.relations.unread_side import is_unread
 from secateur.planner.text.folding import folded
 
 __all__ = ["From", "FromClause"]
@@ -51,15 +52,18 @@ class FromClause:
         builder: For the subqueries in it.
         ctes: The common table expressions in reach.
         outer: The names around the SELECT.
+        select: The SELECT.
     """
 
-    def __init__(self, builder: QueryBuilder, ctes: Ctes, outer: VisibleNames) -> None:
+    def __init__(self, builder: QueryBuilder, ctes: Ctes, outer: VisibleNames, select: exp.Select) -> None:
         self._builder = builder
+        self._select = select
         self._ctes = ctes
         self._outer = outer
 
-    def read(self, select: exp.Select) -> From:
-        """The FROM clause of a SELECT; one row where there is none."""
+    def read(self) -> From:
+        """The FROM clause; one row where there is none."""
+        select = self._select
         from_ = select.args.get("from_")
         if not isinstance(from_, exp.From):
             return From(Values(()), VisibleNames(outer=self._outer))
@@ -259,8 +263,14 @@ class FromClause:
                     shared[name] = None
                 case _:
                     shared[name] = ours_
+        filled = right if kind is JoinType.LEFT else left
         relation = Join(
-            kind, left.relation, _nearest(right.relation, on) if is_asof else right.relation, tuple(on), tuple(merged)
+            kind,
+            left.relation,
+            _nearest(right.relation, on) if is_asof else right.relation,
+            tuple(on),
+            tuple(merged),
+            kind in (JoinType.LEFT, JoinType.RIGHT) and is_unread(self._select, join, filled.names.sources),
         )
         if kind in (JoinType.SEMI, JoinType.ANTI):
             return From(relation, left.names)

@@ -203,6 +203,7 @@ class Join:
             subquery that was rewritten to a join).
         on: The conjuncts of ON, and the equalities of USING.
         merged: For FULL JOIN ... USING: the merged attribute, and its attributes on the left and on the right.
+        unread: For LEFT and RIGHT: whether only ON refers to the side that is filled with NULLs.
     """
 
     kind: JoinType
@@ -210,6 +211,7 @@ class Join:
     right: Relation
     on: tuple[BoundPredicate, ...] = ()
     merged: tuple[tuple[Attribute, Attribute, Attribute], ...] = ()
+    unread: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

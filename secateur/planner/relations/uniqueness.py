@@ -40,6 +40,8 @@ def is_unique(relation: Relation, attributes: frozenset[Attribute]) -> bool:
         case Scan(scan, own):
             key = scan.table.primary_key  # an external table has none
             return bool(key) and set(key) <= {attribute.name for attribute in attributes if attribute in own}
+        case Project(Distinct(_, None), own) if own and set(own) <= attributes:
+            return True
         case Project(input, own, sources):
             source_of = dict(zip(own, sources, strict=True))
             return is_unique(

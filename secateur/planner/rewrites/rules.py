@@ -15,6 +15,7 @@ from secateur.planner.rewrites import (
     in_group_by_to_join,
     in_pull_out,
     in_to_exists,
+    outer_join_elimination,
     outer_join_reduction,
     scalar_subquery_bounds,
     scalar_subquery_to_left_join,
@@ -32,6 +33,8 @@ RULES: Final[tuple[Rule, ...]] = (
     common_conjunct.RULE,
     # Before the rules for subqueries: NOT IN becomes NOT EXISTS where no outer join makes a NULL.
     outer_join_reduction.RULE,
+    # After derived_table_to_join: it looks at the operators of a subquery in FROM.
+    outer_join_elimination.RULE,
     # Before the rules for subqueries, which make joins of them.
     scalar_subquery_bounds.RULE,
     # Before in_pull_out, which would turn these into semi-joins.

@@ -92,15 +92,13 @@ when distributed: in 3 stages
 SELECT count(*) FROM orders o LEFT JOIN customers c USING (customer_id) WHERE o.customer_id = 'C2'
 /*
 execution: local on 1 of 3 members
-tree: orders: (p128); customers: (p128)
+tree: orders: (p128); customers: none
+rewrites: outer_join_elimination
 scan orders AS o: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id
-scan customers AS c: 1 of 271 partitions [p128]
-  partitioning key (customer_id): ('C2')
-  primary key bounds: ('C2')
-  columns: customer_id
+scan customers AS c: 0 of 271 partitions
 co-located: o, c
 */
 ----

@@ -682,10 +682,11 @@ scan rel_orders AS o: 1 of 16 partitions [p10]
 */
 ----
 -- parentheses around joins
--- partitions=3
+-- partitions=2
 SELECT count(*) FROM rel_orders o JOIN (rel_customers c LEFT JOIN rel_customers d ON c.customer_id = d.customer_id) ON o.customer_id = c.customer_id WHERE o.customer_id = 'C1'
 /*
-tree: rel_orders: (p10); rel_customers: (p10); rel_customers: (p10)
+tree: rel_orders: (p10); rel_customers: (p10); rel_customers: none
+rewrites: outer_join_elimination
 scan rel_orders AS o: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
@@ -694,10 +695,7 @@ scan rel_customers AS c: 1 of 16 partitions [p10]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1')
   columns: customer_id; about 4 rows
-scan rel_customers AS d: 1 of 16 partitions [p10]
-  partitioning key (customer_id): ('C1')
-  primary key bounds: ('C1')
-  columns: customer_id; about 4 rows
+scan rel_customers AS d: 0 of 16 partitions
 co-located: o, c, d
 */
 ----

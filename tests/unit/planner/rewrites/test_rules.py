@@ -66,6 +66,7 @@ def test_the_order_of_rules_is_the_one_that_is_documented() -> None:
         "aggregate_of_group_key",
         "common_conjunct",
         "outer_join_reduction",
+        "outer_join_elimination",
         "scalar_subquery_bounds",
         "in_group_by_to_join",
         "in_pull_out",
