@@ -672,15 +672,18 @@ def test_an_outer_join_is_an_inner_join_where_its_nulls_are_rejected(
             {"a": 31, "b": 0},
             id="a primary key",
         ),
-        pytest.param(
-            "SELECT a.dept_id FROM emp a LEFT JOIN emp b USING (dept_id, id)", {"a": 31, "b": 0}, id="USING"
-        ),
+        pytest.param("SELECT a.dept_id FROM emp a LEFT JOIN emp b USING (dept_id, id)", {"a": 31, "b": 0}, id="USING"),
         pytest.param("SELECT a.* FROM dept b RIGHT JOIN emp a ON a.dept_id = b.id", {"b": 0, "a": 31}, id="RIGHT"),
         pytest.param(
             "SELECT a.id FROM emp a LEFT JOIN dept b ON a.dept_id = b.id JOIN dept c ON c.id = a.dept_id"
             " WHERE c.state = 'CA'",
             {"a": 31, "b": 0, "c": 31},
             id="a join around it",
+        ),
+        pytest.param(
+            "SELECT a.id FROM dept c JOIN (emp a LEFT JOIN dept b ON a.dept_id = b.id) ON c.id = a.dept_id",
+            {"a": 31, "b": 0, "c": 31},
+            id="parentheses",
         ),
         pytest.param(
             "SELECT id FROM dept WHERE id IN (SELECT a.id FROM emp a LEFT JOIN dept b ON a.dept_id = b.id)",
@@ -710,6 +713,7 @@ def test_an_outer_join_is_an_inner_join_where_its_nulls_are_rejected(
                 "no SELECT list": "FROM emp a LEFT JOIN dept b ON a.dept_id = b.id",
                 "a star with EXCLUDE": "SELECT * EXCLUDE (salary) FROM emp a LEFT JOIN dept b ON a.dept_id = b.id",
                 "COLUMNS of a pattern": "SELECT min(COLUMNS('sta.*')) FROM emp a LEFT JOIN dept b ON a.dept_id = b.id",
+                "parentheses with a name": "SELECT p.state FROM (emp a LEFT JOIN dept b ON a.dept_id = b.id) p",
                 "a field of its row": "SELECT (b).state FROM emp a LEFT JOIN dept b ON a.dept_id = b.id",
                 "in a quoted name": """SELECT "B"."State" FROM emp a LEFT JOIN dept b ON a.dept_id = b.id""",
                 "an argument": "SELECT count(b.id) FROM emp a LEFT JOIN dept b ON a.dept_id = b.id",

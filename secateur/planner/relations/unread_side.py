@@ -41,7 +41,11 @@ def is_unread(select: exp.Select, join: exp.Join, side: Sequence[FromItem]) -> b
         item = from_.this
     else:
         return False
-    if isinstance(item, exp.Lateral) or not all(source.complete and source.alias for source in side):
+    if (
+        isinstance(item, exp.Lateral)
+        or _is_renamed(select, join)
+        or not all(source.complete and source.alias for source in side)
+    ):
         return False
     aliases = {source.alias for source in side}
     names = {"rowid", *aliases, *(name for source in side for name, _ in source.columns)}
@@ -74,5 +78,18 @@ def is_unread(select: exp.Select, join: exp.Join, side: Sequence[FromItem]) -> b
                 return False
             case _ if isinstance(node, _MANY):
                 return False
+            case _:
+                pass
         pending.extend(child for child in children_of(node) if id(child) not in apart)
     return True
+
+
+def _is_renamed(select: exp.Select, join: exp.Join) -> bool:
+    """Whether the join is in parentheses with an alias, under which its columns have other names."""
+    node: exp.Expr = join
+    while node is not select:
+        above = node.parent
+        if above is None or (above.args.get("alias") is not None and node.arg_key != "joins"):
+            return True
+        node = above
+    return False
