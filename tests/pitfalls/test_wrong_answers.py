@@ -402,3 +402,20 @@ def test_pruning_can_be_turned_off_and_checked(conn: secateur.Connection, table_
     finally:
         conn.execute("SET pruning = on")
     assert (read["on"], read["off"]) == (1, 31)
+
+
+@pytest.mark.parametrize(
+    "recursive",
+    [
+        "SELECT k FROM t UNION SELECT 50",
+        "(SELECT x.k FROM (t y) AS x WHERE x.k < 3) UNION ALL (SELECT k + 10 FROM t WHERE k < 20)",
+        "SELECT k FROM t WHERE k IN (SELECT max(k) FROM t) UNION SELECT k - 1 FROM t WHERE k > 2",
+        "SELECT k FROM t WHERE k = 1 UNION ALL SELECT 9 FROM t WHERE k < 4 UNION ALL SELECT k + 1 FROM t WHERE k < 3",
+    ],
+)
+def test_the_first_part_of_a_recursive_query_reads_the_table_of_its_name(empty: World, recursive: str) -> None:
+    """WITH RECURSIVE t: the first part of its UNION was refused as a circular reference where it names a table t."""
+    empty.fill(
+        "CREATE TABLE t (k BIGINT PRIMARY KEY) PARTITION BY HASH (k) PARTITIONS 7", "SELECT i FROM range(9) r(i)"
+    )
+    right(empty, f"WITH RECURSIVE t AS ({recursive}) SELECT k FROM t WHERE k <> 5")

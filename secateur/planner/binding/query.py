@@ -402,13 +402,17 @@ def _collect_tables(tree: exp.Expr) -> list[exp.Table]:
     found: list[exp.Table] = []
     # Not recursive: a WHERE clause of ten thousand ORs is a tree as deep.
     pending: list[tuple[exp.Expr, frozenset[str]]] = [(tree, frozenset())]
+    first_parts: dict[int, str] = {}
     while pending:
         node, hidden = pending.pop()
+        hidden -= {first_parts.get(id(node), "")}
         with_ = node.args.get("with_")
         if isinstance(with_, exp.With):
             for cte in with_.expressions:
                 name = folded(cte.alias)
                 pending.append((cte.this, hidden | {name} if may_recur(with_, cte) else hidden))
+                if name not in hidden and (first := _first_part(cte)) is not None:
+                    first_parts[id(first)] = name
                 hidden = hidden | {name}
         if (
             isinstance(node, exp.Table)
@@ -483,6 +487,16 @@ def may_recur(with_: exp.With, cte: exp.CTE) -> bool:
     In any other the name is that of a table.
     """
     return bool(with_.args.get("recursive")) and isinstance(cte.this.unnest(), exp.Union)
+
+
+def _first_part(cte: exp.CTE) -> exp.Expr | None:
+    """The part of a UNION that is evaluated before the recursion, where the expression's name is that of a table.
+
+    None where a WITH clause in front of it may take the name as well.
+    """
+    body = cte.this.unnest()
+    has_names = body.args.get("with_") is not None or cte.this.args.get("with_") is not None
+    return body.this if isinstance(body, exp.Union) and not has_names else None
 
 
 def joins_unnamed(join: exp.Join) -> bool:
