@@ -114,7 +114,7 @@ def qualified(query: Query) -> str:
     scans = {scan.relation: scan for scan in query.scans}
     builder = RelationBuilder([scans[f"s{number}"] for number in range(len(scans))], {}, frozenset())
     assert isinstance(query.tree, exp.Select)
-    found, _ = qualified_block(query.tree, FromClause(builder, {}, VisibleNames()).read(query.tree).names)
+    found, _ = qualified_block(query.tree, FromClause(builder, {}, VisibleNames(), query.tree).read().names)
     return to_sql(found).partition(" FROM ")[0]
 
 
