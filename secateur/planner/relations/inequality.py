@@ -148,7 +148,8 @@ def _attribute(node: exp.Expr, conjunct: BoundPredicate) -> Attribute | None:
 
 
 def _is_constant(node: exp.Expr) -> bool:
-    return node.find(exp.Column, exp.Query, exp.Any, exp.All) is None
+    # A collation orders only the comparison that names it: nothing follows for the order of two columns.
+    return node.find(exp.Column, exp.Query, exp.Any, exp.All, exp.Collate) is None
 
 
 def _is_exact(value: exp.Expr, attribute: Attribute) -> bool:

@@ -62,6 +62,8 @@ def conjuncts(text: str) -> list[BoundPredicate]:
         ("a > unknown AND b > 1", set()),
         ("a > b AND b > (SELECT 1)", set()),
         ("a > 3 AND a > b AND b > 3", set()),
+        # 'Z' >= 'M' COLLATE NOCASE and 'a' > 'Z', but not 'a' > 'M' COLLATE NOCASE.
+        ("a > b AND b >= 'M' COLLATE NOCASE", set()),
     ],
 )
 def test_bounds_that_follow(text: str, expected: set[str]) -> None:
