@@ -61,13 +61,15 @@ def table_source(
         columns: The columns wanted, in order; None for all.
 
     Raises:
-        DagError: Several of ``keys``, ``where`` and ``partitions`` are given, ``params`` without a condition, the keys
-            name different columns, or there are too many combinations. A missing table or column, or a wrong
-            condition, is reported only when the job is submitted.
+        DagError: Several of ``keys``, ``where`` and ``partitions`` are given, ``params`` without a condition, an empty
+            condition, or keys that name different columns or are too many combinations. A missing table or column, or
+            a wrong condition, is reported only when the job is submitted.
     """
     if sum(given is not None for given in (keys, where, partitions)) > 1:
         raise DagError(f"table_source({name!r}): give keys, where or partitions, not several")
     if isinstance(where, str):
+        if not where.strip():
+            raise DagError(f"table_source({name!r}): where is empty: give a condition, or leave where out to read all")
         is_named = isinstance(params, Mapping)
         return ConditionSource(
             name,

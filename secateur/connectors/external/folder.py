@@ -131,6 +131,11 @@ class FolderConnector(Connector):
         for file, values in zip(files, said, strict=True):
             _check_folders(file, values, [name for name, _ in hive])
         names = {name for name, _ in hive}
+        if twice := sorted(names & {column.name for column in self.declared}):
+            raise ProgrammingError(
+                f"{', '.join(twice)} is named by the folders: declare it after PARTITIONED BY, not among the columns of"
+                " the files"
+            )
         inside = self.declared or tuple(
             Column(field.name, type_of_arrow(field.type))
             for field in _dataset(root / files[0], self.format, None).schema

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cached_property
 
 from secateur.planner.checks.claims import PlacedText, Source
-from secateur.planner.checks.column_names import all_folded, called, listed, mentioned, shown_columns
+from secateur.planner.checks.column_names import all_folded, called, listed, shown_columns
 from secateur.planner.checks.conjuncts import base_of, leaves, said_in
 from secateur.planner.checks.equalities import Equalities
 from secateur.planner.checks.scope import Scope, conditions_with_scopes, set_operations_with_scopes
@@ -163,11 +163,11 @@ class MovedScans:
             case _:
                 return False
 
-    def has_columns(self, text: PlacedText, select: Node) -> bool:
-        """Whether a SELECT names no columns that were left out of a scan which it reads."""
+    def has_columns(self, text: PlacedText, names: Set[str]) -> bool:
+        """Whether a SELECT which mentions some names needs no columns that were left out of a scan which it reads."""
         base = self._base(text)
         left_out = {*all_folded(base.columns)} - {*all_folded(text.columns)} if base is not None else set()
-        return not left_out or left_out.isdisjoint(mentioned(select))
+        return not left_out or left_out.isdisjoint(names)
 
     def _base(self, text: PlacedText) -> Source | None:
         return self._sources.get(base_of(self._trees[text.sql].get("from_table")))

@@ -30,7 +30,7 @@ from typing import Any, Final
 
 from secateur.engine.processors.row_limit import RowLimit
 from secateur.planner.checks.claims import Cutting, PlacedText, Source
-from secateur.planner.checks.column_names import all_folded, are_names, called
+from secateur.planner.checks.column_names import all_folded, are_names, called, mentioned
 from secateur.planner.checks.columns_by_position import read_by_position
 from secateur.planner.checks.conjuncts import inner_leaves, joins_plainly, leaves, same_tree
 from secateur.planner.checks.lookups import is_lookup
@@ -217,7 +217,9 @@ class _Placed:
         clause = next((key for key in was if key not in _APART and not self.is_same(was[key], now[key], around)), None)
         if clause is not None:
             return self._differs("the SELECT list" if clause == "select_list" else clause.replace("_", " "))
-        has_columns = all(self._scans.has_columns(text, now) for _, text in moved)
+        # What only the text of the stage mentions is that a column which never is NULL is not.
+        names = mentioned(was) & mentioned(now)
+        has_columns = all(self._scans.has_columns(text, names) for _, text in moved)
         return has_columns or self._differs("which columns it looks at")
 
     # What is split in two

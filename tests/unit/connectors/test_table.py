@@ -347,6 +347,7 @@ def test_what_cannot_be_read_is_refused_before_anything_starts(
         pytest.param(
             {"where": "a = 1", "partitions": [1]}, "keys, where or partitions, not several", id="text and partitions"
         ),
+        pytest.param({"where": " "}, "where is empty: give a condition", id="no text"),
         pytest.param({"keys": [{"a": 1}, {"b": 1}]}, "every key must name the same columns", id="different columns"),
     ],
 )
