@@ -24,7 +24,7 @@ import duckdb
 from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.operand import Evaluated, quick_value
 
-__all__ = ["VERSION", "complete", "is_cheap", "value_of"]
+__all__ = ["VERSION", "complete", "complete_without_evaluation", "value_of"]
 
 VERSION: Final = duckdb.__version__
 """Two processes whose versions are equal give an expression the same value."""
@@ -65,17 +65,23 @@ def complete(params: Sequence[Any], expressions: Sequence[Evaluated]) -> list[An
     computed a short time before.
     """
     missing = _not_quick(params, expressions)
-    known = dict(zip(missing, _values(missing, params), strict=True))
+    return _completed(params, expressions, missing, _values(missing, params))
+
+
+def complete_without_evaluation(params: Sequence[Any], expressions: Sequence[Evaluated]) -> list[Any] | None:
+    """As :func:`complete` where DuckDB need not evaluate anything; None where it has to."""
+    missing = _not_quick(params, expressions)
+    values = _kept.get(_key(missing, params)) if missing else ()
+    return None if values is None else _completed(params, expressions, missing, values)
+
+
+def _completed(
+    params: Sequence[Any], expressions: Sequence[Evaluated], missing: Sequence[Evaluated], values: Sequence[_Value]
+) -> list[Any]:
     completed = [*params, *([] for _ in range(len(params), 1 + max(each.index for each in expressions)))]
-    for expression, value in known.items():
+    for expression, value in zip(missing, values, strict=True):
         completed[expression.index] = list(value)
     return completed
-
-
-def is_cheap(params: Sequence[Any], expressions: Sequence[Evaluated]) -> bool:
-    """Whether :func:`complete` needs no evaluation."""
-    missing = _not_quick(params, expressions)
-    return not missing or _key(missing, params) in _kept
 
 
 def value_of(sql: str) -> _Value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -268,8 +269,9 @@ class Impostor:
 
 
 def test_code_needs_a_cluster_that_accepts_it(table_name: str) -> None:
-    for settings in ({"allow_code": False}, {"token": ""}):
-        with secateur.start(members=1, runtime="embedded", **settings) as closed, closed.connect() as conn:  # type: ignore[arg-type]
+    refusing: list[dict[str, Any]] = [{"allow_code": False}, {"token": ""}]
+    for settings in refusing:
+        with secateur.start(members=1, runtime="embedded", **settings) as closed, closed.connect() as conn:
             with pytest.raises(SerializationError, match="accepts no code: start it with allow_code=True"):
                 conn.register(table_name, Tens())
             assert conn.execute("SELECT * FROM secateur.tables").fetchall() == []

@@ -39,7 +39,7 @@ from secateur.engine.sql.row_stream import FragmentRowStream, JobRowStream, Loca
 from secateur.engine.sql.select_job import select_dag
 from secateur.engine.sql.select_plan import FetchedRows, PinnedScan, SelectPlan
 from secateur.errors import DataChangedError, DataError, TopologyChangedError
-from secateur.expression_values import complete, is_cheap
+from secateur.expression_values import complete, complete_without_evaluation
 from secateur.partitioning.topology.topology import Topology
 from secateur.partitioning.types.column_type import parse_type
 from secateur.protocol.operations import Operation
@@ -246,8 +246,9 @@ class StatementRunner:
         if not plan.expressions:
             return params
         check_count(plan, params)
-        if is_cheap(params, plan.expressions):
-            return complete(params, plan.expressions)
+        completed = complete_without_evaluation(params, plan.expressions)
+        if completed is not None:
+            return completed
         return await in_thread(self._threads.quick, lambda _: complete(params, plan.expressions))
 
     async def _completed(self, plan: SelectPlan, asked: Execute) -> Execute:
