@@ -49,7 +49,7 @@ from secateur.protocol.message import Message
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.query import Execute, Executed, Prepare
 from secateur.protocol.statements import EvaluatedInsert, InsertRows
-from secateur.wire import Answer, CallControl, Channel, Payload, decode_tables
+from secateur.wire import SILENCE_S, Answer, CallControl, Channel, Payload, decode_tables
 
 __all__ = ["Session", "Sign"]
 
@@ -128,6 +128,7 @@ class Session:
             raise ProtocolError("the process at this address is no controller of a cluster: connect to the controller")
         self._topology = hello.topology
         self._newest_topology = self._topology.version
+        self._silence_s = min(SILENCE_S, hello.silence_s or SILENCE_S)
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled, for everything that has a session in it.
@@ -597,10 +598,26 @@ class Session:
         if pool is None:
             with self._lock:
                 self.check_open()
-                pool = self._members.setdefault(
-                    place, ChannelPool(lambda: Channel(*place, token=self._token, timeout_s=self._timeout_s))
-                )
+                pool = self._members.setdefault(place, ChannelPool(lambda: self._member_channel(*place)))
         return pool
+
+    def _member_channel(self, host: str, port: int) -> Channel:
+        return Channel(
+            host,
+            port,
+            token=self._token,
+            timeout_s=self._timeout_s,
+            silence_s=self._silence_s,
+            is_awaited=lambda: self._has_member_at(host, port),
+        )
+
+    def _has_member_at(self, host: str, port: int) -> bool:
+        """Ask whether a member that is silent is still in the cluster."""
+        try:
+            topology = self.refresh_topology()
+        except Error:
+            return True
+        return any((member.host, member.port) == (host, port) for member in topology.members)
 
 
 def _name_member(error: Error, channel: Channel, member_id: str) -> None:

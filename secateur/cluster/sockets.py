@@ -8,7 +8,7 @@ from secateur.cluster.process_address import ProcessAddress
 from secateur.cluster.settings import ClusterSettings
 from secateur.protocol.message import Role
 from secateur.protocol.operation import OperationBase
-from secateur.wire import FrameServer, Handler, Peer, PeerInfo
+from secateur.wire import ALIVE_S, FrameServer, Handler, Peer, PeerInfo
 
 __all__ = ["listening", "peer_at"]
 
@@ -41,6 +41,7 @@ def listening(
         secret=settings.secret,
         limits=settings.limits,
         on_gone=on_gone,
+        alive_s=min(ALIVE_S, settings.member_silence_s / 4),
     )
 
 

@@ -54,12 +54,14 @@ class Greeting(Versions, frozen=True, kw_only=True):
         cluster_id: The cluster, of a controller.
         member: The member's id, of a member.
         topology: The members and owners, of a controller.
+        silence_s: Seconds of silence after which the cluster replaces a member, of a controller.
     """
 
     limits: FrameLimits | None = None
     cluster_id: str | None = None
     member: str | None = None
     topology: Topology | None = None
+    silence_s: float | None = None
 
 
 class Hello(Message[Greeting], frozen=True, kw_only=True):

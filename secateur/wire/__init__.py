@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from secateur.protocol.arrow_ipc import decode_schema, decode_table, decode_tables, encode_table
 from secateur.wire.call_control import CallControl
-from secateur.wire.channel import Channel
+from secateur.wire.channel import SILENCE_S, Channel
 from secateur.wire.frame_receiver import FrameReceiver
 from secateur.wire.frames import Frame, FrameDecoder, FrameKind, Payload, encode_frame
 from secateur.wire.handshake import ClusterIdentity, hello
 from secateur.wire.limits import Limits
 from secateur.wire.messages import Answer, Handled, Handler, PeerInfo, Reply, Request
 from secateur.wire.peer import Peer
-from secateur.wire.server import FrameServer
+from secateur.wire.server import ALIVE_S, FrameServer
 from secateur.wire.short_table import ShortTable, is_short, shorten, travels_short
 
 __all__ = [
+    "ALIVE_S",
+    "SILENCE_S",
     "Answer",
     "CallControl",
     "Channel",

@@ -7,7 +7,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
 from secateur.errors import (
@@ -61,6 +61,8 @@ class Channel:
         timeout_s: Seconds to wait for more of an answer unless the request has its own; None waits as long as the
             peer shows signs of life.
         silence_s: Seconds after which a silent peer counts as lost, also while the connection is made.
+        is_awaited: Asked when the peer has been silent for ``silence_s`` while it owes an answer: whether it can still
+            come, for at most ``SILENCE_S``. None: it cannot.
         limits: Bounds on frames, both ways; the server's bounds also apply if they are tighter.
         identity: The identity to prove; None for a client.
     """
@@ -76,6 +78,7 @@ class Channel:
         client: str | None = None,
         timeout_s: float | None = None,
         silence_s: float = SILENCE_S,
+        is_awaited: Callable[[], bool] | None = None,
         limits: Limits | None = None,
         identity: ClusterIdentity | None = None,
     ) -> None:
@@ -86,6 +89,7 @@ class Channel:
         self._hello = hello(token, client or f"python pid {os.getpid()}", identity)
         self._timeout_s = timeout_s
         self._silence_s = silence_s
+        self._is_awaited = is_awaited
         self._limits = limits or Limits()
         self._send_limits = self._limits
         self._lock = threading.Lock()
@@ -206,8 +210,17 @@ class Channel:
             self._wait_until(end_s)
             for buffer in buffers:
                 self._send(buffer)
+            silent_s = 0.0
             while True:
-                frame = self._next_frame()
+                try:
+                    frame = self._next_frame()
+                except TimeoutError:
+                    self._wait_until(end_s)
+                    silent_s += self._silence_s
+                    if self._is_awaited is None or silent_s >= SILENCE_S or not self._is_awaited():
+                        raise
+                    continue
+                silent_s = 0.0
                 answered = frame.request_id
                 if frame.kind is FrameKind.ERROR:
                     whole = answered == request_id

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from secateur.errors import OperationalError
 from secateur.protocol.operation import OperationBase
@@ -13,10 +14,11 @@ from secateur.wire.limits import Limits
 from secateur.wire.messages import Handler, PeerInfo
 from secateur.wire.payload_budget import PayloadBudget
 
-__all__ = ["FrameServer"]
+__all__ = ["ALIVE_S", "FrameServer"]
 
 _BACKLOG = 1024
-ALIVE_S = 1.0
+ALIVE_S: Final = 1.0
+"""Seconds between two signs of life to peers that wait for an answer."""
 
 
 class FrameServer:

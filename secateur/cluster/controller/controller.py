@@ -217,7 +217,14 @@ class Controller:
     # -- what clients and members may know
 
     def _hello(self, _: Request[Hello]) -> Reply[Greeting]:
-        return Reply(Greeting(cluster_id=self._settings.cluster_id, topology=self._state.topology, **self._versions()))
+        return Reply(
+            Greeting(
+                cluster_id=self._settings.cluster_id,
+                topology=self._state.topology,
+                silence_s=self._settings.member_silence_s,
+                **self._versions(),
+            )
+        )
 
     def _versions(self) -> GivenVersions:
         """The versions that every answer to a client carries."""

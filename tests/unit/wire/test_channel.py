@@ -182,6 +182,29 @@ def test_a_server_that_says_nothing_is_lost(serve: Serve, echo: Any, channel_to:
         stopped.set()
 
 
+@pytest.mark.parametrize("answers_after", [1, 3])
+def test_a_silent_server_is_waited_for_as_long_as_it_counts(
+    serve: Serve, echo: Any, channel_to: Any, loop: Any, answers_after: int
+) -> None:
+    asked, stopped = [0], threading.Event()
+
+    def is_awaited() -> bool:
+        asked[0] += 1
+        if asked[0] == answers_after:
+            stopped.set()
+        return asked[0] < 3 or answers_after < 3
+
+    channel = channel_to(serve(echo), timeout_s=None, silence_s=0.2, is_awaited=is_awaited)
+    channel.connect()
+    loop.loop.call_soon_threadsafe(stopped.wait)
+    if answers_after < 3:
+        assert channel.request(Echo()) is not None
+    else:
+        with pytest.raises(MemberLostError, match="has been silent"):
+            channel.request(Echo())
+    assert asked == [answers_after]
+
+
 def test_a_time_out_of_a_request_holds_whatever_signs_of_life_there_are(
     serve: Serve, echo: Any, channel_to: Any
 ) -> None:
