@@ -51,14 +51,21 @@ COUNT_FIXED = "SELECT count(*), sum(id) FROM fixed"
 
 @dataclass
 class Call:
-    """One call of the client's library: when it began (seconds since the epoch), how long it took, and how it failed if
-    it did.
+    """One call of the client's library.
+
+    Attributes:
+        kind: What it asked for.
+        began_s: When it began, in seconds since the epoch.
+        took_s: How long it took.
+        error: How it failed; empty if it did not.
+        key: The table and key that it read or wrote; empty for a call over several keys.
     """
 
     kind: str
     began_s: float
     took_s: float
     error: str = ""
+    key: str = ""
 
 
 @dataclass
@@ -107,7 +114,7 @@ class Client:
         for key in self._own_keys():
             self._check_register(key, "read back")
         for key in self._own_counters():
-            with self._timed("read back"):
+            with self._timed("read back", f"counter {key}"):
                 rows = self._conn.execute(READ_COUNTER, [key]).fetchall()
                 found, tried, acknowledged = rows[0][0], self._counters.tried[key], self._counters.acknowledged[key]
                 if not acknowledged <= found <= tried:
@@ -124,7 +131,7 @@ class Client:
 
     def _check_register(self, key: int, kind: str, text: str | None = None) -> None:
         at_least = int(self._registers.acknowledged[key])
-        with self._timed(kind):
+        with self._timed(kind, f"register {key}"):
             rows = (self._conn.execute(READ, [key]) if text is None else self._conn.execute(text)).fetchall()
             found = rows[0][0] if rows else 0
             at_most = int(self._registers.tried[key])
@@ -138,14 +145,14 @@ class Client:
         key = self._random.choice(self._own_keys())
         value = int(self._registers.tried[key]) + 1
         self._registers.tried[key] = value
-        with self._timed("upsert"):
+        with self._timed("upsert", f"register {key}"):
             self._conn.execute(UPSERT, [key, value, "x" * 20])
             self._registers.acknowledged[key] = value
 
     def _increment(self) -> None:
         key = self._random.choice(self._own_counters())
         self._counters.tried[key] += 1
-        with self._timed("increment"):
+        with self._timed("increment", f"counter {key}"):
             self._conn.execute(INCREMENT, [key])
             self._counters.acknowledged[key] += 1
 
@@ -192,8 +199,8 @@ class Client:
         return range(self._number * COUNTERS_PER_CLIENT, (self._number + 1) * COUNTERS_PER_CLIENT)
 
     @contextlib.contextmanager
-    def _timed(self, kind: str) -> Iterator[None]:
-        call = Call(kind, time.time(), 0.0)
+    def _timed(self, kind: str, key: str = "") -> Iterator[None]:
+        call = Call(kind, time.time(), 0.0, key=key)
         began = time.monotonic()
         try:
             yield
