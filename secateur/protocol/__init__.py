@@ -219,6 +219,13 @@ _FILES = {
         "StatementEntry",
         "Statements",
     ],
+    "recovery": [
+        "ClusterRecord",
+        "ControllerState",
+        "HeldTable",
+        "MemberReport",
+        "ReportToController",
+    ],
     "statements": [
         "BatchInsert",
         "ChangeKind",

@@ -62,9 +62,19 @@ class GetOwners(Message[TopologyKnown], frozen=True):
 
 
 class TakeTopology(Message[Acknowledged], frozen=True):
-    """Act on these members and owners."""
+    """Act on these members and owners, and keep the record; see :class:`secateur.protocol.recovery.ClusterRecord`.
+
+    Attributes:
+        topology: Members and owners.
+        epoch: That of the controller which sends it; a member that knows a later one refuses it.
+        version: The version of the record within the epoch; 0 where there is nothing to keep.
+        state: The encoded rest of the record; None where it is the same as in the last message to this member.
+    """
 
     topology: Topology
+    epoch: int = 0
+    version: int = 0
+    state: bytes | None = None
 
 
 class Tables(Versions, frozen=True, kw_only=True):

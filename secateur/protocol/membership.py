@@ -59,10 +59,13 @@ class LeaseAnswer(msgspec.Struct, frozen=True):
     Attributes:
         answer: The outcome.
         statistics_version: The version of the statistics at the controller; 0 from another member.
+        wants_report: Whether the controller has started anew and does not know the cluster yet: the member has to
+            report to it (:class:`secateur.protocol.recovery.ReportToController`).
     """
 
     answer: str
     statistics_version: int = 0
+    wants_report: bool = False
 
 
 class RenewLease(Message[LeaseAnswer], frozen=True):

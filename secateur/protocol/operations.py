@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from secateur.protocol import catalog, changes, external_tables, hello, jobs, membership, query
+from secateur.protocol import catalog, changes, external_tables, hello, jobs, membership, query, recovery
 from secateur.protocol.operation import ANYBODY, CLUSTER, CONTROLLER, MEMBERS, OperationBase, Server, Trait
 
 __all__ = ["CONTROLLER_OPERATIONS", "MEMBER_OPERATIONS", "Operation"]
@@ -62,6 +62,7 @@ class Operation(OperationBase):
     REGISTER_EXTERNAL_TABLE = 35, _AT_CONTROLLER, external_tables.RegisterExternalTable, ANYBODY
     GET_EXTERNAL_TABLE = 36, _AT_CONTROLLER, external_tables.GetExternalTable, MEMBERS, _HOUSEKEEPING
     GET_RANGES = 37, Server.ANY, catalog.GetRanges, ANYBODY, _HOUSEKEEPING
+    REPORT_TO_CONTROLLER = 38, _AT_CONTROLLER, recovery.ReportToController, MEMBERS, _HOUSEKEEPING
 
     EXECUTE = 50, _AT_MEMBER, query.Execute, ANYBODY, _ABANDONABLE
     PROFILE = 51, _AT_MEMBER, query.Profile, ANYBODY, _ABANDONABLE
