@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
+import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum, auto
@@ -45,7 +47,8 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.catalog import GetOwners, GetRanges, GetTables, GetTopology, RangePages
 from secateur.protocol.hello import Versions
-from secateur.protocol.message import Message
+from secateur.protocol.message import Message, as_repeated
+from secateur.protocol.operation import operation_of
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.query import Execute, Executed, Prepare
 from secateur.protocol.statements import EvaluatedInsert, InsertRows
@@ -63,6 +66,8 @@ _OWNERS_WAIT_S: Final = 1.0
 _PROBE_S: Final = 0.5
 """How long a member that did not answer may take to say hello over another connection."""
 _PROBES_MAX: Final = 3
+_CONTROLLER_PAUSE_S: Final = 0.05
+"""Between two tries to reach a controller that is being started anew."""
 
 
 class Sign(Enum):
@@ -159,7 +164,7 @@ class Session:
             Error: No process can be reached, or the controller answers with an error.
         """
         try:
-            topology = self.ask(GetTopology(), timeout_s=_TOPOLOGY_WAIT_S).message.topology
+            topology = self.ask(GetTopology(), timeout_s=_TOPOLOGY_WAIT_S, waits=False).message.topology
         except (UnreachableError, MemberLostError, DeadlineError):
             heard = self._owners_of_members()
             if heard is None:
@@ -236,17 +241,40 @@ class Session:
         for control in controls:
             control.end(JobCancelledError("the statement was cancelled: connection.interrupt() was called"))
 
-    def ask(self, message: Message[R], payload: Payload = b"", *, timeout_s: float | None = None) -> Answer[R]:
-        """Send a request to the controller.
+    def ask(
+        self, message: Message[R], payload: Payload = b"", *, timeout_s: float | None = None, waits: bool = True
+    ) -> Answer[R]:
+        """Send a request to the controller; wait for it if it is being started anew.
+
+        A request is sent again after its connection broke if repeating it does no harm: the controller recognises loads
+        and DDL by their ids.
+
+        Args:
+            message: The request.
+            payload: Bytes to go with it.
+            timeout_s: Seconds that the answer may take.
+            waits: Whether to wait for a controller that cannot be reached, for :attr:`retry_s`.
 
         Raises:
             Error: It answers with an error, or cannot be reached.
         """
         self.check_open()
-        try:
-            answer = self._controller.request(message, payload, timeout_s=timeout_s, control=self.control)
-        except UnreachableError as error:
-            raise self._controller_gone(error) from error
+        end_s = time.monotonic() + (self.retry_s if waits else 0.0)
+        repeatable = operation_of(message).is_idempotent
+        while True:
+            try:
+                answer = self._controller.request(message, payload, timeout_s=timeout_s, control=self.control)
+                break
+            except UnreachableError as error:
+                if time.monotonic() >= end_s:
+                    raise self._controller_gone(error) from error
+            except MemberLostError:
+                if not repeatable or time.monotonic() >= end_s:
+                    raise
+                message = as_repeated(message)
+            self.check_control()
+            self.check_open()
+            time.sleep(_CONTROLLER_PAUSE_S)
         if self._controller.hello.cluster_id != self._cluster_id:
             raise UnreachableError(
                 f"{self.address} belongs to another cluster now: the one this connection was made for has gone; connect"
@@ -257,17 +285,16 @@ class Session:
         return answer
 
     def _controller_gone(self, error: UnreachableError) -> UnreachableError:
-        """The error for a controller that was there when this connection was made.
-
-        No process starts another controller; a refused connection therefore stays refused.
-        """
+        """The error for a controller that was there when this connection was made."""
         is_gone = isinstance(error.__cause__, ConnectionRefusedError)
         return UnreachableError(
             f"the controller of this cluster {'is gone' if is_gone else 'cannot be reached'}: {error.message}."
             " Statements that this connection has already planned still run on the members; new statements, DDL"
-            " and loads need the controller" + ("; start the cluster anew" if is_gone else ""),
+            " and loads need the controller"
+            + ("; if it does not come back, start the cluster anew" if is_gone else ""),
             address=self._controller.address,
-            retry_safe=not is_gone,
+            is_controller=True,
+            retry_safe=True,
         )
 
     def ask_member(self, member_id: str, message: Message[R], payload: Payload = b"") -> Answer[R]:
@@ -426,16 +453,22 @@ class Session:
             return known, True
         return self.prepare_anew(sql, params), False
 
-    def prepare_anew(self, sql: str, params: list[Any] | dict[str, Any]) -> Prepared:
+    def prepare_anew(self, sql: str, params: list[Any] | dict[str, Any], *, waits: bool = True) -> Prepared:
         """Prepare a statement as :meth:`prepare` does, but always at the controller.
 
         A plan that was known is replaced once there is an answer: without a controller it stays.
+
+        Args:
+            sql: The text.
+            params: Its parameters.
+            waits: As for :meth:`ask`.
 
         Raises:
             Error: The planner refuses the statement.
         """
         key = _, pruning, options, _ = self._key(sql, params)  # the settings of the plan, if others change them now
-        prepared, statistics_version = self._prepare(Prepare(sql, params, {"pruning": pruning.value, **dict(options)}))
+        asked = Prepare(sql, params, {"pruning": pruning.value, **dict(options)}, uuid.uuid4().hex)
+        prepared, statistics_version = self._prepare(asked, waits=waits)
         kept = cacheable(prepared)
         # A plan of the catalog or statistics before must not be kept once another thread has heard of newer ones.
         with self._lock:
@@ -465,14 +498,19 @@ class Session:
             options = {**dict(self._plan_options), name: value}
             self._plan_options = tuple((key, text) for key, text in sorted(options.items()) if text)
 
-    def table(self, name: str) -> TableDef:
+    def table(self, name: str, *, waits: bool = True) -> TableDef:
         """Fetch the definition of a table. One round trip.
+
+        Args:
+            name: Its name.
+            waits: As for :meth:`ask`.
 
         Raises:
             UnknownTableError: There is no such table.
         """
         known = self._large.get(name.casefold())
-        (definition,) = self.ask(GetTables(name, None if known is None else known.scheme.reference)).message.tables
+        asked = GetTables(name, None if known is None else known.scheme.reference)
+        (definition,) = self.ask(asked, waits=waits).message.tables
         table = definition.table
         if table.scheme.reference is not None:
             self._large[name.casefold()] = table
@@ -499,7 +537,7 @@ class Session:
         reference = unknown.details["reference"]
         asked = GetRanges(reference, unknown.details["wanted"])
         try:
-            pages = self.ask(asked, timeout_s=_TOPOLOGY_WAIT_S).message
+            pages = self.ask(asked, timeout_s=_TOPOLOGY_WAIT_S, waits=False).message
         except (UnreachableError, MemberLostError, DeadlineError):
             heard = self._ranges_of_members(asked)
             if heard is None:
@@ -532,7 +570,7 @@ class Session:
         """Drop the definitions of :meth:`known_table`."""
         self._known = {}
 
-    def _prepare(self, asked: Prepare) -> tuple[Prepared, int]:
+    def _prepare(self, asked: Prepare, *, waits: bool) -> tuple[Prepared, int]:
         """Have a statement prepared; returns it and the version of the statistics with which it was planned.
 
         Where the answer names the large scheme of a table that is not known here, the table is fetched, and the
@@ -541,7 +579,7 @@ class Session:
         fetched: set[str] = set()
         while True:
             try:
-                answer = self.ask(asked)
+                answer = self.ask(asked, waits=waits)
             except TopologyChangedError as unknown:
                 table = unknown.details.get("table")
                 reference = self.outlined_table(table).scheme.reference if isinstance(table, str) else None

@@ -115,6 +115,14 @@ class Cluster:
         self._runtime.kill_member(member_id)
         self._channel.request(ReportMemberLost(member_id))
 
+    def kill_controller(self) -> None:
+        """End the controller as a crash would, for tests of what happens then; another one starts at its address.
+
+        Statements that members know already run on; others wait until the new controller knows the cluster again.
+        """
+        self._check_running()
+        self._runtime.kill_controller()
+
     def stop(self) -> None:
         """End all processes, sockets and threads of the cluster.
 

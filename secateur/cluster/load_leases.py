@@ -78,6 +78,16 @@ class LoadLeases:
         self._protocol.connection_gone(connection_id, _now_s())
         self._carry_out()
 
+    def controller_replaced(self) -> None:
+        """Another controller has taken over: members decide what the one before had begun."""
+        self._protocol.controller_replaced(_now_s())
+        self._carry_out()
+
+    @property
+    def held(self) -> int:
+        """How many latches are closed."""
+        return len(self._latches)
+
     async def decided(self, load_id: str) -> None:
         """Return at once for a load that is not in doubt; else when the members have decided it."""
         while self._protocol.is_in_doubt(load_id):
@@ -90,9 +100,13 @@ class LoadLeases:
 
         The controller's later requests for the load are refused.
         """
-        standing = self._protocol.standing(request.message.load_id)
+        return Reply(self.asked(request.message.load_id))
+
+    def asked(self, load_id: str) -> StandingAnswer:
+        """As :meth:`standing`."""
+        standing = self._protocol.standing(load_id)
         self._carry_out()
-        return Reply(standing)
+        return standing
 
     def decide(self, request: Request[DecideLoad]) -> Reply[LoadVerdict]:
         """Decide a load that a member has in doubt; called on the first living member.

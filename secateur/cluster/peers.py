@@ -43,6 +43,7 @@ class Peers:
         self._addresses: dict[str, tuple[str, int]] = {}
         self._peers: dict[str, Peer] = {}
         self._closing: set[asyncio.Task[None]] = set()
+        self._is_cut = False
 
     def update(self, topology: Topology) -> None:
         """Take over the addresses of a topology; connections to members that left or moved are closed."""
@@ -52,6 +53,10 @@ class Peers:
                 task = asyncio.get_running_loop().create_task(self._peers.pop(member_id).close())
                 self._closing.add(task)
                 task.add_done_callback(self._closing.discard)
+
+    def cut(self) -> None:
+        """Send nothing more and hear nothing more, as if this process had ended; whoever asks is cancelled."""
+        self._is_cut = True
 
     def peer(self, member_id: str) -> Peer:
         """The connection to a member.
@@ -83,6 +88,8 @@ class Peers:
             Error: It answers with an error, or cannot be reached.
             MemberLostError: It left the cluster before it answered; whether the request was carried out is unknown.
         """
+        if self._is_cut:
+            raise asyncio.CancelledError
         peer = self.peer(member_id)
         try:
             return await peer.request(message, payload)
@@ -105,6 +112,8 @@ class Peers:
             timeout_s: How long the connection may take.
         """
         address = self._addresses.get(member_id)
+        if self._is_cut:
+            return False
         if address is None:
             return True
         try:

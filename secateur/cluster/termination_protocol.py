@@ -220,6 +220,11 @@ class TerminationProtocol:
             if hold.connection_id == connection_id:
                 hold.ends_s = min(hold.ends_s, now_s + self._reconnect_s)
 
+    def controller_replaced(self, now_s: float) -> None:
+        """Another controller has taken over: the one that closed the latches does not come back."""
+        for hold in self._holds.values():
+            hold.ends_s = min(hold.ends_s, now_s)
+
     # -- events of the members' requests
 
     def standing(self, load_id: str) -> StandingAnswer:

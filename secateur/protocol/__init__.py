@@ -58,9 +58,11 @@ _FILES = {
         "DuplicateMatchPolicy",
         "FoundParts",
         "GetCopyTails",
+        "GetLoadOutcome",
         "GetReturnedRows",
         "HoldLoad",
         "LoadDropped",
+        "LoadOutcomeAnswer",
         "LoadVerdict",
         "LoadedRows",
         "PrepareLoad",
@@ -167,6 +169,7 @@ _FILES = {
         "Message",
         "Notice",
         "Role",
+        "as_repeated",
     ],
     "metrics": [
         "InputMetrics",
@@ -222,6 +225,7 @@ _FILES = {
     "recovery": [
         "ClusterRecord",
         "ControllerState",
+        "GetReport",
         "HeldTable",
         "MemberReport",
         "ReportToController",

@@ -28,9 +28,11 @@ __all__ = [
     "DuplicateMatchPolicy",
     "FoundParts",
     "GetCopyTails",
+    "GetLoadOutcome",
     "GetReturnedRows",
     "HoldLoad",
     "LoadDropped",
+    "LoadOutcomeAnswer",
     "LoadVerdict",
     "LoadedRows",
     "PrepareLoad",
@@ -216,6 +218,7 @@ class ChangeSeveralPartitions(Message[ChangedTable], frozen=True):
     pruning: bool
     operation: str
     is_profiled: bool = False
+    is_repeat: bool = False
 
 
 class ChangeTable(Message[ChangedTable], frozen=True):
@@ -233,6 +236,7 @@ class ChangeTable(Message[ChangedTable], frozen=True):
         returning: The id of the plan of what is returned; None for nothing.
         names_action: Whether that plan has the action of the row as one parameter more.
         is_profiled: Whether to say what it took.
+        is_repeat: Whether it was asked for before, and the answer was lost; so it is for all changes and loads.
     """
 
     load_id: str
@@ -246,6 +250,7 @@ class ChangeTable(Message[ChangedTable], frozen=True):
     returning: str | None
     names_action: bool
     is_profiled: bool = False
+    is_repeat: bool = False
 
 
 # -- several partitions, at their members
@@ -342,6 +347,7 @@ class PublishLoad(Message[LoadedRows], frozen=True):
     mode: str
     parts: dict[int, list[int]]
     table_id: int | None = None
+    is_repeat: bool = False
 
 
 class AbortLoad(Message[Acknowledged], frozen=True):
@@ -396,10 +402,17 @@ class PrepareLoad(Message[PreparedRows], frozen=True):
 
 
 class PublishPreparedLoad(Message[RowCount], frozen=True):
-    """Second phase: make it visible under this number."""
+    """Second phase: make it visible under this number.
+
+    Attributes:
+        load_id: The load.
+        number: Its number.
+        rows_total: The rows that it changes on all members, each once, for a client that asks again.
+    """
 
     load_id: str
     number: int
+    rows_total: int = -1
 
 
 class LoadDropped(msgspec.Struct, frozen=True):
@@ -441,6 +454,26 @@ class StandingOfLoad(Message[StandingAnswer], frozen=True):
 
     load_id: str
     kind: TwoPhaseKind = TwoPhaseKind.LOAD
+
+
+class LoadOutcomeAnswer(msgspec.Struct, frozen=True):
+    """How a load has ended on a member.
+
+    Attributes:
+        is_published: Whether it is visible.
+        is_in_doubt: Whether it is prepared, and members are to decide about it.
+        rows: The rows that it has changed on all members; -1 if this member does not know.
+    """
+
+    is_published: bool
+    is_in_doubt: bool
+    rows: int = -1
+
+
+class GetLoadOutcome(Message[LoadOutcomeAnswer], frozen=True):
+    """Ask how a load has ended. What is not prepared by then is aborted."""
+
+    load_id: str
 
 
 class LoadVerdict(msgspec.Struct, frozen=True):

@@ -13,13 +13,20 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-__all__ = ["Acknowledged", "Message", "Notice", "Role"]
+__all__ = ["Acknowledged", "Message", "Notice", "Role", "as_repeated"]
 
 R = TypeVar("R", covariant=True)
 
 
 class Message(msgspec.Struct, Generic[R], frozen=True):
     """A request; ``R`` is the type of its reply. The fields of a subclass are its arguments."""
+
+
+def as_repeated(message: Message[R]) -> Message[R]:
+    """The message for a second time: one that can say so does."""
+    if "is_repeat" in message.__struct_fields__:
+        return msgspec.structs.replace(message, is_repeat=True)
+    return message
 
 
 class Notice(msgspec.Struct, frozen=True):

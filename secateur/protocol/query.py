@@ -57,11 +57,13 @@ class Prepare(Message[PreparedAnswer], frozen=True):
         sql: The text.
         params: Its parameters, in order or by name.
         settings: The settings of the session by name.
+        request_id: Under an id that was used before DDL is not carried out again.
     """
 
     sql: str
     params: list[Any] | dict[str, Any]
     settings: dict[str, str] = msgspec.field(default_factory=dict)
+    request_id: str | None = None
 
 
 class Explained(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.protocol.message import Acknowledged, Message
 from secateur.protocol.pruning import Pruning
 
-__all__ = ["ClusterRecord", "ControllerState", "HeldTable", "MemberReport", "ReportToController"]
+__all__ = ["ClusterRecord", "ControllerState", "GetReport", "HeldTable", "MemberReport", "ReportToController"]
 
 
 class ControllerState(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,10 +27,12 @@ class ControllerState(msgspec.Struct, frozen=True, kw_only=True):
         tables: Each an encoded :class:`~secateur.partitioning.tables.table.TableDefinition`, so that those that have
             not changed need not be encoded again.
         changing: The table whose ranges are being changed, as it is to be; encoded in the same way. None for none.
+        changing_for: The id of the request that changes it; None where it has none.
         views: Each an encoded view.
         external_tables: The external tables.
         pruning: The setting of sessions that have not set their own.
         last_member: The newest number of a member.
+        done: The ids of the last requests that have changed the tables or views.
     """
 
     catalog_version: int
@@ -38,10 +40,12 @@ class ControllerState(msgspec.Struct, frozen=True, kw_only=True):
     book: str
     tables: tuple[bytes, ...] = ()
     changing: bytes | None = None
+    changing_for: str | None = None
     views: tuple[bytes, ...] = ()
     external_tables: tuple[ExternalTable, ...] = ()
     pruning: Pruning = Pruning.ON
     last_member: int = 0
+    done: tuple[str, ...] = ()
 
 
 class ClusterRecord(msgspec.Struct, frozen=True):
@@ -72,19 +76,23 @@ class MemberReport(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         address: The member.
-        record: The newest record that it has; None for a member that has none.
+        record: The newest record that it has; of version 0 for a member that has none.
         holds_lease: Whether its lease is valid: then no member has acted on a topology without it.
         tables: The tables that it knows.
         views_version: The newest version of the catalog of which it has heard.
-        published: The highest number of a load that it has published.
+        range_changes_in_doubt: How many changes of ranges it has prepared whose outcome members are to decide.
     """
 
     address: MemberAddress
-    record: ClusterRecord | None
+    record: ClusterRecord
     holds_lease: bool
     tables: tuple[HeldTable, ...] = ()
     views_version: int = 0
-    published: int = 0
+    range_changes_in_doubt: int = 0
+
+
+class GetReport(Message[MemberReport], frozen=True):
+    """Ask a member for its report once more."""
 
 
 class ReportToController(Message[Acknowledged], frozen=True):

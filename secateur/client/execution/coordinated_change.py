@@ -109,8 +109,9 @@ def _only_partition(change: CoordinatedChange[SelectStatement], values: Sequence
 def _fetch(
     session: Session, change: CoordinatedChange[SelectStatement], coordinator: str | None, load_id: str
 ) -> pa.Table:
-    assert coordinator is not None, "a change that one member works out has a coordinator"
     try:
+        if coordinator is None:
+            raise OperationalError("the controller that knew which member has them has ended")
         return decode_table(session.ask_member(coordinator, GetReturnedRows(load_id)).payload, ranges=False)
     except (OperationalError, *NOTHING_DONE) as error:
         name = change.table.name

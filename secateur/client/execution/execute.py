@@ -151,7 +151,7 @@ class StatementExecution(Retryable[R], Generic[S, R]):
     def prepare_again(self, because: Error) -> None:
         session, call = self.session, self.call
         try:
-            prepared = session.prepare_anew(call.sql, call.params)
+            prepared = session.prepare_anew(call.sql, call.params, waits=False)
         except (UnreachableError, MemberLostError, DeadlineError):
             session.check_control()
             return

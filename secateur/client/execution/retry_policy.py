@@ -136,5 +136,5 @@ class RetryPolicy:
 
 
 def is_final(error: Error) -> bool:
-    """Whether an error means that the statement cannot continue: the controller is gone, and is never restarted."""
-    return isinstance(error, UnreachableError) and not error.retry_safe
+    """Whether an error means that the statement cannot go on: the controller is gone, and was waited for."""
+    return isinstance(error, UnreachableError) and (not error.retry_safe or "is_controller" in error.details)

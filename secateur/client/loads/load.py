@@ -203,6 +203,8 @@ class _LoadExecution(Retryable[LoadResult]):
                 return self._written_to is not None
             case PartitionLostError() | TopologyChangedError():
                 return isinstance(self._data, pa.Table)
+            case LoadFailedError():  # nothing of it was published, and it was given up with its controller
+                return bool(error.details.get("is_aborted")) and isinstance(self._data, pa.Table)
             case _:
                 return False
 
@@ -210,7 +212,7 @@ class _LoadExecution(Retryable[LoadResult]):
         if not isinstance(because, TopologyChangedError):
             return
         try:
-            newer = self.session.table(self._table.name)
+            newer = self.session.table(self._table.name, waits=False)
         except (UnreachableError, MemberLostError, DeadlineError):
             # Without a controller no table changes; the owners are those that members name.
             self.session.check_control()

@@ -1,5 +1,8 @@
 """The controller's state: tables, members and owners; and how members are informed of changes.
 
+The members keep the state for the controller: each change is delivered to them with the topology, and a command is
+acknowledged once all members have it (:meth:`ClusterState.all_reached`).
+
 Everything else at the controller reads it from here when it needs it. The catalog changes only under
 :attr:`ClusterState.changing`. The loss of a member is applied without waiting: a change in progress finds out by the
 error of its call to that member, and asks the others again.
@@ -10,20 +13,27 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
 from typing import Final, TypeVar
 
 from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller.catalog import Catalog
 from secateur.cluster.controller.member_watch import MemberWatch
 from secateur.cluster.controller.membership import Event, MemberLost, advance
+from secateur.cluster.controller.record import RecordEncoder, RestOfState, changing_of
 from secateur.cluster.controller.topology_delivery import TopologyDelivery
 from secateur.cluster.lease import LeaseOutcome, LeaseTimes
 from secateur.cluster.peers import Peers
 from secateur.errors import MemberLostError, UnreachableError
+from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.protocol.message import Message
 from secateur.protocol.operation import operation_of
+from secateur.protocol.pruning import Pruning
+from secateur.protocol.recovery import ControllerState
 from secateur.storage.read_lease import lease_clock_s
 from secateur.wire import Payload
 
@@ -38,6 +48,7 @@ The process may live all the same: :meth:`ClusterState.still_there` finds out.
 """
 
 _PROBE_PAUSE_S: Final = 0.05
+_DONE_MAX: Final = 1_000
 
 R = TypeVar("R")
 
@@ -51,9 +62,11 @@ class ClusterState:
         times: The durations of leases.
         stall_s: Seconds for which the event loop of a member may stand still.
         clock: Seconds that only grow.
+        pruning: The setting of sessions that have not set their own.
+        on_superseded: Called when a member knows a controller of a later epoch.
 
     Attributes:
-        catalog: The tables; replaced as a whole, under :attr:`changing`.
+        last_member: The newest number of a member.
         joining: The members that are about to join.
         changing: The lock for a change of the catalog, or of the topology for any other reason than a loss. It is held
             from the first read of the old state to the end of the change.
@@ -67,13 +80,16 @@ class ClusterState:
         *,
         stall_s: float = 60.0,
         clock: Callable[[], float] = lease_clock_s,
+        pruning: Pruning = Pruning.ON,
+        on_superseded: Callable[[], None] = lambda: None,
     ) -> None:
         self._peers = peers
         self._on_lost = on_lost
         self._clock = clock
         self._interval_s = times.interval_s
         self._watch = MemberWatch(times, stall_s)
-        self._delivery = TopologyDelivery(peers)
+        self._delivery = TopologyDelivery(peers, epoch=1, on_superseded=on_superseded)
+        self._encoder = RecordEncoder()
         self._topology = Topology(1, (), {})
         self._lost: dict[str, MemberAddress] = {}
         self.joining: list[MemberAddress] = []
@@ -81,13 +97,75 @@ class ClusterState:
         self._beat = asyncio.Event()
         self._probing: set[str] = set()
         self._background = BackgroundTasks()
-        self.catalog = Catalog()
+        self._catalog = Catalog()
+        self._changing_table: TableDef | None = None
+        self._changing_for: str | None = None
+        self._pruning = pruning
+        self.last_member = 0
+        self._done: tuple[str, ...] = ()
+        self._request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
         self.changing = asyncio.Lock()
 
     @property
     def topology(self) -> Topology:
         """Members and owners."""
         return self._topology
+
+    @property
+    def catalog(self) -> Catalog:
+        """The tables and views; replaced as a whole, under :attr:`changing`."""
+        return self._catalog
+
+    @catalog.setter
+    def catalog(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._changing_table = self._changing_for = None
+        request_id = self._request_id.get()
+        if request_id is not None and request_id not in self._done:
+            self._done = (*self._done, request_id)[-_DONE_MAX:]
+        self._deliver()
+
+    def spend_id(self, table_id: int) -> None:
+        """An id of a table is used, whatever becomes of the table."""
+        self._catalog = replace(self._catalog, last_table_id=table_id)
+
+    @contextmanager
+    def on_behalf_of(self, request_id: str | None) -> Iterator[None]:
+        """Changes of the catalog that are made here fulfil a request; it is done with the first of them."""
+        token = self._request_id.set(request_id)
+        try:
+            yield
+        finally:
+            self._request_id.reset(token)
+
+    def is_done(self, request_id: str) -> bool:
+        """Whether a request has changed the catalog."""
+        return request_id in self._done
+
+    @property
+    def changing_table(self) -> TableDef | None:
+        """The table whose ranges are being changed, as it is to be; a new catalog ends the change."""
+        return self._changing_table
+
+    @changing_table.setter
+    def changing_table(self, table: TableDef | None) -> None:
+        self._changing_table, self._changing_for = table, self._request_id.get()
+        self._deliver()
+
+    @property
+    def pruning(self) -> Pruning:
+        """The setting of sessions that have not set their own."""
+        return self._pruning
+
+    @pruning.setter
+    def pruning(self, pruning: Pruning) -> None:
+        self._pruning = pruning
+        self._deliver()
+
+    @property
+    def epoch(self) -> int:
+        """Grows with every controller of this cluster that starts."""
+        return self._delivery.epoch
 
     @property
     def lost(self) -> list[MemberAddress]:
@@ -113,11 +191,22 @@ class ClusterState:
             if member_id not in before.member_ids:
                 self._watch.joined(member_id, self._clock())
         self._peers.update(self._topology)
-        self._delivery.send(self._topology)
+        self._deliver()
         for member_id in gone:
             self._watch.left(member_id)
             self._on_lost(member_id)
         self._stir()
+
+    def restore(self, epoch: int, topology: Topology, catalog: Catalog, state: ControllerState) -> None:
+        """Go on from what an earlier controller left, in a later epoch."""
+        self._delivery.epoch = epoch
+        self._topology, self._catalog = topology, catalog
+        self._pruning, self.last_member, self._done = state.pruning, state.last_member, state.done
+        self._changing_table, self._changing_for = changing_of(state), state.changing_for
+        for member_id in topology.member_ids:
+            self._watch.joined(member_id, self._clock())
+        self._peers.update(topology)
+        self._deliver()
 
     async def advance(self, event: Event) -> None:
         """:meth:`apply`, and wait until every member that stays acts on it; only while holding :attr:`changing`."""
@@ -130,8 +219,14 @@ class ClusterState:
             await self.advance(event)
 
     async def all_reached(self) -> None:
-        """Wait until every member acts on the topology of this moment, or has left."""
+        """Wait until every member acts on the topology of this moment and keeps the record, or has left."""
         await self._delivery.reached()
+
+    def _deliver(self) -> None:
+        rest = RestOfState(
+            self._catalog, self._changing_table, self._changing_for, self._pruning, self.last_member, self._done
+        )
+        self._delivery.send(self._topology, lambda: self._encoder.encoded(rest))
 
     # -- calls
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller.cluster_state import ClusterState
@@ -18,10 +20,13 @@ from secateur.cluster.controller.external_table_commands import ExternalTableCom
 from secateur.cluster.controller.holders import by_primary, copies_of, served_by
 from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.joining import Joining
+from secateur.cluster.controller.load_answers import LoadAnswers
 from secateur.cluster.controller.loads import LoadPublication, LoadPublisher
 from secateur.cluster.controller.member_list import MemberList
-from secateur.cluster.controller.membership import CopyLost, SettingChanged
+from secateur.cluster.controller.membership import CopyLost, MemberLost, SettingChanged
 from secateur.cluster.controller.planning import PlanningThreads
+from secateur.cluster.controller.record import catalog_of
+from secateur.cluster.controller.recovery import Recovered, first_of, missing, newest_record, recovered
 from secateur.cluster.controller.statement_replies import (
     Params,
     PlanningView,
@@ -79,6 +84,7 @@ from secateur.protocol.changes import (
     LoadedRows,
     PublishLoad,
 )
+from secateur.protocol.codec import decode
 from secateur.protocol.external_tables import RegisterExternalTable
 from secateur.protocol.hello import GivenVersions, Greeting, Hello, Versions
 from secateur.protocol.membership import (
@@ -95,6 +101,7 @@ from secateur.protocol.message import Acknowledged, Role
 from secateur.protocol.operation import OperationBase
 from secateur.protocol.operations import CONTROLLER_OPERATIONS, Operation
 from secateur.protocol.query import Explained, ExplainRequest, GetPlan, PlanAnswer, Prepare, PreparedAnswer
+from secateur.protocol.recovery import ControllerState, GetReport, MemberReport, ReportToController
 from secateur.protocol.statements import CreateTableAs, Done
 from secateur.storage.change import MIXED, ChangeOperation
 from secateur.wire import Handled, PeerInfo, Reply, Request
@@ -103,8 +110,11 @@ __all__ = ["Controller"]
 
 _log = logging.getLogger(__name__)
 
+_EARLY: Final = frozenset({Operation.RENEW_LEASE, Operation.REPORT_TO_CONTROLLER})
+_ASK_AGAIN_S: Final = 0.1
+
 T = TypeVar("T")
-M = TypeVar("M")
+M = TypeVar("M", PublishLoad, ChangeSeveralPartitions, ChangeTable)
 R = TypeVar("R")
 
 
@@ -114,26 +124,42 @@ class Controller:
     Args:
         settings: The settings of the cluster.
         own_address: Where it listens.
+        port: The port at which it listens; None takes that of the settings.
+        is_recovering: Whether a controller of this cluster ran before: this one goes on from what the members have kept
+            for it, and until it knows that, everything else waits.
     """
 
-    def __init__(self, settings: ClusterSettings, own_address: ProcessAddress = LOOPBACK) -> None:
+    def __init__(
+        self,
+        settings: ClusterSettings,
+        own_address: ProcessAddress = LOOPBACK,
+        *,
+        port: int | None = None,
+        is_recovering: bool = False,
+    ) -> None:
         self._settings = settings
-        self._pruning = settings.pruning
         self._own_address = own_address
-        self._server = listening(
-            self, CONTROLLER_OPERATIONS, settings, own_address, on_gone=self._gone, port=settings.port
-        )
+        port = settings.port if port is None else port
+        self._server = listening(self, CONTROLLER_OPERATIONS, settings, own_address, on_gone=self._gone, port=port)
         self._peers = Peers("controller", Role.CONTROLLER, settings)
         self._state = ClusterState(
             self._peers,
             lambda member_id: self._jobs.member_lost(member_id),
             settings.lease_times,
             stall_s=settings.member_stall_s,
+            pruning=settings.pruning,
+            on_superseded=self._superseded,
         )
+        self._reports: dict[str, MemberReport] = {}
+        self._reported = asyncio.Event()
+        self._is_recovering = is_recovering
+        self._recovered = asyncio.Event()
         self._joining = Joining(self._state, settings)
         self._loads = LoadPublisher(self._state, lambda member_id: member_id in self._state.topology.member_ids)
         self._statistics = StatisticsCache(self._peers, self._served)
         self._last_load = 0
+        self._answers = LoadAnswers(self._state.call, lambda: self._state.topology.member_ids)
+        self._commands: dict[str, asyncio.Task[str]] = {}
         self._background = BackgroundTasks()
         self._planning = PlanningThreads()  # while the loop goes on serving
         self._schemes = ThreadPoolExecutor(1, thread_name_prefix="secateur-schemes")
@@ -163,15 +189,18 @@ class Controller:
             Operation.EXPLAIN: self._explain,
             Operation.GET_PLAN: self._send_plan,
             Operation.MAKE_RANGES: self._make_ranges,
-            Operation.PUBLISH_LOAD: lambda request: self._publishing(self._publish_load, request),
+            Operation.PUBLISH_LOAD: lambda request: self._publishing(self._publish_load, request, self._loaded),
             Operation.ABORT_LOAD: self._abort_load,
-            Operation.CHANGE_SEVERAL_PARTITIONS: lambda request: self._publishing(self._change_several, request),
-            Operation.CHANGE_TABLE: lambda request: self._publishing(self._change_table, request),
+            Operation.CHANGE_SEVERAL_PARTITIONS: lambda request: self._publishing(
+                self._change_several, request, self._changed
+            ),
+            Operation.CHANGE_TABLE: lambda request: self._publishing(self._change_table, request, self._changed),
             Operation.GET_MEMBERS: members.members,
             Operation.READ_SYSTEM_TABLE: system_tables.answer,
             Operation.JOIN: self._join,
             Operation.NAME_MEMBER: self._name_member,
             Operation.RENEW_LEASE: self._lease,
+            Operation.REPORT_TO_CONTROLLER: self._take_report,
             Operation.REPORT_MEMBER_LOST: self._member_lost,
             Operation.REPORT_COPY_LOST: self._copy_lost,
             Operation.REGISTER_EXTERNAL_TABLE: self._register_external_table,
@@ -192,6 +221,8 @@ class Controller:
         """
         await self._server.start()
         self._background.start(self._watch(), "controller watches members")
+        if self._is_recovering:
+            self._background.start(self._recover(), "controller recovers")
         return f"{self._own_address.advertised_host}:{self._server.port}"
 
     async def stop(self) -> None:
@@ -206,9 +237,21 @@ class Controller:
         await self._planning.close()
         await threads_end(self._schemes)
 
+    async def kill(self) -> None:
+        """End as a crash would, without a word to members, for tests of what happens then."""
+        self._peers.cut()
+        await self.stop()
+
     def handle(self, request: Request[Any]) -> Handled:
         """Answer a request; see :class:`secateur.wire.Handler`."""
+        if self._is_recovering and not _is_answered_early(request):
+            return self._handle_later(request)
         return self.handlers[request.operation](request)
+
+    async def _handle_later(self, request: Request[Any]) -> Any:
+        await self._recovered.wait()
+        answer = self.handlers[request.operation](request)
+        return await answer if isinstance(answer, Awaitable) else answer
 
     def notify(self, request: Request[Any]) -> None:
         """The controller receives no one-way messages."""
@@ -232,7 +275,7 @@ class Controller:
             "catalog_version": self._state.catalog.version,
             "topology_version": self._state.topology.version,
             "statistics_version": self._statistics.statistics_snapshot.version,
-            "pruning": self._pruning,
+            "pruning": self._state.pruning,
         }
 
     def _send_topology(self, _: Request[GetTopology]) -> Reply[TopologyAnswer]:
@@ -275,8 +318,16 @@ class Controller:
     # -- statements
 
     async def _prepare(self, request: Request[Prepare]) -> Reply[PreparedAnswer]:
+        request_id = request.message.request_id
+        if request_id is not None and (done := self._commands.get(request_id)) is not None:
+            await asyncio.wait([done])
+        if request_id is not None and self._state.is_done(request_id):
+            await self._state.all_reached()
+            return Reply(PreparedAnswer(outlines=(), statement=Done("carried out before"), **self._versions()))
         planned, statistics_version = await self._plan(self._statements.prepare, request)
-        prepared = planned if isinstance(planned, Prepared) else Prepared(Done(await self._carry_out(planned)))
+        prepared = (
+            planned if isinstance(planned, Prepared) else Prepared(Done(await self._carry_out(planned, request_id)))
+        )
         if isinstance(prepared.statement, CreateTableAs):
             create, catalog = prepared.statement, self._state.catalog
             if create.if_not_exists and catalog.find(create.table.name) is not None:
@@ -288,8 +339,24 @@ class Controller:
         answer = PreparedAnswer(outlines=outlines_of(statement), statement=statement, **versions)
         return Reply(answer, prepared.rows)
 
-    async def _carry_out(self, command: Command) -> str:
-        """Carry out DDL; returns what has been done."""
+    async def _carry_out(self, command: Command, request_id: str | None) -> str:
+        """Carry out DDL; returns what has been done, once all members have it on record."""
+
+        async def carry_out() -> str:
+            with self._state.on_behalf_of(request_id):
+                done = await self._carried_out(command)
+            await self._state.all_reached()
+            return done
+
+        if request_id is None:
+            return await carry_out()
+        task = self._commands[request_id] = asyncio.ensure_future(carry_out())
+        try:
+            return await asyncio.shield(task)
+        finally:
+            self._commands.pop(request_id, None)
+
+    async def _carried_out(self, command: Command) -> str:
         match command:
             case CreateTable(table, if_not_exists, or_replace):
                 await self._table_commands.create(table, if_not_exists=if_not_exists, or_replace=or_replace)
@@ -326,7 +393,7 @@ class Controller:
                 await self._view_commands.drop(name, if_exists=if_exists)
                 return "view dropped"
             case SetGlobalPruning(value):
-                self._pruning = value
+                self._state.pruning = value
                 await self._state.change(SettingChanged())
                 return f"pruning is {value.value}"
 
@@ -338,11 +405,13 @@ class Controller:
             or_replace=asked.or_replace,
             is_authenticated=request.peer.authenticated,
         )
+        await self._state.all_reached()
         return Reply(Versions(**self._versions()))
 
     async def _make_ranges(self, request: Request[MakeRanges]) -> Reply[Versions]:
         asked = request.message
         await self._table_commands.make_ranges(asked.table, asked.table_id, asked.cells)
+        await self._state.all_reached()
         return Reply(Versions(**self._versions()))
 
     async def _explain(self, request: Request[ExplainRequest]) -> Reply[Explained]:
@@ -381,10 +450,24 @@ class Controller:
 
     # -- loads
 
-    async def _publishing(self, answer: Callable[[Request[M]], Awaitable[Reply[R]]], request: Request[M]) -> Reply[R]:
-        """Publish rows while no member joins: it would miss them."""
+    async def _publishing(
+        self,
+        publish: Callable[[Request[M]], Coroutine[Any, Any, Reply[R]]],
+        request: Request[M],
+        answer: Callable[[int], Reply[R]],
+    ) -> Reply[R]:
+        """Publish rows once, while no member joins: it would miss them."""
+        asked = request.message
         async with self._joining.loads.shared():
-            return await answer(request)
+            return await self._answers.once(
+                asked.load_id, is_repeat=asked.is_repeat, work=lambda: publish(request), answer=answer
+            )
+
+    def _loaded(self, rows: int) -> Reply[LoadedRows]:
+        return Reply(LoadedRows(rows=rows, **self._versions()))
+
+    def _changed(self, rows: int) -> Reply[ChangedTable]:
+        return Reply(ChangedTable(rows=rows, members_touched=0, **self._versions()))
 
     async def _publish_load(self, request: Request[PublishLoad]) -> Reply[LoadedRows]:
         asked = request.message
@@ -494,10 +577,96 @@ class Controller:
         """A member asks for a lease, and reports what matters to statistics; see :mod:`secateur.cluster.lease`."""
         asked = request.message
         self._check_cluster(asked.cluster)
+        if self._is_recovering and not self._state.topology.members:
+            return Reply(LeaseAnswer(LeaseVerdict.REFUSED.value, wants_report=True))
         answer = self._state.heard(asked.member, stalled_s=asked.stalled_s)
         if answer is LeaseVerdict.GRANTED:
             self._statistics.counted(asked.member, asked.written, asked.misses)
         return Reply(LeaseAnswer(answer.value, self._statistics.statistics_snapshot.version))
+
+    # -- recovery
+
+    def _take_report(self, request: Request[ReportToController]) -> Reply[Acknowledged]:
+        self._check_cluster(request.message.cluster)
+        report = request.message.report
+        self._reports[report.address.id] = report
+        self._reported.set()
+        return Reply(Acknowledged())
+
+    async def _recover(self) -> None:
+        """Go on from what members have kept; see :mod:`secateur.cluster.controller.recovery`."""
+        found = await self._decided()
+        state = decode(found.record.state, ControllerState)
+        views_version = max(report.views_version for report in self._reports.values())
+        catalog = catalog_of(state)
+        # Members compare versions: those of this controller are newer than what the one before had begun.
+        catalog = replace(catalog, version=max(catalog.version, views_version) + 1)
+        self._last_load = first_of(found.record.epoch)
+        self._state.restore(found.record.epoch, found.record.topology, catalog, state)
+        for member_id in found.lost:
+            self._state.apply(MemberLost(member_id))
+        await self._state.all_reached()
+        await self._view_commands.tell(catalog)
+        changing = self._state.changing_table
+        reports = await self._reports_again()
+        if changing is not None:
+            while any(report.range_changes_in_doubt for report in reports.values()):
+                await asyncio.sleep(_ASK_AGAIN_S)
+                reports = await self._reports_again()
+            versions = {
+                member_id: held.version
+                for member_id, report in reports.items()
+                for held in report.tables
+                if held.table_id == changing.table_id
+            }
+            with self._state.on_behalf_of(state.changing_for):
+                await self._table_commands.settle_change(changing, versions)
+        await self._table_commands.settle_tables(
+            {member_id: [held.table_id for held in report.tables] for member_id, report in reports.items()}
+        )
+        await self._state.all_reached()
+        self._statistics.start_anew(self._state.epoch, [table.table_id for table in self._state.catalog.tables()])
+        self._is_recovering = False
+        self._recovered.set()
+        _log.warning("the controller goes on in epoch %d with members %s", self._state.epoch, ", ".join(self._reports))
+
+    async def _decided(self) -> Recovered:
+        """Wait for the reports that are needed."""
+        loop, times = asyncio.get_running_loop(), self._settings.lease_times
+        late_s = loop.time() + times.silence_s
+        while True:
+            if (record := newest_record(self._reports)) is not None:
+                self._peers.update(record.topology)
+            gone = {
+                member_id
+                for member_id in missing(self._reports)
+                if await self._peers.is_gone(member_id, times.interval_s)
+            }
+            found = recovered(self._reports, gone, is_late=loop.time() >= late_s)
+            if found is not None:
+                return found
+            self._reported.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(times.interval_s):
+                    await self._reported.wait()
+
+    async def _reports_again(self) -> dict[str, MemberReport]:
+        """What the members have now; those that are lost on the way are left out."""
+        members = self._state.topology.member_ids
+        answers = await asyncio.gather(
+            *(self._state.call(member_id, GetReport()) for member_id in members), return_exceptions=True
+        )
+        return {
+            member_id: answer
+            for member_id, answer in zip(members, answers, strict=True)
+            if isinstance(answer, MemberReport) and member_id in self._state.topology.member_ids
+        }
+
+    def _superseded(self) -> None:
+        """A later controller has taken over: this one serves nobody any more."""
+        self._background.start(self._server.stop(), "superseded controller stops")
+
+    # -- losses
 
     async def _member_lost(self, request: Request[ReportMemberLost]) -> Reply[Versions]:
         await self._state.give_up(request.message.member)
@@ -520,3 +689,9 @@ class Controller:
                 self._state.look()
             except Exception:  # the watch must go on: nobody else would notice the next loss
                 _log.exception("the watch over the members met an error")
+
+
+def _is_answered_early(request: Request[Any]) -> bool:
+    """Whether a controller answers before it knows the cluster."""
+    is_hello_of_member = request.operation is Operation.HELLO and request.peer.role is Role.MEMBER
+    return is_hello_of_member or request.operation in _EARLY

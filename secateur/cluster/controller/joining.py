@@ -39,13 +39,12 @@ class Joining:
     def __init__(self, state: ClusterState, settings: ClusterSettings) -> None:
         self._state = state
         self._settings = settings
-        self._last_number = 0
         self.loads = SharedLock()
 
     def new_id(self) -> str:
         """An id that no member has had."""
-        self._last_number += 1
-        return f"{_ID}{self._last_number}"
+        self._state.last_member += 1
+        return f"{_ID}{self._state.last_member}"
 
     async def join(self, address: MemberAddress) -> None:
         """Let a member in; returns when every member knows it.
@@ -56,7 +55,7 @@ class Joining:
         """
         number = address.id.removeprefix(_ID)
         if number.isascii() and number.isdecimal():
-            self._last_number = max(self._last_number, int(number))
+            self._state.last_member = max(self._state.last_member, int(number))
         self._state.joining.append(address)
         try:
             await self._let_in(address)

@@ -213,12 +213,17 @@ class LoadPublisher:
         prepared: dict[str, tuple[PreparedRows, float]] = {}
         published_s: dict[str, float] = {}
 
+        def rows_total() -> int:
+            return sum(rows.rows_primary for rows, _ in prepared.values())
+
         async def give(member: str, order: Order) -> None:
             match order:
                 case Order.PREPARE:
                     prepared[member] = await self._prepare(member, load)
                 case Order.COMMIT:
-                    _, published_s[member] = await self._timed(member, PublishPreparedLoad(load.load_id, load.number))
+                    _, published_s[member] = await self._timed(
+                        member, PublishPreparedLoad(load.load_id, load.number, rows_total())
+                    )
                 case Order.ABORT:
                     await self._members.call(member, AbortStagedLoad(load.load_id))
                 case _:
@@ -245,7 +250,7 @@ class LoadPublisher:
             for member, (rows, prepared_s) in ((member, prepared[member]) for member in load.copies)
             if (partitions := len(load.attempts.keys() & load.copies[member]))
         ]
-        return PublishResult(sum(rows.rows_primary for rows, _ in prepared.values()), tuple(work))
+        return PublishResult(rows_total(), tuple(work))
 
     @staticmethod
     def _check_published(load: LoadPublication, commit: TwoPhaseCommit, *, is_stopped: bool) -> None:

@@ -12,10 +12,11 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
+from secateur.cluster.controller.recovery import first_of
 from secateur.cluster.peers import MemberCaller
 from secateur.errors import Error
 from secateur.partitioning.tables.statistics import StatisticsSnapshot, TableStatistics
@@ -63,6 +64,17 @@ class StatisticsCache:
         self._working: asyncio.Task[None] | None = None
         self._collecting: dict[int, float] = {}
         self._refreshed = asyncio.Event()
+
+    def start_anew(self, epoch: int, tables: Iterable[int]) -> None:
+        """Collect the statistics of all tables: an earlier controller had them.
+
+        Args:
+            epoch: The epoch of this controller; the versions of earlier ones are lower.
+            tables: The ids of the tables.
+        """
+        self._statistics_snapshot = StatisticsSnapshot(version=first_of(epoch))
+        for table_id in tables:
+            self.replaced(table_id)
 
     @property
     def arriving(self) -> frozenset[int]:

@@ -8,9 +8,8 @@ survivors are asked again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -193,7 +192,7 @@ class TableCommands:
         event = TableCreated(table)
         asked = self._state.topology.member_ids
         topology = advance(self._state.topology, event)
-        self._state.catalog = replace(self._state.catalog, last_table_id=table.table_id)
+        self._state.spend_id(table.table_id)
         outcomes = await asyncio.gather(
             *(
                 self._state.call(
@@ -249,29 +248,77 @@ class TableCommands:
         unique = f"{before.table_id}.{before.version + 1}"
         scheme = scheme.in_group(group_after(self._state.topology, before.scheme, scheme, taken, unique))
         catalog, after = self._state.catalog.with_scheme(before.name, scheme)
+        self._state.changing_table = after  # so that a controller that starts anew can complete the change
         await self._state.advance(RangesChanged(before.scheme, scheme))
         try:
-            await self._ranges.change(
-                after,
-                {
-                    member_id: copies_of(self._state.topology, after, member_id)
-                    for member_id in self._state.topology.member_ids
-                },
-            )
+            await self._ranges.change(after, self._hosted(after, self._state.topology.member_ids))
         except MemberLostError as lost:
             await self._state.still_there(lost.details["member"])
-            await self._forget_owners(scheme.affinity_group())
+            await self._give_up_change(after)
             if is_last:
                 raise
             return False
         except BaseException:
-            await self._forget_owners(scheme.affinity_group())
+            await self._give_up_change(after)
             raise
         self._state.catalog = catalog
         return True
 
+    def _hosted(self, table: TableDef, members: Iterable[str]) -> dict[str, list[int]]:
+        return {member_id: copies_of(self._state.topology, table, member_id) for member_id in members}
+
+    async def _give_up_change(self, table: TableDef) -> None:
+        """A table keeps the ranges that it has in the catalog."""
+        self._state.changing_table = None
+        await self._forget_owners(table.scheme.affinity_group())
+
+    async def settle_change(self, after: TableDef, versions: Mapping[str, int]) -> None:
+        """Complete or give up a change of ranges that an earlier controller had begun.
+
+        It is completed if a member has the new ranges already: then all had prepared it.
+
+        Args:
+            after: The table as it is to be.
+            versions: The version of the table at each member.
+        """
+        async with self._state.changing:
+            if after.version not in versions.values():
+                await self._give_up_change(after)
+                return
+            before = self._state.catalog.table(after.name)
+            behind = [member_id for member_id, version in versions.items() if version < after.version]
+            await self._ranges.change(after, self._hosted(after, behind))
+            self._state.catalog = self._state.catalog.with_scheme(after.name, after.scheme)[0]
+            await self._forget_owners(before.scheme.affinity_group())
+
+    async def settle_tables(self, known: Mapping[str, Iterable[int]]) -> None:
+        """Remove what is left of commands that an earlier controller had not completed, or not acknowledged.
+
+        Args:
+            known: The ids of the tables that each member knows.
+        """
+        async with self._state.changing:
+            tables = {table.table_id for table in self._state.catalog.tables()}
+            left_over = {table_id for ids in known.values() for table_id in ids} - tables
+            await asyncio.gather(
+                *(
+                    self._state.call(member_id, DropStoredTable(table_id))
+                    for member_id, ids in known.items()
+                    for table_id in left_over.intersection(ids)
+                ),
+                return_exceptions=True,
+            )
+            self._state.spend_id(max([self._state.catalog.last_table_id, *left_over]))
+            for group in tuple(self._state.topology.owners):
+                await self._forget_owners(group)
+
     async def _forget(self, table: TableDef) -> None:
-        """Forget what there was of a table that the catalog does not have any more."""
+        """Forget what there was of a table that the catalog does not have any more.
+
+        Every member keeps the catalog without it first: a controller that starts anew must not take the table for one
+        without rows.
+        """
+        await self._state.all_reached()
         await self._drop_at_members(table)
         self._loads.forget(table.table_id)
         self._statistics.forget(table.table_id)

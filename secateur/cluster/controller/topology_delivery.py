@@ -1,11 +1,12 @@
-"""Delivers each topology to every member separately, so that a silent one delays no other."""
+"""Delivers each topology, and the record, to every member separately, so that a silent one delays no other."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
+from typing import Any
 
 from secateur.cluster.peers import MemberCaller
 from secateur.errors import Error
@@ -16,29 +17,53 @@ __all__ = ["TopologyDelivery"]
 
 _log = logging.getLogger(__name__)
 
+RestOfRecord = Callable[[], Coroutine[Any, Any, bytes]]
+
 
 class TopologyDelivery:
-    """Sends the newest topology to each of its members until it acts on it. Lives on the controller's event loop.
+    """Sends the newest topology and record to each of its members until it has them. Lives on the controller's loop.
+
+    The larger part of the record is the catalog, so each member receives that only when it has changed.
 
     Args:
         members: How to reach the members.
+        epoch: The epoch of this controller.
         pause_s: Seconds between two tries to reach a member.
+        on_superseded: Called when a member knows a controller of a later epoch.
     """
 
-    def __init__(self, members: MemberCaller, *, pause_s: float = 0.1) -> None:
+    def __init__(
+        self,
+        members: MemberCaller,
+        *,
+        epoch: int = 0,
+        pause_s: float = 0.1,
+        on_superseded: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.epoch = epoch
         self._members = members
         self._pause_s = pause_s
+        self._on_superseded = on_superseded
         self._topology = Topology(0, (), {})
-        self._message = TakeTopology(self._topology)
+        self._rest: RestOfRecord | None = None
+        self._version = 0
         self._reached: dict[str, int] = {}
+        self._kept: dict[str, bytes] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._moved = asyncio.Event()
 
-    def send(self, topology: Topology) -> None:
-        """Take this topology to its members from now on."""
-        self._topology, self._message = topology, TakeTopology(topology)
+    def send(self, topology: Topology, rest: RestOfRecord | None = None) -> None:
+        """Take this topology to its members from now on.
+
+        Args:
+            topology: Members and owners.
+            rest: Encodes the rest of the record that belongs to it; None where members keep none.
+        """
+        self._version += 1
+        self._topology, self._rest = topology, rest
         members = frozenset(topology.member_ids)
         self._reached = {member: version for member, version in self._reached.items() if member in members}
+        self._kept = {member: rest for member, rest in self._kept.items() if member in members}
         for member in self._tasks.keys() - members:
             self._tasks.pop(member).cancel()
         for member in members:
@@ -50,8 +75,8 @@ class TopologyDelivery:
         self._stir()
 
     async def reached(self, members: Iterable[str] | None = None) -> None:
-        """Wait until all members, or the named ones, act on the current topology or a later one, or have left."""
-        version = self._topology.version
+        """Wait until all members, or the named ones, have the current topology and record or later ones, or left."""
+        version = self._version
         wanted = set(self._topology.member_ids if members is None else members)
         while any(self._reached.get(member, 0) < version for member in wanted.intersection(self._topology.member_ids)):
             await self._moved.wait()
@@ -64,16 +89,30 @@ class TopologyDelivery:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _take(self, member: str) -> None:
-        while (version := self._topology.version) > self._reached.get(member, 0):
+        while (version := self._version) > self._reached.get(member, 0):
+            topology, rest = self._topology, self._rest
             try:
-                await self._members.call(member, self._message)
+                state = None if rest is None else await rest()
+                is_kept = state is None or self._kept.get(member) == state
+                message = TakeTopology(
+                    topology, self.epoch, 0 if state is None else version, None if is_kept else state
+                )
+                await self._members.call(member, message)
             except Error as error:
-                _log.info("topology %d did not reach member %s: %s", version, member, error)
+                if error.details.get("superseded"):
+                    _log.error("this controller is superseded: %s", error)
+                    self._on_superseded()
+                    return
+                self._kept.pop(member, None)  # perhaps it does not have it
+                _log.info("topology %d did not reach member %s: %s", topology.version, member, error)
                 await asyncio.sleep(self._pause_s)
             except Exception:  # a member whose topology nobody delivers would be waited for without end
-                _log.exception("topology %d could not be sent to member %s", version, member)
+                self._kept.pop(member, None)
+                _log.exception("topology %d could not be sent to member %s", topology.version, member)
                 await asyncio.sleep(self._pause_s)
             else:
+                if state is not None:
+                    self._kept[member] = state
                 self._reached[member] = version
                 self._stir()
 

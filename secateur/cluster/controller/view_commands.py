@@ -55,10 +55,14 @@ class ViewCommands:
         table as it was before: every member that stays has received the change by then, and the lease of every other
         member has ended.
         """
+        await self.tell(catalog)
+        self._state.catalog = catalog
+
+    async def tell(self, catalog: Catalog) -> None:
+        """Tell every member that stays of the views and external tables of a catalog."""
         known = AdoptViews(catalog.version, catalog.adopted_ids)
         await asyncio.gather(
             *(self._state.call(member_id, known) for member_id in self._state.topology.member_ids),
             return_exceptions=True,
         )
         await self._state.all_reached()
-        self._state.catalog = catalog

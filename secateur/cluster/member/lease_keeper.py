@@ -39,6 +39,7 @@ class LeaseKeeper:
         controller_address: ``host:port`` of the controller.
         lease: Is set as the lease is renewed.
         on_given_up: Called on the member's event loop when the cluster has gone on without this member.
+        on_report_wanted: Called there when a controller that has started anew wants to know what this member keeps.
 
     Attributes:
         statistics_version: The newest version of the statistics that the controller has told; any thread may read it.
@@ -51,6 +52,7 @@ class LeaseKeeper:
         controller_address: str,
         lease: ReadLease,
         on_given_up: Callable[[], None],
+        on_report_wanted: Callable[[], None],
     ) -> None:
         self._member_id = member_id
         self._settings = settings
@@ -58,6 +60,7 @@ class LeaseKeeper:
         self._lease = lease
         self._lease.until_s = -1.0  # nothing is answered before the first lease
         self._on_given_up = on_given_up
+        self._on_report_wanted = on_report_wanted
         self._holder = LeaseHolder(self._times)
         self._loop = asyncio.get_running_loop()
         self._thread = LoopThread(f"secateur-{member_id}-lease")
@@ -158,6 +161,8 @@ class LeaseKeeper:
         async def ask() -> WireAnswer[LeaseAnswer]:
             told = await self._controller.request(asked)
             self.statistics_version = max(self.statistics_version, told.message.statistics_version)
+            if told.message.wants_report:
+                self._loop.call_soon_threadsafe(self._on_report_wanted)
             return told
 
         answer = await _verdict(ask)

@@ -6,6 +6,7 @@ The controller runs the phases on all members.
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import asynccontextmanager
@@ -18,10 +19,13 @@ from secateur.cluster.member.received_rows import received_rows
 from secateur.cluster.member.replication import Replication
 from secateur.cluster.member.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
+from secateur.cluster.termination_protocol import LoadProgress
 from secateur.errors import ProtocolError
 from secateur.protocol.changes import (
     AbortStagedLoad,
+    GetLoadOutcome,
     LoadDropped,
+    LoadOutcomeAnswer,
     PreparedRows,
     PrepareLoad,
     PublishPreparedLoad,
@@ -36,6 +40,7 @@ from secateur.wire import PeerInfo, Reply, Request, encode_table
 __all__ = ["MemberLoads"]
 
 _ABANDONED_AFTER_S: Final = 3600.0
+_TOTALS_MAX: Final = 10_000
 
 
 class MemberLoads:
@@ -67,6 +72,7 @@ class MemberLoads:
         self._replication = replication
         self._executor = executor
         self._leases = leases
+        self._totals: OrderedDict[str, int] = OrderedDict()
 
     async def stage(self, request: Request[StageRows]) -> Reply[RowCount]:
         """Keep rows of a load aside, here and on the backups.
@@ -184,6 +190,9 @@ class MemberLoads:
         await self._leases.decided(request.message.load_id)
         try:
             rows = self._store.loads.publish(request.message.load_id, request.message.number)
+            self._totals[request.message.load_id] = request.message.rows_total
+            if len(self._totals) > _TOTALS_MAX:
+                self._totals.popitem(last=False)
         finally:
             self._leases.release(
                 request.message.load_id
@@ -195,6 +204,14 @@ class MemberLoads:
         dropped = self._store.loads.abort(request.message.load_id)
         self._leases.release(request.message.load_id)
         return Reply(LoadDropped(dropped))
+
+    def outcome(self, request: Request[GetLoadOutcome]) -> Reply[LoadOutcomeAnswer]:
+        """How a load has ended here; one that is not prepared is aborted."""
+        load_id = request.message.load_id
+        standing = self._leases.asked(load_id).standing
+        is_published = standing == LoadProgress.PUBLISHED
+        rows = self._totals.get(load_id, -1) if is_published else 0
+        return Reply(LoadOutcomeAnswer(is_published, standing == LoadProgress.PREPARED, rows))
 
     def drop_abandoned(self) -> None:
         """Forget loads whose client has gone without a word, so that their rows do not stay for ever."""

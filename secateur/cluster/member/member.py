@@ -51,10 +51,10 @@ from secateur.engine.runtime.runtime import JobRuntime
 from secateur.engine.runtime.services import MemberServices
 from secateur.engine.sql.planned_query import PlannedQuery
 from secateur.engine_limits import EngineLimits
-from secateur.errors import UnknownTableError
+from secateur.errors import Error, ProtocolError, TopologyChangedError, UnknownTableError
 from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.topology import Topology
+from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.protocol.catalog import (
     AdoptViews,
     CatchUp,
@@ -83,6 +83,7 @@ from secateur.protocol.message import Acknowledged, Role
 from secateur.protocol.operation import OperationBase
 from secateur.protocol.operations import MEMBER_OPERATIONS, Operation
 from secateur.protocol.query import CloseResult, Execute, ExecutePart, GetPlan, PlanAnswer, Profile, ReadSystemTable
+from secateur.protocol.recovery import ClusterRecord, HeldTable, MemberReport, ReportToController
 from secateur.storage.member_store import MemberStore
 from secateur.storage.read_lease import lease_clock_s
 from secateur.wire import Handled, PeerInfo, Reply, Request, decode_table
@@ -106,6 +107,9 @@ class Member:
         on_given_up: Called on the event loop when the cluster has gone on without this member: it answers nothing any
             more, and has to be stopped.
         own_address: Where it listens.
+
+    Attributes:
+        record: The newest record of the cluster, which it keeps for the controller; of version 0 before the first.
     """
 
     def __init__(
@@ -124,6 +128,8 @@ class Member:
         self._topology = Topology(0, (), {})
         self._tables: dict[str, TableDef] = {}
         self._views_version = 0
+        self.record = ClusterRecord(0, 0, self._topology, b"")
+        self._is_reporting = False
         self._frames_received = 0
         self._executions = 0
         self._controller = peer_at(host, int(port), settings, name=member_id, role=Role.MEMBER)
@@ -142,7 +148,9 @@ class Member:
         self._places = TableDirectory(member_id, self._store.lease, limits)
         self._copies = MemberCopies(self._store, self._peers)
         self._promises = Promises(settings.lease_times)
-        self._lease = LeaseKeeper(member_id, settings, controller_address, self._store.lease, on_given_up)
+        self._lease = LeaseKeeper(
+            member_id, settings, controller_address, self._store.lease, on_given_up, self._report_soon
+        )
 
         change_registry = ChangeRegistry()
         self._replication = Replication(
@@ -234,6 +242,7 @@ class Member:
             Operation.PREPARE_LOAD: self._loads.prepare,
             Operation.PUBLISH_PREPARED_LOAD: self._loads.publish,
             Operation.ABORT_STAGED_LOAD: self._loads.abort,
+            Operation.GET_LOAD_OUTCOME: self._loads.outcome,
             Operation.HOLD_LOAD: lambda request: self._leases_of(request.message.kind).renew(request),
             Operation.STANDING_OF_LOAD: lambda request: self._leases_of(request.message.kind).standing(request),
             Operation.DECIDE_LOAD: lambda request: self._leases_of(request.message.kind).decide(request),
@@ -245,6 +254,7 @@ class Member:
             Operation.COMMIT_RANGES: self._ranges.commit,
             Operation.ABORT_RANGES: self._ranges.abort,
             Operation.TAKE_TOPOLOGY: self._take_topology,
+            Operation.GET_REPORT: lambda _: Reply(self._report()),
             Operation.GET_OWNERS: self._send_topology,
             Operation.GET_RANGES: self._send_ranges,
             Operation.CATCH_UP: self._catch_up,
@@ -403,10 +413,58 @@ class Member:
             self._store.views = frozenset(views)
 
     def _take_topology(self, request: Request[TakeTopology]) -> Handled:
-        """Act on a newer topology, once nothing is promised any more to a member that it leaves out."""
+        """Keep the record, and act on a newer topology once nothing is promised to a member that it leaves out."""
+        self._keep(request.message)
         topology = request.message.topology
         wait_s = self._promises.heard(topology.version, topology.member_ids, lease_clock_s()) - lease_clock_s()
         return self._act_on_later(topology, wait_s) if wait_s > 0 else self._act_on(topology)
+
+    def _keep(self, told: TakeTopology) -> None:
+        """Keep the record for a controller that starts anew.
+
+        Raises:
+            TopologyChangedError: It comes from a controller that another one has replaced.
+        """
+        before = self.record
+        if told.version and told.epoch < before.epoch:
+            raise TopologyChangedError(
+                f"member {self.member_id} takes no topology of the controller of epoch {told.epoch}: that of epoch"
+                f" {before.epoch} has taken over",
+                superseded=True,
+            )
+        if not told.version or (before.epoch, before.version) > (told.epoch, told.version):
+            return
+        state = before.state if told.state is None else told.state
+        if not state:
+            raise ProtocolError(f"member {self.member_id} has no record yet: it has to be sent as a whole")
+        self.record = ClusterRecord(told.epoch, told.version, told.topology, state)
+        if told.epoch > before.epoch:
+            self._leases.controller_replaced()
+            self._range_leases.controller_replaced()
+
+    def _report(self) -> MemberReport:
+        at = self._own_address
+        return MemberReport(
+            address=MemberAddress(self.member_id, at.advertised_host, self._server.port, at.node),
+            record=self.record,
+            holds_lease=self._store.lease.is_valid,
+            tables=tuple(HeldTable(table.table_id, table.version) for table in self._store.tables()),
+            views_version=self._views_version,
+            range_changes_in_doubt=self._range_leases.held,
+        )
+
+    def _report_soon(self) -> None:
+        if not self._is_reporting:
+            self._is_reporting = True
+            self._background.start(self._report_to_controller(), f"member {self.member_id} reports")
+
+    async def _report_to_controller(self) -> None:
+        try:
+            await self._controller.request(ReportToController(self._settings.cluster_id, self._report()))
+        except Error as error:
+            _log.info("member %s could not report to the controller: %s", self.member_id, error)  # it will ask again
+        finally:
+            self._is_reporting = False
 
     async def _act_on_later(self, topology: Topology, wait_s: float) -> Reply[Acknowledged]:
         await asyncio.sleep(wait_s)

@@ -55,6 +55,14 @@ class EmbeddedRuntime:
             self._hosts.append(host)
             self._loop.run(host.start(), self._settings.start_timeout_s)
 
+    def kill_controller(self) -> None:
+        self._loop.run(self._controller.kill())
+        port = int(self._address.rpartition(":")[2])
+        self._controller = self._loop.call(
+            partial(Controller, self._settings, self._own_address, port=port, is_recovering=True)
+        )
+        self._loop.run(self._controller.start(), self._settings.start_timeout_s)
+
     def kill_member(self, member_id: str) -> None:
         host = next(host for host in self._hosts if host.member_id == member_id)
         self._hosts.remove(host)

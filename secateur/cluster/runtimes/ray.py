@@ -37,12 +37,19 @@ _DIRECTORY_CHARS_MAX = 20
 
 
 class _ControllerActor:
-    """Hosts the controller in a Ray worker process."""
+    """Hosts the controller in a Ray worker process; one that Ray has started anew goes on from what members keep."""
 
     def __init__(self, settings: ClusterSettings, is_on_one_machine: bool) -> None:
+        is_restarted = ray.get_runtime_context().was_current_actor_reconstructed
+        port = _port_known_by_members(settings) if is_restarted else None
         self._loop = LoopThread("secateur-controller")
-        self._controller = Controller(settings, _address_here(settings, is_on_one_machine))
+        own_address = _address_here(settings, is_on_one_machine)
+        self._controller = self._loop.call(
+            lambda: Controller(settings, own_address, port=port, is_recovering=is_restarted)
+        )
         self._start_timeout_s = settings.start_timeout_s
+        if is_restarted:
+            self.start()
 
     def start(self) -> str:
         return self._loop.run(self._controller.start(), self._start_timeout_s)
@@ -62,6 +69,7 @@ class _MemberActor:
         own_address = _address_here(settings, is_on_one_machine)
         self._loop = LoopThread(f"secateur-{member_id}")
         self._host = self._loop.call(lambda: MemberHost(member_id, settings, controller_address, own_address))
+        self._controller_address = controller_address
         self._start_timeout_s = settings.start_timeout_s
 
     def start(self) -> None:
@@ -74,6 +82,9 @@ class _MemberActor:
     def member_id(self) -> str:
         return self._host.member_id
 
+    def controller_address(self) -> str:
+        return self._controller_address
+
     def stop(self) -> None:
         self._loop.run(self._host.stop())
         self._loop.stop()
@@ -84,6 +95,30 @@ def _address_here(settings: ClusterSettings, is_on_one_machine: bool) -> Process
     if is_on_one_machine and settings.host is None:
         return LOOPBACK
     return address_at(ray.util.get_node_ip_address(), settings.host)
+
+
+def _port_known_by_members(settings: ClusterSettings) -> int:
+    """The port at which members dial the controller of their cluster.
+
+    Raises:
+        OperationalError: No member is left.
+    """
+    prefix = f"{_NAMESPACE}-{settings.cluster_id}-"
+    named = [
+        entry["name"]
+        for entry in ray.util.list_named_actors(all_namespaces=True)
+        if entry["namespace"] == _NAMESPACE and entry["name"].startswith(prefix)
+    ]
+    asking = []
+    for name in named:
+        if name != f"{prefix}controller":
+            with contextlib.suppress(ValueError):  # it has ended meanwhile
+                asking.append(ray.get_actor(name, namespace=_NAMESPACE).controller_address.remote())
+    while asking:
+        (answered, *_), asking = ray.wait(asking)
+        with contextlib.suppress(RayError):  # its actor is dead
+            return int(ray.get(answered).rpartition(":")[2])
+    raise OperationalError(f"no member of cluster {settings.cluster_id} is left from which its controller could go on")
 
 
 class _Session:
@@ -275,6 +310,7 @@ class RayRuntime:
             name=f"secateur-{self._settings.cluster_id}-controller",
             namespace=_NAMESPACE,
             num_cpus=0,
+            max_restarts=-1,
             scheduling_strategy=here,
         )
         self._controller = actor.remote(self._settings, self._is_on_one_machine)
@@ -294,6 +330,10 @@ class RayRuntime:
             )
             starting.append(handle.start.remote())
         self._get(f"members {', '.join(member_ids)}", starting)
+
+    def kill_controller(self) -> None:
+        if self._controller is not None:
+            ray.kill(self._controller, no_restart=False)
 
     def kill_member(self, member_id: str) -> None:
         if member_id not in self._members:

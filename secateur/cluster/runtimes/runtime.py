@@ -22,6 +22,9 @@ class Runtime(Protocol):
             OperationalError: One of them did not come up.
         """
 
+    def kill_controller(self) -> None:
+        """End the controller at once, as a crash would, and start it anew at the same address."""
+
     def kill_member(self, member_id: str) -> None:
         """End a member at once, without a notice to any process, as a crash would."""
 

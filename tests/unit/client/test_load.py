@@ -180,12 +180,19 @@ def test_a_member_out_of_reach_ends_the_load(cluster: Any, conn: Connection) -> 
 
 def test_a_publication_without_an_answer_is_not_called_a_failure(cluster: Any, conn: Connection) -> None:
     cluster.failures["controller", "publish_load"] = [MemberLostError("broke")]
+    conn._session.retry_s = 0.0
     with pytest.raises(
         MemberLostError,
         match=r"the answer to its publication was lost: read the table to see whether its rows are visible. broke",
     ):
         conn.table("orders").load(rows_of(100))
     assert cluster.asked("abort_load") == []
+
+
+def test_a_publication_whose_answer_was_lost_is_asked_for_again_under_its_id(cluster: Any, conn: Connection) -> None:
+    cluster.failures["controller", "publish_load"] = [MemberLostError("broke"), MemberLostError("broke")]
+    assert conn.table("orders").load(rows_of(100)) == 100
+    assert cluster.asked("publish_load") == ["controller"] * 3
 
 
 def test_a_partition_that_moves_is_followed(cluster: Any, conn: Connection) -> None:

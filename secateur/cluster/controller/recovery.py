@@ -1,0 +1,83 @@
+"""Decides how a controller that starts anew goes on: a function of the members' reports, without I/O.
+
+The newest record among the reports is that of the cluster: the controller before had delivered every change to all
+members before it acknowledged it. Members that do not report are waited for, as long as they may live. The controller
+goes on without them only if no newer record can exist than those reported:
+
+- Every member of the newest topology that reported held a lease. Then nobody has acted on a topology without any of
+  them (:mod:`secateur.cluster.lease`), and a topology that takes a copy from a member counts only once that member has
+  it.
+- Or those that reported are a majority of the members. The topology that follows next has at least one of them.
+
+**Invariant**: a record that any command or write was acknowledged by is never replaced by an older one.
+`tests/unit/cluster/test_recovery.py` tries all reports of small clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.recovery import ClusterRecord, MemberReport
+
+__all__ = ["Recovered", "first_of", "missing", "newest_record", "recovered"]
+
+_EPOCH_SHIFT: Final = 40
+_UNSEEN_VERSIONS: Final = 1_000
+"""More than the versions of the topology that a controller can have made without any member's report of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What the controller goes on from.
+
+    Attributes:
+        record: In the next epoch, with a topology that all receivers take for a newer one.
+        lost: The members of it that have not reported, and are to be removed.
+    """
+
+    record: ClusterRecord
+    lost: tuple[str, ...]
+
+
+def first_of(epoch: int) -> int:
+    """The first number of an epoch, for numbers that only grow and that nobody keeps: higher than all before."""
+    return (epoch - 1) << _EPOCH_SHIFT
+
+
+def newest_record(reports: Mapping[str, MemberReport]) -> ClusterRecord | None:
+    """The newest record that a member has; None when none has one."""
+    records = [report.record for report in reports.values() if report.record.version]
+    return max(records, key=lambda record: (record.epoch, record.version), default=None)
+
+
+def missing(reports: Mapping[str, MemberReport]) -> tuple[str, ...]:
+    """The members of the newest topology that have not reported."""
+    record = newest_record(reports)
+    return () if record is None else tuple(member for member in record.topology.member_ids if member not in reports)
+
+
+def recovered(reports: Mapping[str, MemberReport], gone: Collection[str], *, is_late: bool) -> Recovered | None:
+    """Decide from the reports of this moment; None when more reports are needed.
+
+    Args:
+        reports: The last report of each member.
+        gone: Members whose processes are known to have ended.
+        is_late: Whether the leases of all members that do not report have ended by now.
+    """
+    record = newest_record(reports)
+    if record is None:
+        return None
+    members = record.topology.member_ids
+    present = [member for member in members if member in reports]
+    lost = missing(reports)
+    if lost:
+        may_live = not is_late and not all(member in gone for member in lost)
+        all_held_leases = bool(present) and all(reports[member].holds_lease for member in present)
+        if may_live or not (all_held_leases or 2 * len(present) > len(members)):
+            return None
+    epoch = 1 + max(report.record.epoch for report in reports.values())
+    topology = Topology(record.topology.version + _UNSEEN_VERSIONS, record.topology.members, record.topology.owners)
+    return Recovered(ClusterRecord(epoch, 0, topology, record.state), lost)

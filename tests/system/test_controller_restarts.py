@@ -1,0 +1,66 @@
+"""The controller ends and starts anew: nothing that was acknowledged is lost, and clients go on by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+import secateur
+from secateur.cluster import Cluster
+
+ROWS = pa.table({"id": pa.array(range(100)), "v": pa.array(range(100))})
+DDL = "CREATE TABLE {} (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 13 BACKUPS 1"
+
+
+@pytest.fixture
+def mortal() -> Iterator[Cluster]:
+    with secateur.start(members=3, runtime="embedded") as cluster:
+        yield cluster
+
+
+def test_tables_views_indexes_and_settings_are_there_again(mortal: Cluster) -> None:
+    with mortal.connect() as conn:
+        conn.execute(DDL.format("t"))
+        conn.execute("CREATE INDEX by_v ON t (v)")
+        conn.execute("CREATE VIEW w AS SELECT v FROM t WHERE id < 10")
+        conn.execute("SET GLOBAL pruning = off")
+        conn.table("t").load(ROWS)
+    mortal.kill_controller()
+    with mortal.connect() as conn:
+        assert conn.execute("SELECT count(*), sum(v) FROM t").fetchall() == [(100, 4950)]
+        assert conn.execute("SELECT sum(v) FROM w").fetchall() == [(45,)]
+        assert conn.execute("SHOW pruning").fetchall() == [("off",)]
+        with pytest.raises(secateur.Error, match="exists already"):
+            conn.execute("CREATE INDEX by_v ON t (id)")
+        with pytest.raises(secateur.Error, match="exists already"):
+            conn.execute(DDL.format("T"))
+
+
+def test_a_connection_made_before_goes_on(mortal: Cluster) -> None:
+    with mortal.connect() as conn:
+        conn.execute(DDL.format("t"))
+        conn.table("t").load(ROWS)
+        for round_number in range(1, 3):
+            mortal.kill_controller()
+            assert conn.execute("SELECT v FROM t WHERE id = 7").fetchall() == [(6 + round_number,)]
+            assert conn.execute(f"SELECT count(*) + {round_number} FROM t").fetchall() == [(100 + round_number,)]
+            conn.execute(DDL.format(f"u{round_number}"))
+            conn.table(f"u{round_number}").load(ROWS)
+            conn.execute("UPDATE t SET v = v + 1")
+            assert conn.execute("SELECT sum(v) FROM t").fetchall() == [(4950 + 100 * round_number,)]
+            assert conn.execute(f"SELECT count(*) FROM u{round_number}").fetchall() == [(100,)]
+
+
+def test_ranges_that_were_added_are_there_again_and_others_can_follow(mortal: Cluster) -> None:
+    with mortal.connect() as conn:
+        conn.execute(
+            "CREATE TABLE r (id BIGINT PRIMARY KEY, v BIGINT) PARTITION BY RANGE (id) (PARTITION 0 <= VALUES < 10)"
+        )
+        conn.execute("ALTER TABLE r ADD PARTITION 10 <= VALUES < 20")
+        conn.execute("INSERT INTO r VALUES (1, 1), (15, 2)")
+        mortal.kill_controller()
+        conn.execute("ALTER TABLE r ADD PARTITION 20 <= VALUES < 30")
+        conn.execute("INSERT INTO r VALUES (25, 3)")
+        assert conn.execute("SELECT sum(v) FROM r").fetchall() == [(6,)]

@@ -1,0 +1,88 @@
+"""A controller that starts anew goes on from the newest record that anybody may have been answered by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import combinations, product
+
+import pytest
+
+from secateur.cluster.controller.recovery import recovered
+from secateur.partitioning.topology import MemberAddress, Topology
+from secateur.protocol import ClusterRecord, MemberReport
+
+ALL = ("m1", "m2", "m3")
+
+
+def record(version: int, members: Iterable[str]) -> ClusterRecord:
+    addresses = tuple(MemberAddress(member, "127.0.0.1", 1) for member in members)
+    return ClusterRecord(1, version, Topology(version, addresses, {}), str(version).encode())
+
+
+def report(member: str, kept: ClusterRecord, *, holds_lease: bool = True) -> MemberReport:
+    return MemberReport(address=MemberAddress(member, "127.0.0.1", 1), record=kept, holds_lease=holds_lease)
+
+
+def subsets(members: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    known = tuple(members)
+    for count in range(len(known) + 1):
+        yield from combinations(known, count)
+
+
+def test_the_newest_record_counts_in_the_next_epoch_under_a_version_that_nobody_has_seen() -> None:
+    old, new = record(3, ALL), record(4, ALL)
+    found = recovered({"m1": report("m1", old), "m2": report("m2", new), "m3": report("m3", old)}, (), is_late=False)
+    assert found is not None
+    assert (found.record.epoch, found.record.state, found.lost) == (2, b"4", ())
+    assert found.record.topology.version > new.topology.version
+    assert found.record.topology.member_ids == ALL
+
+
+def test_without_any_record_there_is_nothing_to_go_on_from() -> None:
+    assert recovered({}, (), is_late=True) is None
+    assert recovered({"m1": report("m1", record(0, ()))}, (), is_late=True) is None
+
+
+def test_a_member_that_may_live_is_waited_for() -> None:
+    reports = {member: report(member, record(3, ALL)) for member in ("m1", "m2")}
+    assert recovered(reports, (), is_late=False) is None
+    for gone, is_late in ((("m3",), False), ((), True)):
+        found = recovered(reports, gone, is_late=is_late)
+        assert found is not None
+        assert found.lost == ("m3",)
+
+
+@pytest.mark.parametrize("holds_lease", [True, False])
+def test_one_of_three_goes_on_alone_only_with_a_lease(holds_lease: bool) -> None:
+    reports = {"m1": report("m1", record(3, ALL), holds_lease=holds_lease)}
+    found = recovered(reports, ("m2", "m3"), is_late=True)
+    assert (found is not None) == holds_lease
+
+
+def test_law_a_topology_that_members_act_on_is_never_replaced_by_an_older_one() -> None:
+    """Members are removed one after the other; each removal reaches all who stay, and the one removed has no lease."""
+    tried = 0
+    for removed in (order for count in range(3) for order in _orders(count)):
+        kept = {member: record(1, ALL) for member in ALL}
+        members = ALL
+        for number, lost in enumerate(removed):
+            members = tuple(member for member in members if member != lost)
+            kept.update(dict.fromkeys(members, record(2 + number, members)))
+        for present in subsets(ALL):
+            leases = [(False,) if member in removed else (True, False) for member in present]
+            for held in product(*leases):
+                reports = {
+                    member: report(member, kept[member], holds_lease=lease)
+                    for member, lease in zip(present, held, strict=True)
+                }
+                found = recovered(reports, (), is_late=True)
+                tried += 1
+                if found is not None:
+                    assert found.record.topology.member_ids == members
+    assert tried > 50
+
+
+def _orders(count: int) -> Iterator[tuple[str, ...]]:
+    for chosen in product(ALL, repeat=count):
+        if len(set(chosen)) == count:
+            yield chosen
