@@ -338,7 +338,7 @@ class Planner:
                 if isinstance(copy, CopyFrom):
                     return copy
                 values = parameters.arrange(params)
-                return CopyTo(replace(self._select_composed(copy.query, values, catalog), params=values), copy.options)
+                return CopyTo(replace(self._select_composed(copy.query, values, catalog), params=values), copy.file)
             case "ALTER":
                 _refuse_parameters(parameters, sql)
                 return read_alter_table(cursor, catalog.table)

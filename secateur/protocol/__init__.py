@@ -88,13 +88,13 @@ _FILES = {
         "decode",
         "encode",
     ],
+    "copy_file": [
+        "CopyFile",
+        "CopyFormat",
+        "OptionValue",
+    ],
     "failure": [
         "Failure",
-    ],
-    "file_options": [
-        "CopyFormat",
-        "FileOptions",
-        "OptionValue",
     ],
     "hello": [
         "FrameLimits",

@@ -16,7 +16,7 @@ import pyarrow as pa
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.changes import DuplicateMatchPolicy
-from secateur.protocol.file_options import FileOptions
+from secateur.protocol.copy_file import CopyFile
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.steps import SteppedQuery
 
@@ -177,19 +177,19 @@ class CopyFrom(_Prepared, frozen=True):
     Attributes:
         table: The table.
         columns: The columns that get the values, in order.
-        options: The files.
+        file: The files.
     """
 
     table: TableDef
     columns: tuple[str, ...]
-    options: FileOptions
+    file: CopyFile
 
 
 class CopyTo(_Prepared, Generic[Q], frozen=True):
     """``COPY ... TO``: a query whose rows are to be written into a file."""
 
     select: Q
-    options: FileOptions
+    file: CopyFile
 
 
 class Literal(msgspec.Struct, frozen=True, array_like=True):

@@ -32,9 +32,7 @@ def copy_from(session: Session, copy: CopyFrom) -> int:
         Error: As :func:`~secateur.client.loads.load.load_rows`.
     """
     columns, schema = [copy.table.column(name) for name in copy.columns], copy.table.arrow_schema
-    batches = (
-        batch for read in read_batches(copy.options, columns) for batch in conform(read, copy.table).to_batches()
-    )
+    batches = (batch for read in read_batches(copy.file, columns) for batch in conform(read, copy.table).to_batches())
     held: list[pa.RecordBatch] = []
     nbytes = 0
     for batch in batches:
@@ -58,9 +56,9 @@ def copy_to(call: StatementCall[CopyTo[SelectStatement]]) -> int:
     selected = run_select(call.of(copy.select), RunOptions.ROWS_IN_PARTS)
     first = as_table(selected.result, selected.columns)
     if selected.rest is None:
-        return write_file(copy.options, [first], selected.columns)
+        return write_file(copy.file, [first], selected.columns)
     rows = StreamedRows(first, selected.rest, selected.columns)
     try:
-        return write_file(copy.options, rows.tables(), selected.columns)
+        return write_file(copy.file, rows.tables(), selected.columns)
     finally:
         rows.close()

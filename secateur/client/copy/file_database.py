@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from secateur.client.copy.file_options import OptionKind
 from secateur.errors import DataError, Error, NotSupportedError, ProgrammingError
 from secateur.partitioning.tables.identifier import quoted
-from secateur.protocol.file_options import FileOptions, OptionValue
+from secateur.protocol.copy_file import CopyFile, OptionValue
 
 if TYPE_CHECKING:
     import duckdb
@@ -41,11 +41,11 @@ class FileDatabase:
 
 
 @contextmanager
-def file_database(options: FileOptions, doing: str) -> Iterator[FileDatabase]:
+def file_database(file: CopyFile, doing: str) -> Iterator[FileDatabase]:
     """An empty database for the length of the block; errors of DuckDB are ours afterwards.
 
     Args:
-        options: The file that is read or written.
+        file: The file that is read or written.
         doing: ``read`` or ``written``, for messages.
 
     Raises:
@@ -67,39 +67,39 @@ def file_database(options: FileOptions, doing: str) -> Iterator[FileDatabase]:
             connection.execute("SET TimeZone = 'UTC'")
             yield FileDatabase(connection, folder)
     except duckdb.Error as error:
-        raise _translated(error, options, doing) from error
+        raise _translated(error, file, doing) from error
     except UnicodeDecodeError as error:
         # DuckDB's message was cut off inside of a character, and Python has none of it.
         raise DataError(
-            f"{options.path!r} cannot be {doing} as {options.format.value}: {error.object.decode(errors='replace')}"
+            f"{file.path!r} cannot be {doing} as {file.format.value}: {error.object.decode(errors='replace')}"
         ) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _translated(error: duckdb.Error, options: FileOptions, doing: str) -> Error:
+def _translated(error: duckdb.Error, file: CopyFile, doing: str) -> Error:
     """Return our error for DuckDB's."""
     import duckdb
 
-    message, file, form = _EXCERPT.sub("", str(error)), repr(options.path), options.format.value
+    message, path, form = _EXCERPT.sub("", str(error)), repr(file.path), file.format.value
     # Of the class of all errors alone is what a path of the network would need.
     if isinstance(error, (duckdb.IOException, duckdb.PermissionException)) or type(error) is duckdb.Error:
         where = "reads" if doing == "read" else "writes"
         return ProgrammingError(
-            f"{file} cannot be {doing} on the machine of this client, where COPY {where}: {message}"
+            f"{path} cannot be {doing} on the machine of this client, where COPY {where}: {message}"
         )
     if isinstance(error, duckdb.NotImplementedException):
-        return NotSupportedError(f"{file} cannot be {doing} as {form}: {message}; cast the column in the query")
+        return NotSupportedError(f"{path} cannot be {doing} as {form}: {message}; cast the column in the query")
     if isinstance(error, (duckdb.BinderException, duckdb.ParserException, duckdb.CatalogException)):
-        return ProgrammingError(f"{file} cannot be {doing} as {form} with these options: {message}")
-    return DataError(f"{file} cannot be {doing} as {form}: {message}")
+        return ProgrammingError(f"{path} cannot be {doing} as {form} with these options: {message}")
+    return DataError(f"{path} cannot be {doing} as {form}: {message}")
 
 
-def options_sql(options: FileOptions, kinds: Mapping[str, OptionKind]) -> str:
+def options_sql(file: CopyFile, kinds: Mapping[str, OptionKind]) -> str:
     """The options as DuckDB reads them, in parentheses."""
     said = [
-        f"FORMAT {options.format.value}",
-        *(f"{name} {_value_sql(value, kinds[name])}" for name, value in options.given),
+        f"FORMAT {file.format.value}",
+        *(f"{name} {_value_sql(value, kinds[name])}" for name, value in file.given),
     ]
     return f"({', '.join(said)})"
 

@@ -7,7 +7,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
-from secateur.protocol.file_options import CopyFormat
+from secateur.protocol.copy_file import CopyFormat
 
 __all__ = ["OPTIONS", "SYNONYMS", "Direction", "OptionKind"]
 

@@ -18,7 +18,7 @@ from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.held_values import guarded_interval_sql, long_intervals_sql
-from secateur.protocol.file_options import CopyFormat, FileOptions
+from secateur.protocol.copy_file import CopyFile, CopyFormat
 
 __all__ = ["read_batches"]
 
@@ -28,13 +28,13 @@ _DOUBLE_DIGITS: Final = 15
 _NUMBER: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?')
 
 
-def read_batches(options: FileOptions, columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
+def read_batches(file: CopyFile, columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
     """The rows of all files that the path names.
 
     They are all read before the first is given, on disk where they are many.
 
     Args:
-        options: The file.
+        file: The file.
         columns: The columns that get its values, in order.
 
     Yields:
@@ -44,18 +44,18 @@ def read_batches(options: FileOptions, columns: Sequence[Column]) -> Iterator[pa
         ProgrammingError: There is no such file here, it cannot be read, or an option cannot have its value.
         DataError: It is not of the format, has another number of columns, or a value that its column cannot hold.
     """
-    with file_database(options, "read") as database:
+    with file_database(file, "read") as database:
         listed = ", ".join(f"{quoted(column.name)} {column.type}" for column in columns)
         database.connection.execute(f"CREATE TABLE copied ({listed})")
-        if options.format is CopyFormat.JSON and any(_is_wide_decimal(column.type) for column in columns):
-            options = _with_long_numbers_as_texts(options, database.folder / "json")
-        said = options_sql(options, OPTIONS[options.format, Direction.READ])
-        database.connection.execute(f"COPY copied FROM {text_literal(options.path)} {said}")
+        if file.format is CopyFormat.JSON and any(_is_wide_decimal(column.type) for column in columns):
+            file = _with_long_numbers_as_texts(file, database.folder / "json")
+        said = options_sql(file, OPTIONS[file.format, Direction.READ])
+        database.connection.execute(f"COPY copied FROM {text_literal(file.path)} {said}")
         items = ", ".join(_exported(column) for column in columns)
         try:
             yield from database.connection.sql(f"SELECT {items} FROM copied").to_arrow_reader(_BATCH_ROWS)
         except (OSError, pa.ArrowException) as error:  # what DuckDB's stream makes of its errors
-            raise DataError(f"{options.path!r} has a value that its column cannot hold: {error}") from error
+            raise DataError(f"{file.path!r} has a value that its column cannot hold: {error}") from error
 
 
 def _exported(column: Column) -> str:
@@ -76,12 +76,12 @@ def _is_wide_decimal(type_: SqlType) -> bool:
     )
 
 
-def _with_long_numbers_as_texts(options: FileOptions, folder: Path) -> FileOptions:
+def _with_long_numbers_as_texts(file: CopyFile, folder: Path) -> CopyFile:
     """Copies of JSON files in which numbers of more digits than a DOUBLE has are texts, which DuckDB converts exactly.
 
     DuckDB reads every number with a fraction as a DOUBLE, also where the column is a DECIMAL of 38 digits.
     """
-    path, said = options.path, dict(options.given)
+    path, said = file.path, dict(file.given)
     compression = str(said.pop("COMPRESSION", "auto")).lower()
     codec = {"auto": "detect", "auto_detect": "detect", "none": None, "uncompressed": None}.get(
         compression, compression
@@ -102,7 +102,7 @@ def _with_long_numbers_as_texts(options: FileOptions, folder: Path) -> FileOptio
         ) from error
     if not paths:
         raise ProgrammingError(f"no file matches {path!r} on the machine of this client, where COPY reads")
-    return FileOptions(str(folder / "*.json"), options.format, tuple(said.items()))
+    return CopyFile(str(folder / "*.json"), file.format, tuple(said.items()))
 
 
 def _long_as_text(found: re.Match[bytes]) -> bytes:

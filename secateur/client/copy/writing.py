@@ -14,7 +14,7 @@ from secateur.client.copy.file_database import file_database, options_sql, text_
 from secateur.client.copy.file_options import OPTIONS, Direction
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.identifier import quoted
-from secateur.protocol.file_options import FileOptions
+from secateur.protocol.copy_file import CopyFile
 from secateur.protocol.statements import ResultColumn
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ _KEPT_AS_TEXT: Final = re.compile(r"\b(?:UNION|VARIANT|GEOMETRY)\b")
 """Types whose values arrive as text that cannot be cast back to the type."""
 
 
-def write_file(options: FileOptions, tables: Iterable[pa.Table], columns: Sequence[ResultColumn]) -> int:
+def write_file(file: CopyFile, tables: Iterable[pa.Table], columns: Sequence[ResultColumn]) -> int:
     """Write tables, one after another, as they come. An existing file is replaced, unless an error occurs.
 
     Args:
-        options: The file.
+        file: The file.
         tables: At least one, all with these columns, in the Arrow form of their types.
         columns: Names and types. Of columns of one name, DuckDB gives later ones a number behind it.
 
@@ -43,17 +43,17 @@ def write_file(options: FileOptions, tables: Iterable[pa.Table], columns: Sequen
         Error: An error of ``tables``.
     """
     rows = _Rows(iter(tables))
-    path = Path(options.path)
+    path = Path(file.path)
     if not path.name:
-        raise ProgrammingError(f"{options.path!r} is not the path of a file: COPY TO needs one")
+        raise ProgrammingError(f"{file.path!r} is not the path of a file: COPY TO needs one")
     # A pipe or a device is written to directly. The suffix stays the last one: it determines the compression.
     is_replaced = path.is_file() or not path.exists()
     written = path.with_name(f".partial-{os.getpid()}-{path.name}") if is_replaced else path
     try:
-        with file_database(options, "written") as database:
+        with file_database(file, "written") as database:
             database.connection.register("rows", rows.reader())
             query = _query(database.connection.table("rows"), columns)
-            said = options_sql(options, OPTIONS[options.format, Direction.WRITE])
+            said = options_sql(file, OPTIONS[file.format, Direction.WRITE])
             try:
                 # DuckDB's own temporary file would suffice for files that exist, but not for those that do
                 # not.
@@ -67,7 +67,7 @@ def write_file(options: FileOptions, tables: Iterable[pa.Table], columns: Sequen
             written.replace(path)
     except OSError as error:
         raise ProgrammingError(
-            f"{options.path!r} cannot be written on the machine of this client, where COPY writes: {error}"
+            f"{file.path!r} cannot be written on the machine of this client, where COPY writes: {error}"
         ) from error
     finally:
         if is_replaced:

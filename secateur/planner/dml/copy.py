@@ -28,7 +28,7 @@ from secateur.planner.dml.target import read_table
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
-from secateur.protocol.file_options import CopyFormat, FileOptions, OptionValue
+from secateur.protocol.copy_file import CopyFile, CopyFormat, OptionValue
 from secateur.protocol.statements import CopyFrom
 
 __all__ = ["CopyQuery", "read_copy"]
@@ -43,7 +43,7 @@ class CopyQuery:
     """COPY ... TO, not planned: the query for the rows, and the file they go to."""
 
     query: Composed
-    options: FileOptions
+    file: CopyFile
 
 
 def read_copy(cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef]) -> CopyFrom | CopyQuery:
@@ -79,7 +79,7 @@ def read_copy(cursor: TokenCursor, parameters: Parameters, find: Callable[[str],
     return CopyFrom(table, columns, _read_file(cursor, Direction.READ))
 
 
-def _read_file(cursor: TokenCursor, direction: Direction) -> FileOptions:
+def _read_file(cursor: TokenCursor, direction: Direction) -> CopyFile:
     """The path and the options, which end the statement."""
     path = _read_string(cursor, "the path of a file, as 'text'")
     cursor.accept("WITH")
@@ -94,7 +94,7 @@ def _read_file(cursor: TokenCursor, direction: Direction) -> FileOptions:
                 f" {', '.join(['FORMAT', *sorted(known)])}"
             )
             raise cursor.error(ProgrammingError, message, values.offset, len(values.name))
-    return FileOptions(path, file_format, tuple((name, values.read(known[name])) for name, values in written.items()))
+    return CopyFile(path, file_format, tuple((name, values.read(known[name])) for name, values in written.items()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,14 +98,14 @@ def explain(
             return explain(target, (), view, settings)
         case PlannedSelect():
             return _explain_select(statement, view.topology, enabled=enabled)
-        case CopyTo(select, options):
+        case CopyTo(select, file):
             explained = _explain_select(select, view.topology, enabled=enabled)
             return ExplainedStatement(
-                f"COPY to {options.path}, written by the client, from:\n{explained.text}", explained.json
+                f"COPY to {file.path}, written by the client, from:\n{explained.text}", explained.json
             )
-        case CopyFrom(table, _, options):
+        case CopyFrom(table, _, file):
             return _explain_other(
-                f"COPY: the client reads {options.path} and loads its rows into {table.name}",
+                f"COPY: the client reads {file.path} and loads its rows into {table.name}",
                 view.topology,
                 enabled=enabled,
             )

@@ -13,12 +13,12 @@ from secateur.client.copy import read_batches
 from secateur.errors import DataError, ProgrammingError
 from secateur.partitioning.tables import Column
 from secateur.partitioning.types import parse_type
-from secateur.protocol import CopyFormat, FileOptions
+from secateur.protocol import CopyFile, CopyFormat
 
 COLUMNS = [Column("k", parse_type("INTEGER")), Column("s", parse_type("VARCHAR")), Column("d", parse_type("DATE"))]
 
 
-def rows(options: FileOptions, columns: list[Column] | None = None) -> list[tuple[Any, ...]]:
+def rows(options: CopyFile, columns: list[Column] | None = None) -> list[tuple[Any, ...]]:
     return [
         tuple(str(value) if value is not None else None for value in row.values())
         for b in read_batches(options, columns or COLUMNS)
@@ -52,25 +52,25 @@ def rows(options: FileOptions, columns: list[Column] | None = None) -> list[tupl
 def test_csv(tmp_path: Path, text: str, said: dict[str, Any], expected: list[Any]) -> None:
     path = tmp_path / "a.csv"
     path.write_text(text)
-    assert rows(FileOptions(str(path), CopyFormat.CSV, tuple(said.items()))) == expected
+    assert rows(CopyFile(str(path), CopyFormat.CSV, tuple(said.items()))) == expected
 
 
 def test_compressed_csv(tmp_path: Path) -> None:
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(b"k,s,d\n1,a,\n"))
-    assert rows(FileOptions(str(path), CopyFormat.of_path(str(path)))) == [("1", "a", None)]
+    assert rows(CopyFile(str(path), CopyFormat.of_path(str(path)))) == [("1", "a", None)]
 
 
 def test_a_pattern_names_files_in_their_order(tmp_path: Path) -> None:
     for name in ("b", "a"):
         (tmp_path / f"{name}.csv").write_text(f"1,{name},\n")
-    assert rows(FileOptions(str(tmp_path / "*.csv"), CopyFormat.CSV)) == [("1", "a", None), ("1", "b", None)]
+    assert rows(CopyFile(str(tmp_path / "*.csv"), CopyFormat.CSV)) == [("1", "a", None), ("1", "b", None)]
 
 
 def test_parquet_by_position(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"x": [1], "y": ["a"], "z": [None]}), path)
-    assert rows(FileOptions(str(path), CopyFormat.PARQUET)) == [("1", "a", None)]
+    assert rows(CopyFile(str(path), CopyFormat.PARQUET)) == [("1", "a", None)]
 
 
 @pytest.mark.parametrize("form", ["lines", "array"])
@@ -78,7 +78,7 @@ def test_json_by_name(tmp_path: Path, form: str) -> None:
     objects = [{"s": "a", "k": 1, "more": [1]}, {"d": "2020-01-01", "k": 2, "s": {"x": 1}}]
     path = tmp_path / "a.json"
     path.write_text("\n".join(map(json.dumps, objects)) if form == "lines" else " " + json.dumps(objects))
-    assert rows(FileOptions(str(path), CopyFormat.JSON)) == [("1", "a", None), ("2", '{"x":1}', "2020-01-01")]
+    assert rows(CopyFile(str(path), CopyFormat.JSON)) == [("1", "a", None), ("2", '{"x":1}', "2020-01-01")]
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz", "*.json"])
@@ -96,7 +96,7 @@ def test_json_numbers_are_exact(tmp_path: Path, name: str) -> None:
         Column(name, parse_type(type_))
         for name, type_ in (("a", "DECIMAL(20, 2)"), ("b", "DOUBLE"), ("l", "DECIMAL(38, 0)[]"), ("t", "VARCHAR"))
     ]
-    assert rows(FileOptions(str(tmp_path / name), CopyFormat.JSON), columns) == [
+    assert rows(CopyFile(str(tmp_path / name), CopyFormat.JSON), columns) == [
         (
             "123456789012345678.91",
             "3.0",
@@ -112,7 +112,7 @@ def test_json_with_a_compression_that_is_said(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(gzip.compress(b'{"a": 123456789012345678.91}'))
     columns = [Column("a", parse_type("DECIMAL(20, 2)"))]
-    assert rows(FileOptions(str(path), CopyFormat.JSON, (("COMPRESSION", "gzip"),)), columns) == [
+    assert rows(CopyFile(str(path), CopyFormat.JSON, (("COMPRESSION", "gzip"),)), columns) == [
         ("123456789012345678.91",)
     ]
 
@@ -130,7 +130,7 @@ def test_values_that_no_column_holds(tmp_path: Path, type_: str, text: str, mess
     path = tmp_path / "a.csv"
     path.write_text(f"a\n{text}\n")
     with pytest.raises(DataError, match=message):
-        rows(FileOptions(str(path), CopyFormat.CSV), [Column("a", parse_type(type_))])
+        rows(CopyFile(str(path), CopyFormat.CSV), [Column("a", parse_type(type_))])
 
 
 @pytest.mark.parametrize(
@@ -159,11 +159,11 @@ def test_mistakes(tmp_path: Path, name: str, content: str | None, error: type[Ex
     if content is not None:
         Path(path).write_text(content)
     with pytest.raises(error, match=message):
-        rows(FileOptions(path, CopyFormat.of_path(name)))
+        rows(CopyFile(path, CopyFormat.of_path(name)))
 
 
 def test_parquet_with_other_columns(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"x": [1]}), path)
     with pytest.raises(DataError, match="column count mismatch: expected 3 columns but found 1"):
-        rows(FileOptions(str(path), CopyFormat.PARQUET))
+        rows(CopyFile(str(path), CopyFormat.PARQUET))

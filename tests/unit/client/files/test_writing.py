@@ -13,15 +13,15 @@ from secateur.client.copy import read_batches, write_file
 from secateur.errors import DataError, MemberLostError, ProgrammingError
 from secateur.partitioning.tables import Column
 from secateur.partitioning.types import parse_type
-from secateur.protocol import CopyFormat, FileOptions, OptionValue, ResultColumn
+from secateur.protocol import CopyFile, CopyFormat, OptionValue, ResultColumn
 
 ROWS = pa.table({"a": pa.array([1, 2], pa.int32()), "b": ["x,y", None], "c": ["", 'q"r']})
 COLUMNS = [ResultColumn("a", "INTEGER"), ResultColumn("b", "VARCHAR"), ResultColumn("c", "VARCHAR")]
 ONE = [ResultColumn("a", "BIGINT")]
 
 
-def options(path: Path, form: CopyFormat = CopyFormat.CSV, **given: OptionValue) -> FileOptions:
-    return FileOptions(str(path), form, tuple(given.items()))
+def options(path: Path, form: CopyFormat = CopyFormat.CSV, **given: OptionValue) -> CopyFile:
+    return CopyFile(str(path), form, tuple(given.items()))
 
 
 @pytest.mark.parametrize(

@@ -4,20 +4,20 @@ from typing import Any
 
 import pytest
 
-from secateur.protocol import CopyFormat, CopyFrom, CopyTo, FileOptions
+from secateur.protocol import CopyFile, CopyFormat, CopyFrom, CopyTo
 
 
-def csv(**given: Any) -> FileOptions:
-    return FileOptions("a", CopyFormat.CSV, tuple(given.items()))
+def csv(**given: Any) -> CopyFile:
+    return CopyFile("a", CopyFormat.CSV, tuple(given.items()))
 
 
 @pytest.mark.parametrize(
-    ("text", "options"),
+    ("text", "file"),
     [
-        ("'a.csv'", FileOptions("a.csv", CopyFormat.CSV)),
-        ("'a.csv.gz'", FileOptions("a.csv.gz", CopyFormat.CSV)),
-        ("'a.parquet'", FileOptions("a.parquet", CopyFormat.PARQUET)),
-        ("'a.ndjson'", FileOptions("a.ndjson", CopyFormat.JSON)),
+        ("'a.csv'", CopyFile("a.csv", CopyFormat.CSV)),
+        ("'a.csv.gz'", CopyFile("a.csv.gz", CopyFormat.CSV)),
+        ("'a.parquet'", CopyFile("a.parquet", CopyFormat.PARQUET)),
+        ("'a.ndjson'", CopyFile("a.ndjson", CopyFormat.JSON)),
         ("'a' WITH (FORMAT CSV, HEADER, DELIMITER ';', NULL 'NA')", csv(HEADER=True, DELIMITER=";", NULL="NA")),
         ("'a' (HEADER false, DELIM '\\t', QUOTE '''')", csv(HEADER=False, DELIMITER="\\t", QUOTE="'")),
         (
@@ -27,22 +27,22 @@ def csv(**given: Any) -> FileOptions:
         ("'a' (force_not_null (a, \"B c\"), null ['x'])", csv(FORCE_NOT_NULL=("a", "B c"), NULL=("x",))),
         (
             "'a' (ARRAY, FORMAT json, COMPRESSION gzip)",
-            FileOptions("a", CopyFormat.JSON, (("ARRAY", True), ("COMPRESSION", "gzip"))),
+            CopyFile("a", CopyFormat.JSON, (("ARRAY", True), ("COMPRESSION", "gzip"))),
         ),
     ],
 )
-def test_options(context: Any, text: str, options: FileOptions) -> None:
+def test_options(context: Any, text: str, file: CopyFile) -> None:
     statement = context.prepare(f"COPY orders FROM {text}")
     assert isinstance(statement, CopyFrom)
-    assert statement.options == options
+    assert statement.file == file
 
 
 def test_options_of_a_file_that_is_written(context: Any) -> None:
     statement = context.prepare("COPY orders TO 'a.parquet' (COMPRESSION zstd, ROW_GROUP_SIZE 1000)")
-    assert statement.options == FileOptions(
+    assert statement.file == CopyFile(
         "a.parquet", CopyFormat.PARQUET, (("COMPRESSION", "zstd"), ("ROW_GROUP_SIZE", 1000))
     )
-    assert context.prepare("COPY orders TO 'a.csv' (FORCE_QUOTE *)").options.given == (("FORCE_QUOTE", ("*",)),)
+    assert context.prepare("COPY orders TO 'a.csv' (FORCE_QUOTE *)").file.given == (("FORCE_QUOTE", ("*",)),)
 
 
 def test_columns(context: Any) -> None:

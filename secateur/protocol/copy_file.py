@@ -1,4 +1,4 @@
-"""The file of a COPY statement: its path, its format, and the options that are given for it."""
+"""The file of a COPY statement: its path, its format, and the options that the statement gives."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-__all__ = ["CopyFormat", "FileOptions", "OptionValue"]
+__all__ = ["CopyFile", "CopyFormat", "OptionValue"]
 
 OptionValue: TypeAlias = bool | int | str | tuple[str, ...]
 """A tuple is a list of texts or of names; ``("*",)`` names every column."""
@@ -38,8 +38,8 @@ _SUFFIXES: Final = {
 }
 
 
-class FileOptions(msgspec.Struct, frozen=True):
-    """A file of COPY.
+class CopyFile(msgspec.Struct, frozen=True):
+    """The file that COPY reads or writes, or the pattern of the files that it reads.
 
     Attributes:
         path: Where it is; for reading also a pattern with ``*`` and ``?``.
