@@ -147,6 +147,9 @@ _FILES = {
         "SubmitJob",
         "WaitForJob",
     ],
+    "latency_histogram": [
+        "LatencyHistogram",
+    ],
     "membership": [
         "AskForPromise",
         "GetMemberStats",

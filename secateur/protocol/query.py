@@ -9,6 +9,7 @@ import msgspec
 
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.protocol.hello import Versions
+from secateur.protocol.latency_histogram import LatencyHistogram
 from secateur.protocol.message import Acknowledged, Message
 from secateur.protocol.profile import RunProfile
 from secateur.protocol.statements import PreparedStatement
@@ -256,12 +257,14 @@ class PlanExecutions(msgspec.Struct, frozen=True, array_like=True):
         executions: How many there were, failed ones included.
         elapsed_ms: Milliseconds that they took together.
         elapsed_max_ms: Milliseconds of the longest.
+        latencies: The time of each.
     """
 
     plan_id: str
     executions: int
     elapsed_ms: float
     elapsed_max_ms: float
+    latencies: LatencyHistogram
 
 
 class Statements(msgspec.Struct, frozen=True):

@@ -24,6 +24,7 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.planner.ddl.table_sql import partition_by_sql, range_sql, table_sql
 from secateur.planner.explain.statement_facts import StatementFacts
 from secateur.planner.system.tables import SYSTEM_TABLES
+from secateur.protocol.latency_histogram import LatencyHistogram
 from secateur.protocol.membership import GetMemberStats
 from secateur.protocol.message import Acknowledged, Message
 from secateur.protocol.query import GetStatements, PlanExecutions, ReadSystemTable, StatementEntry
@@ -283,10 +284,16 @@ def _facts_row(entry: StatementEntry, facts: StatementFacts | None) -> Row:
 def _times_row(executions: Sequence[PlanExecutions]) -> Row:
     """The executions of a text on all members."""
     count = sum(each.executions for each in executions)
+    if not count:
+        return {"executions": 0}
+    longest_ms = max(each.elapsed_max_ms for each in executions)
+    latencies = LatencyHistogram.merged(each.latencies for each in executions)
     return {
         "executions": count,
-        "mean_ms": sum(each.elapsed_ms for each in executions) / count if count else None,
-        "max_ms": max(each.elapsed_max_ms for each in executions) if count else None,
+        "mean_ms": sum(each.elapsed_ms for each in executions) / count,
+        "p50_ms": min(latencies.percentile_ms(0.5), longest_ms),
+        "p99_ms": min(latencies.percentile_ms(0.99), longest_ms),
+        "max_ms": longest_ms,
     }
 
 

@@ -19,6 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition, StageChange, WorkedOut, WorkOutChange
+from secateur.protocol.latency_histogram import LatencyHistogram
 from secateur.protocol.query import (
     Execute,
     Executed,
@@ -103,12 +104,20 @@ class StatementLog:
 
     def _added_up(self, entries: Sequence[_Ended]) -> OrderedDict[str, PlanExecutions]:
         """The executions of each plan that have been added up already, and these."""
-        found = self._executions.copy()
+        elapsed_ms: dict[str, list[float]] = {}
         for _, plan_id, _, _, elapsed_s, _, _ in entries:
-            known = found.pop(plan_id, None) or PlanExecutions(plan_id, 0, 0.0, 0.0)
-            elapsed_ms = 1000 * elapsed_s
+            times = elapsed_ms.pop(plan_id, [])
+            times.append(1000 * elapsed_s)
+            elapsed_ms[plan_id] = times  # last, because it has run last
+        found = self._executions.copy()
+        for plan_id, times in elapsed_ms.items():
+            known = found.pop(plan_id, None) or PlanExecutions(plan_id, 0, 0.0, 0.0, LatencyHistogram())
             found[plan_id] = PlanExecutions(
-                plan_id, known.executions + 1, known.elapsed_ms + elapsed_ms, max(known.elapsed_max_ms, elapsed_ms)
+                plan_id,
+                known.executions + len(times),
+                known.elapsed_ms + sum(times),
+                max(known.elapsed_max_ms, *times),
+                known.latencies.with_latencies(times),
             )
         while len(found) > _COUNTED_PLANS_MAX:
             found.popitem(last=False)

@@ -110,6 +110,8 @@ _TABLES: Final = (
         reason=_TEXT,
         executions=_NUMBER,
         mean_ms="DOUBLE",
+        p50_ms="DOUBLE",
+        p99_ms="DOUBLE",
         max_ms="DOUBLE",
     ),
 )

@@ -91,6 +91,8 @@ def test_executions_are_counted_beyond_those_that_are_remembered() -> None:
     counted = {each.plan_id: each for each in log.send(request("")).message.executions}
     assert {plan: each.executions for plan, each in counted.items()} == {"a": 15, "b": 5}
     assert all(0 < each.elapsed_max_ms <= each.elapsed_ms for each in counted.values())
+    assert {plan: each.latencies.total for plan, each in counted.items()} == {"a": 15, "b": 5}
+    assert all(each.latencies.percentile_ms(1) >= each.elapsed_max_ms for each in counted.values())
     assert len(entries(log)) == 2
 
 
