@@ -28,6 +28,7 @@ The names required by PEP 249 are the trunk; ours are the branches::
         │   ├── MemberLostError         a member left while it worked for us
         │   ├── PartitionLostError      all copies of a partition are gone
         │   ├── TopologyChangedError    a partition moved; the statement ran against old owners
+        │   │   ├── UnknownOwnersError  a client lacks owners of a large table, and fetches them
         │   │   └── UnknownRangesError  a client lacks ranges of a large table, and fetches them
         │   ├── DataChangedError        a load was published in the middle of a distributed read
         │   ├── KeysChangedError        rows of found join keys changed; the coordinator runs the statement undivided
@@ -85,6 +86,7 @@ __all__ = [
     "TopologyChangedError",
     "UnknownColumnError",
     "UnknownJobError",
+    "UnknownOwnersError",
     "UnknownRangesError",
     "UnknownTableError",
     "UnreachableError",
@@ -229,6 +231,13 @@ class TopologyChangedError(OperationalError):
     """A partition was not where the caller believed; nothing was done."""
 
     retry_safe = True
+
+
+class UnknownOwnersError(TopologyChangedError):
+    """A client does not know the owners of some partitions of a large table yet; it fetches them and goes on.
+
+    ``details`` has ``digest``, which names the owners, and ``pages``, numbers of pages.
+    """
 
 
 class UnknownRangesError(TopologyChangedError):

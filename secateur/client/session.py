@@ -10,7 +10,7 @@ import itertools
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum, auto
 from typing import Any, Final, NoReturn, TypeVar
@@ -39,13 +39,20 @@ from secateur.errors import (
     ProtocolError,
     SerializationError,
     TopologyChangedError,
+    UnknownOwnersError,
     UnknownRangesError,
     UnreachableError,
 )
 from secateur.partitioning.schemes.scheme import PartitionScheme, learn_ranges
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
-from secateur.protocol.catalog import GetOwners, GetRanges, GetTables, GetTopology, RangePages
+from secateur.protocol.catalog import (
+    GetOwnerPages,
+    GetOwners,
+    GetRanges,
+    GetTables,
+    GetTopology,
+)
 from secateur.protocol.hello import Versions
 from secateur.protocol.message import Message, as_repeated
 from secateur.protocol.operation import operation_of
@@ -152,7 +159,10 @@ class Session:
 
     @property
     def topology(self) -> Topology:
-        """The newest topology that this session knows; it asks the controller if a member has reported a newer one."""
+        """The newest topology that this session knows; it asks the controller if a member has reported a newer one.
+
+        Of large groups, it has the owners that statements have needed so far; see :meth:`when_known`.
+        """
         if self._topology.version < self._newest_topology:
             return self.refresh_topology()
         return self._topology
@@ -172,19 +182,82 @@ class Session:
             topology = heard
         with self._lock:
             if topology.version >= self._topology.version:
-                self._topology = topology
+                self._topology = topology.with_known_owners(self._topology)
             # A peer that named a newer version than the controller has was wrong; asking repeatedly would not help.
             self._newest_topology = self._topology.version
             return self._topology
+
+    def topology_of(self, table: TableDef) -> Topology:
+        """The topology, with the owners of all partitions of a table.
+
+        Raises:
+            TopologyChangedError: The topology is older than the table.
+            Error: No process can be reached that knows the owners.
+        """
+
+        def complete() -> Topology:
+            topology = self.topology
+            if not table.replicated:
+                _ = topology.ownership(table.scheme.affinity_group()).all_primaries
+            return topology
+
+        return self.when_known(complete)
+
+    def when_known(self, work: Callable[[], R]) -> R:
+        """Do something once the ranges and owners are known that it needs; finding that out must have no effect.
+
+        Args:
+            work: It reads :attr:`topology` each time that it is called.
+
+        Raises:
+            Error: An error of the work, or no process can be reached that knows what is missing.
+        """
+        while True:
+            try:
+                return work()
+            except UnknownRangesError as unknown:
+                self._learn_ranges(unknown)
+            except UnknownOwnersError as unknown:
+                self._learn_owners(unknown)
+
+    def _learn_owners(self, unknown: UnknownOwnersError) -> None:
+        """Fetch owners that a statement needs. One round trip; two more if the owners have changed meanwhile."""
+        digest = unknown.details["digest"]
+        asked = GetOwnerPages(digest, unknown.details["pages"])
+        try:
+            pages = self._ask_anybody(asked).pages
+        except TopologyChangedError:
+            before = self._topology
+            if self.refresh_topology().version == before.version:
+                raise
+            return
+        try:
+            with self._lock:
+                self._topology = self._topology.with_pages(digest, pages)
+        except ValueError as error:
+            raise ProtocolError(
+                f"a request for the owners of some partitions was answered with others: {error}"
+            ) from error
+        if not pages.keys() >= set(asked.pages):
+            raise ProtocolError("a request for the owners of some partitions was answered without these owners")
+
+    def _ask_anybody(self, asked: Message[R]) -> R:
+        """Ask the controller, or, if it is out of reach, the members.
+
+        Raises:
+            Error: No process can be reached that knows, or the controller answers with an error.
+        """
+        try:
+            return self.ask(asked, timeout_s=_TOPOLOGY_WAIT_S, waits=False).message
+        except (UnreachableError, MemberLostError, DeadlineError):
+            for heard in self._ask_members(asked):
+                return heard
+            raise
 
     def _owners_of_members(self) -> Topology | None:
         """The newest owners that a member knows of; None when none can be reached."""
         heard = [answer.topology for answer in self._ask_members(GetOwners())]
         return max(heard, key=lambda topology: topology.version, default=None)
-
-    def _ranges_of_members(self, asked: GetRanges) -> RangePages | None:
-        """Ranges from a member that knows the table; None when none can be reached."""
-        return next(self._ask_members(asked), None)
 
     def _ask_members(self, message: Message[R]) -> Iterator[R]:
         """Ask one member after the other, leaving out those that cannot be reached or do not know."""
@@ -527,7 +600,7 @@ class Session:
             self._keep(definition.scheme)
         return definition.table
 
-    def learn_ranges(self, unknown: UnknownRangesError) -> None:
+    def _learn_ranges(self, unknown: UnknownRangesError) -> None:
         """Fetch ranges that a statement needs; perhaps not all at once. One round trip.
 
         Raises:
@@ -535,15 +608,8 @@ class Session:
             Error: No process can be reached.
         """
         reference = unknown.details["reference"]
-        asked = GetRanges(reference, unknown.details["wanted"])
-        try:
-            pages = self.ask(asked, timeout_s=_TOPOLOGY_WAIT_S, waits=False).message
-        except (UnreachableError, MemberLostError, DeadlineError):
-            heard = self._ranges_of_members(asked)
-            if heard is None:
-                raise
-            pages = heard
-        if not learn_ranges(reference, pages.pages):
+        pages = self._ask_anybody(GetRanges(reference, unknown.details["wanted"])).pages
+        if not learn_ranges(reference, pages):
             raise ProtocolError("a request for the ranges of some keys was answered without these ranges")
 
     def _keep(self, scheme: PartitionScheme) -> None:

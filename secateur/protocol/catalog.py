@@ -21,6 +21,7 @@ __all__ = [
     "CopyTable",
     "CreateStoredTable",
     "DropStoredTable",
+    "GetOwnerPages",
     "GetOwners",
     "GetRanges",
     "GetTableVersions",
@@ -28,6 +29,7 @@ __all__ = [
     "GetTopology",
     "LookAtStatistics",
     "MakeRanges",
+    "OwnerPages",
     "PrepareRanges",
     "RangePages",
     "RefreshStatistics",
@@ -42,7 +44,7 @@ __all__ = [
 
 
 class TopologyAnswer(Versions, frozen=True, kw_only=True):
-    """The members and owners."""
+    """The members and owners; outlines of large groups, whose owners are fetched by :class:`GetOwnerPages`."""
 
     topology: Topology
 
@@ -52,13 +54,31 @@ class GetTopology(Message[TopologyAnswer], frozen=True):
 
 
 class TopologyKnown(msgspec.Struct, frozen=True):
-    """The members and owners as far as one member knows."""
+    """The members and owners as far as one member knows; outlines of large groups."""
 
     topology: Topology
 
 
 class GetOwners(Message[TopologyKnown], frozen=True):
     """The members and owners, from a member: for clients that cannot reach the controller."""
+
+
+class OwnerPages(msgspec.Struct, frozen=True):
+    """The primaries of some partitions, by number of their page; see :meth:`Ownership.with_pages`."""
+
+    pages: dict[int, bytes]
+
+
+class GetOwnerPages(Message[OwnerPages], frozen=True):
+    """The primaries of some partitions of a large group, from the controller, or from a member if that is out of reach.
+
+    Attributes:
+        digest: The digest of the outline.
+        pages: The numbers of the pages.
+    """
+
+    digest: bytes
+    pages: list[int]
 
 
 class TakeTopology(Message[Acknowledged], frozen=True):

@@ -64,6 +64,7 @@ class Operation(OperationBase):
     GET_EXTERNAL_TABLE = 36, _AT_CONTROLLER, external_tables.GetExternalTable, MEMBERS, _REPEATED
     GET_RANGES = 37, Server.ANY, catalog.GetRanges, ANYBODY, _REPEATED
     REPORT_TO_CONTROLLER = 38, _AT_CONTROLLER, recovery.ReportToController, MEMBERS, _REPEATED
+    GET_OWNER_PAGES = 39, Server.ANY, catalog.GetOwnerPages, ANYBODY, _REPEATED
 
     EXECUTE = 50, _AT_MEMBER, query.Execute, ANYBODY, _ABANDONABLE
     PROFILE = 51, _AT_MEMBER, query.Profile, ANYBODY, _ABANDONABLE

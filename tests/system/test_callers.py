@@ -54,6 +54,7 @@ CLIENTS_MAY = {
     "WRITE_ROWS",
     "STAGE_ROWS",
     "GET_OWNERS",
+    "GET_OWNER_PAGES",
     "GET_RANGES",
 }
 REFUSED = [operation for operation in Operation if Role.CLIENT not in operation.callers and operation.reply is not None]

@@ -21,7 +21,7 @@ from secateur.client.execution.retry_policy import (
 from secateur.client.execution.statement_cache import Prepared
 from secateur.client.execution.statement_call import StatementCall
 from secateur.client.session import Session, Sign
-from secateur.errors import DeadlineError, Error, MemberLostError, UnknownRangesError, UnreachableError
+from secateur.errors import DeadlineError, Error, MemberLostError, UnreachableError
 
 __all__ = ["Retryable", "StatementExecution", "execute"]
 
@@ -42,7 +42,11 @@ class Retryable(ABC, Generic[R]):
 
     @abstractmethod
     def attempt(self) -> R:
-        """Make the request and read the reply."""
+        """Make the request and read the reply.
+
+        Raises:
+            UnknownRangesError, UnknownOwnersError: It needs metadata that the session has to fetch. Nothing was done.
+        """
 
     @abstractmethod
     def may_repeat(self, error: Error) -> bool:
@@ -76,7 +80,7 @@ def execute(execution: Retryable[R]) -> R:
     policy: RetryPolicy | None = None
     while True:
         try:
-            return _attempt(execution)
+            return execution.session.when_known(execution.attempt)
         except Error as error:
             if not execution.may_repeat(error):
                 raise
@@ -93,15 +97,6 @@ def execute(execution: Retryable[R]) -> R:
                 execution.prepare_again(error)
             if decided.pause_s:
                 time.sleep(decided.pause_s)
-
-
-def _attempt(execution: Retryable[R]) -> R:
-    """Attempt once everything is known of the ranges that the attempt needs; finding that out has no effect."""
-    while True:
-        try:
-            return execution.attempt()
-        except UnknownRangesError as unknown:
-            execution.session.learn_ranges(unknown)
 
 
 def _decide(session: Session, policy: RetryPolicy, error: Error) -> TryAgain | GiveUp:

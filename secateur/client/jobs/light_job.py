@@ -146,8 +146,10 @@ def submit_light(session: Session, dag: Submittable, config: JobConfig | None, p
         PartitionLostError: A required partition had its only copy on a member that has left, or no member is left.
     """
     job = submission(session, dag, config, params)
-    members = coordinators(
-        job.needs, session.topology, lambda table: session.known_table(table).scheme.affinity_group()
+    members = session.when_known(
+        lambda: coordinators(
+            job.needs, session.topology, lambda table: session.known_table(table).scheme.affinity_group()
+        )
     )
     return LightJob(
         session, members[session.turn() % len(members)], SubmitJob(job.job_id, job.config, job.params), job.dag

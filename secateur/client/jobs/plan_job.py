@@ -21,8 +21,10 @@ def plan_job(session: Session, dag: Submittable, config: JobConfig | None, param
         Error: Why the job could not start.
     """
     job = submission(session, dag, config, params)
-    members = coordinators(
-        job.needs, session.topology, lambda table: session.known_table(table).scheme.affinity_group()
+    members = session.when_known(
+        lambda: coordinators(
+            job.needs, session.topology, lambda table: session.known_table(table).scheme.affinity_group()
+        )
     )
     answer = session.ask_member(members[0], ResolveJob(job.config, job.params), job.dag)
     return ResolvedPlan.of(answer.message.plan)

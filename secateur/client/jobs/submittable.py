@@ -125,5 +125,6 @@ def _needs_of(session: Session, query: SourceSelect, prepare: Callable[..., tupl
     for scan in prepared.scans:
         if not scan.replicated:
             topology.ownership(scan.group)  # it is not there if the plan is older than the ranges of the table
-            needs |= JobRequirements({scan.group: frozenset(partitions_of(scan, values)[:_PARTITIONS_NAMED_MAX])})
+            partitions = session.when_known(partial(partitions_of, scan, values))
+            needs |= JobRequirements({scan.group: frozenset(partitions[:_PARTITIONS_NAMED_MAX])})
     return needs

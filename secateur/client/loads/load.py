@@ -352,7 +352,7 @@ def _stage(
     work: list[StageWork] | None,
 ) -> None:
     """Send all rows aside; notes the partitions and members that got any."""
-    topology = session.topology
+    topology = session.topology_of(table)
     topology.check_any()
     control = session.control
 
@@ -371,7 +371,7 @@ def _stage(
         for rows in (rows for chunk in as_chunks(data) for rows in as_chunks(conform(chunk, table))):
             covered = with_ranges_for(session, table, rows)
             if covered is not table:
-                table, sharing = covered, OwnerRouting.of(covered, session.topology)
+                table, sharing = covered, OwnerRouting.of(covered, session.topology_of(covered))
             shares = list(sharing.shares(rows))
             topology.check_live([share.member for share in shares])
             for _ in senders.map(send, shares):

@@ -122,7 +122,8 @@ class TableHandle:
             raise ParameterError(f"partition {number} of table {self.name} was dropped with its range", table=self.name)
         if self.definition.replicated:
             return topology.member_ids[0]
-        return topology.ownership(self.definition.scheme.affinity_group()).primary(number)
+        group = self.definition.scheme.affinity_group()
+        return self._session.when_known(lambda: self._session.topology.ownership(group).primary(number))
 
     def load(self, data: Any, mode: str = "append", *, progress: Progress | None = None) -> int:
         """Load rows: all of them become visible at once, or none.

@@ -42,6 +42,7 @@ from secateur.cluster.controller.view_commands import ViewCommands
 from secateur.cluster.lease import LeaseOutcome as LeaseVerdict
 from secateur.cluster.member.changes import ATTEMPT
 from secateur.cluster.member.local_execution import bound_partitions
+from secateur.cluster.owner_pages import owner_pages
 from secateur.cluster.peers import Peers
 from secateur.cluster.process_address import LOOPBACK, ProcessAddress
 from secateur.cluster.range_pages import range_pages
@@ -64,11 +65,13 @@ from secateur.planner.statement import (
     SetGlobalPruning,
 )
 from secateur.protocol.catalog import (
+    GetOwnerPages,
     GetRanges,
     GetTables,
     GetTableVersions,
     GetTopology,
     MakeRanges,
+    OwnerPages,
     RangePages,
     RefreshedStatistics,
     RefreshStatistics,
@@ -182,6 +185,7 @@ class Controller:
             Operation.HELLO: self._hello,
             Operation.GET_TOPOLOGY: self._send_topology,
             Operation.GET_TABLES: self._send_tables,
+            Operation.GET_OWNER_PAGES: self._send_owner_pages,
             Operation.GET_RANGES: self._send_ranges,
             Operation.GET_TABLE_VERSIONS: self._send_table_versions,
             Operation.REFRESH_STATISTICS: self._refresh_statistics,
@@ -263,7 +267,7 @@ class Controller:
         return Reply(
             Greeting(
                 cluster_id=self._settings.cluster_id,
-                topology=self._state.topology,
+                topology=self._state.topology.outline,
                 silence_s=self._settings.member_silence_s,
                 **self._versions(),
             )
@@ -279,7 +283,7 @@ class Controller:
         }
 
     def _send_topology(self, _: Request[GetTopology]) -> Reply[TopologyAnswer]:
-        return Reply(TopologyAnswer(topology=self._state.topology, **self._versions()))
+        return Reply(TopologyAnswer(topology=self._state.topology.outline, **self._versions()))
 
     def _send_tables(self, request: Request[GetTables]) -> Reply[Tables]:
         name, known = request.message.name, request.message.known
@@ -287,6 +291,9 @@ class Controller:
         outlines = request.message.outlines
         definitions = [TableDefinition.of(table, known=known, outline=outlines) for table in tables]
         return Reply(Tables(tables=definitions, **self._versions()))
+
+    def _send_owner_pages(self, request: Request[GetOwnerPages]) -> Reply[OwnerPages]:
+        return Reply(owner_pages(self._state.topology, request.message))
 
     def _send_ranges(self, request: Request[GetRanges]) -> Reply[RangePages]:
         return Reply(range_pages(self._state.catalog.tables(), request.message))

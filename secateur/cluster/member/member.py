@@ -36,6 +36,7 @@ from secateur.cluster.member.statements import StatementRunner, StatementThreads
 from secateur.cluster.member.statistics import MemberStatistics
 from secateur.cluster.member.table_directory import TableDirectory
 from secateur.cluster.member.writes import MemberWrites
+from secateur.cluster.owner_pages import owner_pages
 from secateur.cluster.peers import Peers
 from secateur.cluster.plan_source import PlanSource
 from secateur.cluster.process_address import LOOPBACK, ProcessAddress
@@ -60,8 +61,10 @@ from secateur.protocol.catalog import (
     CatchUp,
     CreateStoredTable,
     DropStoredTable,
+    GetOwnerPages,
     GetOwners,
     GetRanges,
+    OwnerPages,
     RangePages,
     TakeTopology,
     TopologyKnown,
@@ -256,6 +259,7 @@ class Member:
             Operation.TAKE_TOPOLOGY: self._take_topology,
             Operation.GET_REPORT: lambda _: Reply(self._report()),
             Operation.GET_OWNERS: self._send_topology,
+            Operation.GET_OWNER_PAGES: self._send_owner_pages,
             Operation.GET_RANGES: self._send_ranges,
             Operation.CATCH_UP: self._catch_up,
             Operation.COPY_TABLE: self._copies.copy_table,
@@ -484,7 +488,11 @@ class Member:
 
     def _send_topology(self, _: Request[GetOwners]) -> Reply[TopologyKnown]:
         """Send the owners of this member's newest topology, for clients that cannot reach the controller."""
-        return Reply(TopologyKnown(self._topology))
+        return Reply(TopologyKnown(self._topology.outline))
+
+    def _send_owner_pages(self, request: Request[GetOwnerPages]) -> Reply[OwnerPages]:
+        """Send owners of a large group, for clients that cannot reach the controller."""
+        return Reply(owner_pages(self._topology, request.message))
 
     def _send_ranges(self, request: Request[GetRanges]) -> Reply[RangePages]:
         """Send ranges of a table, for clients that cannot reach the controller."""

@@ -66,7 +66,8 @@ class SecateurDataSource(DataSource):
             chunk_bytes = _positive("chunk_bytes", self.options.get("chunk_bytes", str(CHUNK_BYTES)))
             endpoint = Endpoint(self._required("address"), self.options.get("token"))
             with endpoint.session() as session:
-                table, topology = session.table(self._required("table")), session.topology
+                table = session.table(self._required("table"))
+                topology = session.topology_of(table)
             check_columns(schema, table)
             return LoadWriter(
                 table,

@@ -96,7 +96,8 @@ class LoadWriter(DataSourceArrowWriter):
 
     def _make_ranges(self, table: TableDef, rows: pa.Table) -> tuple[TableDef, Topology]:
         with self.endpoint.session() as session:
-            return with_ranges_for(session, table, rows), session.topology
+            covered = with_ranges_for(session, table, rows)
+            return covered, session.topology_of(covered)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Publish the staged rows in the order of Spark's partitions: of equal keys, an upsert keeps the last."""

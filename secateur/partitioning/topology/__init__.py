@@ -10,7 +10,7 @@ _FILES = {
     "job_requirements": ["JobRequirements"],
     "owner_routing": ["OwnerRouting"],
     "required_owners": ["coordinators"],
-    "topology": ["MemberAddress", "Ownership", "Topology"],
+    "topology": ["OWNERS_PAGE", "MemberAddress", "Ownership", "Topology"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -60,11 +60,12 @@ class OwnerRouting:
 
         Raises:
             TopologyChangedError: The topology is older than the table.
+            UnknownOwnersError: The topology is an outline, and the owners of the table have to be fetched first.
         """
         if table.replicated:
             return cls(table.scheme, np.zeros(1, np.int64), np.zeros(1, np.uint16), (), tuple(topology.member_ids))
         ownership = topology.ownership(table.scheme.affinity_group())
-        primaries = ownership.owners[0]
+        primaries = ownership.all_primaries
         partitions = np.argsort(primaries, kind="stable")
         positions = np.empty(len(partitions), dtype=np.uint16 if len(partitions) <= _RADIX_PARTITIONS_MAX else np.int64)
         positions[partitions] = np.arange(len(partitions))
