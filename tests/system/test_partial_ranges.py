@@ -79,6 +79,43 @@ out["gone"] = conn.execute("DELETE FROM {many} WHERE k BETWEEN 100 AND 899 AND v
     assert (out["loaded"], out["gone"]) == (800, 800)
 
 
+def test_an_update_from_another_table_is_made_once(cluster: Cluster, many: str, table_name: str) -> None:
+    with cluster.connect() as conn:
+        conn.execute(
+            f"CREATE TABLE {table_name} (k BIGINT, d BIGINT, PRIMARY KEY (k)) PARTITION BY HASH (k) PARTITIONS 3"
+        )
+        conn.execute(f"INSERT INTO {table_name} VALUES (5, 1), (20005, 1), (29005, 1)")
+    out = in_client(
+        cluster,
+        f"""
+change = "UPDATE {many} SET v = v + (?) * s.d FROM {table_name} s WHERE {many}.k = s.k AND {many}.k BETWEEN ? AND ?"
+out["changed"] = conn.execute(change, [1, 0, 25000]).rowcount
+out["rows"] = conn.execute("SELECT k, v - k FROM {many} WHERE k IN (5, 20005, 29005) ORDER BY k").fetchall()
+conn.execute(change, [-1, 0, 25000])
+""",
+    )
+    assert out["changed"] == 2
+    assert out["rows"] == [[5, 1], [20005, 1], [29005, 0]]
+    with cluster.connect() as conn:
+        conn.execute(f"DROP TABLE {table_name}")
+
+
+def test_a_job_with_a_condition_fetches_the_ranges_that_it_needs(cluster: Cluster, many: str) -> None:
+    out = in_client(
+        cluster,
+        f"""
+from secateur import Pipeline
+from secateur.connectors import collect
+rows = Pipeline().read_table("{many}", where="k BETWEEN ? AND ?", params=[4000, 21000]).write_to(collect())
+out["plan"] = len(conn.plan(rows).to_dict())
+out["rows"] = conn.submit(rows, light=True).result(timeout_s=60).num_rows
+out["known"] = known()
+""",
+    )
+    assert out["rows"] == 17
+    assert out["known"] < RANGES
+
+
 def test_a_client_learns_of_ranges_that_others_add_and_drop(cluster: Cluster, many: str) -> None:
     out = in_client(
         cluster,

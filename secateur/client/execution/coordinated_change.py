@@ -60,6 +60,10 @@ class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):
     def _change_table(self, values: Sequence[Any]) -> ChangeOutcome:
         change = self.call.statement
         table, returning = change.table, change.returning
+        # Before the change is made: where ranges are not known yet, the attempt is repeated once they are fetched.
+        partitions = sum(
+            len(partitions_of(scan, values) if self.pruning else scan.tree.live_ids()) for scan in change.select.scans
+        )
         # An id of its own for each try: members remember how a load has ended, also one that was given up.
         load_id = uuid.uuid4().hex
         changed = self.change_several_partitions(
@@ -76,9 +80,6 @@ class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):
                 names_action=change.names_action,
                 is_profiled=self.profiled,
             )
-        )
-        partitions = sum(
-            len(partitions_of(scan, values) if self.pruning else scan.tree.live_ids()) for scan in change.select.scans
         )
         return ChangeOutcome(
             changed.rows,
