@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     import secateur.connectors as connectors
     import secateur.connectors.spark as spark
     import secateur.processors as processors
-    from secateur.cluster import Cluster, MemberInfo, start
+    from secateur.cluster import Cluster, MemberInfo, attach, start
     from secateur.dag import DAG, JobConfig, between, from_
     from secateur.engine_limits import EngineLimits
     from secateur.pipeline import Pipeline
@@ -102,6 +102,7 @@ __all__ = [
     "TimestampFromTicks",
     "Warning",
     "apilevel",
+    "attach",
     "between",
     "connect",
     "connectors",
@@ -130,6 +131,7 @@ _LATER: Final = {
     "JobConfig": "secateur.dag",
     "MemberInfo": "secateur.cluster",
     "Pipeline": "secateur.pipeline",
+    "attach": "secateur.cluster",
     "between": "secateur.dag",
     "from_": "secateur.dag",
     "start": "secateur.cluster",

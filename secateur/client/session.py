@@ -19,7 +19,7 @@ from weakref import WeakSet
 from secateur.client.channel_pool import ChannelPool
 from secateur.client.dbapi.parameters import parameter_types
 from secateur.client.execution.result_stream import ResultStream
-from secateur.client.execution.retry_policy import RETRY_S
+from secateur.client.execution.retry_policy import CONTROLLER_WAIT_S, RETRY_S
 from secateur.client.execution.statement_cache import (
     Prepared,
     StatementCache,
@@ -112,6 +112,7 @@ class Session:
         self.statements = StatementCache(_STATEMENTS_MAX)
         self.closed = False
         self.retry_s = RETRY_S
+        self.controller_wait_s = CONTROLLER_WAIT_S
         self._token = token
         self._timeout_s = timeout_s
         self._controller = Channel(host, port, token=token, timeout_s=timeout_s)
@@ -326,13 +327,13 @@ class Session:
             message: The request.
             payload: Bytes to go with it.
             timeout_s: Seconds that the answer may take.
-            waits: Whether to wait for a controller that cannot be reached, for :attr:`retry_s`.
+            waits: Whether to wait for a controller that cannot be reached, for :attr:`controller_wait_s`.
 
         Raises:
             Error: It answers with an error, or cannot be reached.
         """
         self.check_open()
-        end_s = time.monotonic() + (self.retry_s if waits else 0.0)
+        end_s = time.monotonic() + (self.controller_wait_s if waits else 0.0)
         repeatable = operation_of(message).is_idempotent
         while True:
             try:
@@ -367,7 +368,6 @@ class Session:
             + ("; if it does not come back, start the cluster anew" if is_gone else ""),
             address=self._controller.address,
             is_controller=True,
-            retry_safe=True,
         )
 
     def ask_member(self, member_id: str, message: Message[R], payload: Payload = b"") -> Answer[R]:

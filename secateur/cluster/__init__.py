@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from secateur.cluster.cluster import Cluster, MemberInfo, start
+from secateur.cluster.cluster import Cluster, MemberInfo, attach, start
 from secateur.cluster.settings import DEFAULTS, ClusterSettings
 
-__all__ = ["DEFAULTS", "Cluster", "ClusterSettings", "MemberInfo", "start"]
+__all__ = ["DEFAULTS", "Cluster", "ClusterSettings", "MemberInfo", "attach", "start"]

@@ -25,7 +25,7 @@ from secateur.protocol.message import Role
 from secateur.protocol.pruning import Pruning
 from secateur.wire import Channel, Limits
 
-__all__ = ["Cluster", "MemberInfo", "start"]
+__all__ = ["Cluster", "MemberInfo", "attach", "start"]
 
 P = ParamSpec("P")
 
@@ -42,15 +42,17 @@ class Cluster:
             purpose, best as the variable ``SECATEUR_TOKEN``.
     """
 
-    def __init__(self, settings: ClusterSettings, runtime: Runtime) -> None:
+    def __init__(self, settings: ClusterSettings, runtime: Runtime, running_at: str | None = None) -> None:
         self._settings = settings
         self._runtime = runtime
         self._lock = threading.Lock()
         self._stopped = False
-        atexit.register(self.stop)
+        self._at_exit = self.leave if settings.detached else self.stop
+        atexit.register(self._at_exit)
         try:
-            host_port = runtime.start_controller()
-            runtime.start_members([f"m{index + 1}" for index in range(settings.members)])
+            host_port = running_at or runtime.start_controller()
+            if running_at is None:
+                runtime.start_members([f"m{index + 1}" for index in range(settings.members)])
         except BaseException:
             self.stop()
             raise
@@ -126,18 +128,25 @@ class Cluster:
     def stop(self) -> None:
         """End all processes, sockets and threads of the cluster.
 
-        May be called twice; runs by itself at exit of the process.
+        May be called twice; runs by itself at exit of the process, unless the cluster is detached.
         """
+        self._end(self._runtime.stop)
+
+    def leave(self) -> None:
+        """Let go of a detached cluster, which goes on; any other cluster ends. May be called twice."""
+        self._end(self._runtime.leave if self._settings.detached else self._runtime.stop)
+
+    def _end(self, end: Callable[[], None]) -> None:
         with self._lock:
             if self._stopped:
                 return
             self._stopped = True
-        atexit.unregister(self.stop)
+        atexit.unregister(self._at_exit)
         channel = getattr(self, "_channel", None)
         if channel is not None:
             forget_token(channel.address)
             channel.close()
-        self._runtime.stop()
+        end()
 
     def __enter__(self) -> Self:
         return self
@@ -179,6 +188,8 @@ def start(
     *,
     ray_address: str | None = DEFAULTS.ray_address,
     ray_actor_options: Mapping[str, Any] | None = DEFAULTS.ray_actor_options,
+    detached: bool = False,
+    name: str | None = None,
     token: str | None = None,
     allow_code: bool = DEFAULTS.allow_code,
     host: str | None = DEFAULTS.host,
@@ -208,6 +219,9 @@ def start(
             without Ray.
         ray_address: As :attr:`ClusterSettings.ray_address <secateur.cluster.settings.ClusterSettings>`, and so are all
             others but ``token``; docs/settings.md has the table.
+        detached: Whether the cluster outlives this process, on the Ray of ``ray_address``. :func:`attach` finds it in
+            any process, by its ``name``, and :meth:`Cluster.stop` ends it.
+        name: The name of a detached cluster, of which one may run on a Ray.
         token: Left out, or None, it is made at random: connections and Spark writes of this process carry it by
             themselves, other processes need ``cluster.token``. ``""`` is a cluster without a secret, which every
             process that reaches its port may read and write, and which therefore runs no Python functions of clients.
@@ -239,6 +253,8 @@ def start(
         raise ProgrammingError(f"external_directories={external_directories!r}: a list of paths, not one path")
     if pruning not in tuple(Pruning):
         raise ProgrammingError(f"pruning={pruning!r}: it is one of {', '.join(map(repr, Pruning))}")
+    if detached and runtime == "embedded":
+        raise ProgrammingError('detached=True: a cluster that lives in this process ends with it; use runtime="ray"')
     chosen = ClusterSettings(
         members=members,
         ray_address=ray_address,
@@ -262,10 +278,35 @@ def start(
         engine_limits=engine_limits,
         cost_model=cost_model,
         pruning=Pruning(pruning),
+        detached=detached,
+        name=name,
     )
     cluster = Cluster(chosen, _runtime(runtime, chosen))
     if token is None and chosen.token is not None:
         remember_token(cluster.address.removeprefix("secateur://"), chosen.token)
+    return cluster
+
+
+def attach(name: str, *, ray_address: str | None = None, timeout_s: float = DEFAULTS.start_timeout_s) -> Cluster:
+    """Find a detached cluster that runs; the same as what :func:`start` has returned for it.
+
+    Whoever may use the Ray on which it runs gets its token.
+
+    Args:
+        name: Its name.
+        ray_address: The Ray on which it runs, as for :func:`start`; None for that of this process.
+        timeout_s: Seconds that this may take.
+
+    Raises:
+        ProgrammingError: No cluster of that name runs there.
+        OperationalError: Ray, or the cluster, does not answer.
+    """
+    from secateur.cluster.runtimes.ray import RayRuntime
+
+    runtime, settings, address = RayRuntime.attached(name, ray_address, timeout_s)
+    cluster = Cluster(settings, runtime, address)
+    if settings.token is not None:
+        remember_token(address, settings.token)
     return cluster
 
 

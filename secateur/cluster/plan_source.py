@@ -67,7 +67,6 @@ class PlanSource:
             raise UnreachableError(
                 "the controller does not answer, and no other member that does has run this statement, so its plan is"
                 f" not to be had: {error.message}",
-                retry_safe=not error.details.get("refused"),
             ) from error
         finally:
             asking.cancel()

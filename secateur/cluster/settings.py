@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from secateur.wire import ClusterIdentity, Limits
 __all__ = ["DEFAULTS", "ClusterSettings"]
 
 _MEMBERS_MAX = 1024
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _RAY_OPTIONS: Final = frozenset(
     {"num_cpus", "num_gpus", "memory", "resources", "scheduling_strategy", "label_selector", "runtime_env"}
 )
@@ -69,6 +71,8 @@ class ClusterSettings:
             function holds its event loop, before it is given up as well.
         cluster_id: Tells clusters apart: in Ray actor names, and so that a client notices that an address belongs to
             another cluster now.
+        detached: Whether the cluster outlives the process that starts it.
+        name: The name under which a detached cluster is found again; None for other clusters.
         limits: Bounds of every connection.
         engine_limits: Bounds of the storage and the engine of each member.
         cost_model: The costs by which the planner chooses between plans that give the same rows; a session may set
@@ -96,6 +100,8 @@ class ClusterSettings:
     member_silence_s: float = 5.0
     member_stall_s: float = 60.0
     cluster_id: str = field(default_factory=lambda: secrets.token_hex(4))
+    detached: bool = False
+    name: str | None = None
     limits: Limits = field(default_factory=Limits)
     engine_limits: EngineLimits = field(default_factory=EngineLimits)
     cost_model: CostModel = field(default_factory=CostModel)
@@ -131,6 +137,13 @@ class ClusterSettings:
             raise ProgrammingError(
                 f"member_stall_s={self.member_stall_s!r}: at least member_silence_s, which is {self.member_silence_s!r}"
             )
+        if self.detached != (self.name is not None):
+            raise ProgrammingError(
+                f"detached={self.detached!r}, name={self.name!r}: a detached cluster has a name, by which attach(name)"
+                " finds it, and no other cluster has one"
+            )
+        if self.name is not None and not _NAME.fullmatch(self.name):
+            raise ProgrammingError(f"name={self.name!r}: letters, digits, _ and -, at most 64, beginning with a letter")
         if refused := sorted(set(self.ray_actor_options or ()) - _RAY_OPTIONS):
             raise ProgrammingError(
                 f"ray_actor_options={self.ray_actor_options!r}: {', '.join(refused)} is not for users; there is"

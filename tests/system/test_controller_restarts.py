@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -64,3 +66,48 @@ def test_ranges_that_were_added_are_there_again_and_others_can_follow(mortal: Cl
         conn.execute("ALTER TABLE r ADD PARTITION 20 <= VALUES < 30")
         conn.execute("INSERT INTO r VALUES (25, 3)")
         assert conn.execute("SELECT sum(v) FROM r").fetchall() == [(6,)]
+
+
+@pytest.mark.slow
+def test_on_ray_the_controller_is_started_anew_twice_while_clients_write_and_read() -> None:
+    """Statements that need no controller go on meanwhile; all others wait, and nothing acknowledged is lost."""
+    with secateur.start(members=3, runtime="ray") as cluster, cluster.connect() as conn:
+        conn.execute(DDL.format("t"))
+        conn.execute("INSERT INTO t VALUES (?, ?)", [0, 0])
+        written, errors, longest_s = [0], [], [0.0]
+        is_planned, is_over = threading.Event(), threading.Event()
+
+        def write() -> None:
+            with cluster.connect() as own:
+                number = 0
+                while not is_over.is_set():
+                    number += 1
+                    started_s = time.monotonic()
+                    try:
+                        own.execute("INSERT INTO t VALUES (?, ?)", [number, number])
+                    except secateur.Error as error:
+                        errors.append(error)
+                    else:
+                        written.append(number)
+                    longest_s.append(time.monotonic() - started_s)
+                    is_planned.set()
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            assert is_planned.wait(30)
+            for round_number in (1, 2):
+                cluster.kill_controller()
+                conn.execute(DDL.format(f"u{round_number}"))
+                assert conn.table(f"u{round_number}").load(ROWS) == 100
+                conn.execute(f"UPDATE u{round_number} SET v = v + 1")
+                assert conn.execute(f"SELECT sum(v) FROM u{round_number}").fetchall() == [(5050,)]
+                with cluster.connect() as fresh:
+                    assert fresh.execute("SELECT count(*) FROM u1").fetchall() == [(100,)]
+        finally:
+            is_over.set()
+            writer.join()
+        assert not errors
+        rows = [number for (number,) in conn.execute("SELECT id FROM t ORDER BY id").fetchall()]
+        assert rows == written
+        assert max(longest_s[2:]) < 5

@@ -47,7 +47,7 @@ def test_a_controller_that_does_not_come_back_is_waited_for_and_then_named() -> 
         conn.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT)")
         conn.table("t").load(ROWS)
         assert conn.execute("SELECT v FROM t WHERE k = ?", [3]).fetchall() == [(3,)]
-        conn._session.retry_s = 0.2
+        conn._session.controller_wait_s = 0.2
         runtime = cluster._runtime
         runtime._loop.run(runtime._controller._server.stop())  # type: ignore[attr-defined]
         errors = []

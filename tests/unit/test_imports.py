@@ -87,6 +87,7 @@ PUBLIC_NAMES = [
     "TimestampFromTicks",
     "Warning",
     "apilevel",
+    "attach",
     "between",
     "connect",
     "connectors",

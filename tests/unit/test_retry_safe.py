@@ -31,13 +31,6 @@ SAFE_CLASSES = {
 
 EXCEPTIONS = {
     ("UnreachableError", "client/session.py", "belongs to another cluster now", "False"),
-    ("UnreachableError", "client/session.py", "the controller of this cluster", "not is_gone"),
-    (
-        "UnreachableError",
-        "cluster/plan_source.py",
-        "the controller does not answer",
-        "not error.details.get('refused')",
-    ),
     ("TopologyChangedError", "connectors/table_condition.py", "has changed while the job started", "True"),
     ("LimitExceededError", "wire/connection.py", "message", "True"),
     ("LimitExceededError", "wire/peer.py", "requests to", "True"),

@@ -12,10 +12,22 @@ from typing import Final, TypeAlias
 from secateur.client.execution.lost_members import LOST_MEMBERS_MAX, cost_too_many
 from secateur.errors import Error, MemberLostError, PartitionLostError, UnreachableError
 
-__all__ = ["RETRY_S", "Action", "GiveUp", "ProbeMember", "RefreshOwners", "RetryPolicy", "TryAgain", "is_final"]
+__all__ = [
+    "CONTROLLER_WAIT_S",
+    "RETRY_S",
+    "Action",
+    "GiveUp",
+    "ProbeMember",
+    "RefreshOwners",
+    "RetryPolicy",
+    "TryAgain",
+    "is_final",
+]
 
 RETRY_S: Final = 10.0
 """How long a statement follows a cluster in change: the cluster notices within seconds that a member is lost."""
+CONTROLLER_WAIT_S: Final = 20.0
+"""How long a request waits for a controller that is being started anew: a process has to start for it."""
 _PAUSE_MIN_S: Final = 0.02
 _PAUSE_MAX_S: Final = 0.5
 

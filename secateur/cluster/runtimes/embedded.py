@@ -68,6 +68,9 @@ class EmbeddedRuntime:
         self._hosts.remove(host)
         self._loop.run(host.stop())
 
+    def leave(self) -> None:
+        self.stop()
+
     def stop(self) -> None:
         if not self._loop.is_running:
             return

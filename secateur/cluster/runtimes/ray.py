@@ -31,6 +31,7 @@ from secateur.errors import OperationalError, ProgrammingError
 __all__ = ["RayRuntime"]
 
 _NAMESPACE = "secateur"
+_CONTROLLER = "controller"
 _GC_THRESHOLD = 20_000
 _STOP_S = 10.0
 _DIRECTORY_CHARS_MAX = 20
@@ -47,12 +48,19 @@ class _ControllerActor:
         self._controller = self._loop.call(
             lambda: Controller(settings, own_address, port=port, is_recovering=is_restarted)
         )
+        self._settings = settings
+        self._address = ""
         self._start_timeout_s = settings.start_timeout_s
         if is_restarted:
             self.start()
 
     def start(self) -> str:
-        return self._loop.run(self._controller.start(), self._start_timeout_s)
+        self._address = self._loop.run(self._controller.start(), self._start_timeout_s)
+        return self._address
+
+    def description(self) -> tuple[ClusterSettings, str]:
+        """The settings of the cluster, its secrets included, and its address, for a process that may ask Ray."""
+        return self._settings, self._address
 
     def stop(self) -> None:
         self._loop.run(self._controller.stop())
@@ -97,23 +105,28 @@ def _address_here(settings: ClusterSettings, is_on_one_machine: bool) -> Process
     return address_at(ray.util.get_node_ip_address(), settings.host)
 
 
+def _actor_name(settings: ClusterSettings, part: str) -> str:
+    return f"{_NAMESPACE}-{settings.name or settings.cluster_id}.{part}"
+
+
+def _member_actors(settings: ClusterSettings) -> dict[str, ActorHandle[Any]]:
+    """The actors of the members of a cluster, by the ids under which they were started."""
+    prefix, found = _actor_name(settings, ""), {}
+    for entry in ray.util.list_named_actors(all_namespaces=True):
+        name = entry["name"]
+        if entry["namespace"] == _NAMESPACE and name.startswith(prefix) and name != _actor_name(settings, _CONTROLLER):
+            with contextlib.suppress(ValueError):  # it has ended meanwhile
+                found[name.removeprefix(prefix)] = ray.get_actor(name, namespace=_NAMESPACE)
+    return found
+
+
 def _port_known_by_members(settings: ClusterSettings) -> int:
     """The port at which members dial the controller of their cluster.
 
     Raises:
         OperationalError: No member is left.
     """
-    prefix = f"{_NAMESPACE}-{settings.cluster_id}-"
-    named = [
-        entry["name"]
-        for entry in ray.util.list_named_actors(all_namespaces=True)
-        if entry["namespace"] == _NAMESPACE and entry["name"].startswith(prefix)
-    ]
-    asking = []
-    for name in named:
-        if name != f"{prefix}controller":
-            with contextlib.suppress(ValueError):  # it has ended meanwhile
-                asking.append(ray.get_actor(name, namespace=_NAMESPACE).controller_address.remote())
+    asking = [member.controller_address.remote() for member in _member_actors(settings).values()]
     while asking:
         (answered, *_), asking = ray.wait(asking)
         with contextlib.suppress(RayError):  # its actor is dead
@@ -276,6 +289,13 @@ class _Connecting:
         return self._failure
 
 
+def _controller_actor(settings: ClusterSettings) -> ActorHandle[Any] | None:
+    try:
+        return ray.get_actor(_actor_name(settings, _CONTROLLER), namespace=_NAMESPACE)
+    except ValueError:
+        return None
+
+
 _session = _Session()
 
 
@@ -284,6 +304,7 @@ class RayRuntime:
 
     Args:
         settings: The settings of the cluster.
+        is_running: Whether it runs already, and this process is connected to its Ray.
 
     Raises:
         OperationalError: Ray could not be reached or started within ``start_timeout_s``.
@@ -291,24 +312,60 @@ class RayRuntime:
 
     name = "ray"
 
-    def __init__(self, settings: ClusterSettings) -> None:
+    def __init__(self, settings: ClusterSettings, *, is_running: bool = False) -> None:
         self._settings = settings
         self._controller: ActorHandle[Any] | None = None
         self._members: dict[str, ActorHandle[Any]] = {}
         self._address = ""
         self._end_s = time.monotonic() + settings.start_timeout_s
-        _session.enter(settings.ray_address, settings.start_timeout_s)
+        if not is_running:
+            _session.enter(settings.ray_address, settings.start_timeout_s)
         self._entered = True
         self._is_on_one_machine = _session.is_private
-        self._check_host()
+        self._lifetime = "detached" if settings.detached else None
+        if not is_running:
+            self._check_host()
+            self._check_detached()
+
+    @classmethod
+    def attached(cls, name: str, ray_address: str | None, timeout_s: float) -> tuple[RayRuntime, ClusterSettings, str]:
+        """The runtime of a detached cluster that runs, its settings and its address.
+
+        Raises:
+            ProgrammingError: No cluster of that name runs on this Ray.
+            OperationalError: Ray does not answer.
+        """
+        if ray_address is None and not ray.is_initialized():
+            raise ProgrammingError(f"attach({name!r}): give ray_address=, the address of the Ray on which it runs")
+        _session.enter(ray_address, timeout_s)
+        try:
+            wanted = ClusterSettings(detached=True, name=name, ray_address=ray_address)
+            controller = _controller_actor(wanted)
+            if controller is None:
+                raise ProgrammingError(
+                    f"no cluster named {name!r} runs on the Ray at {ray.get_runtime_context().gcs_address}: start one"
+                    f" with secateur.start(detached=True, name={name!r}), or check ray_address"
+                )
+            try:
+                settings, address = ray.get(controller.description.remote(), timeout=timeout_s)
+            except RayError as error:
+                raise OperationalError(f"the controller of cluster {name!r} does not answer: {error}") from error
+            runtime = cls(settings, is_running=True)
+        except BaseException:
+            _session.leave()
+            raise
+        runtime._controller, runtime._address = controller, address
+        runtime._members = _member_actors(settings)
+        return runtime, settings, address
 
     def start_controller(self) -> str:
         # The controller belongs beside the driver: clients dial it first, and it lives and ends with the driver. A soft
         # affinity would not do: Ray places actors that ask for no CPU on any node then.
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         actor = ray.remote(_ControllerActor).options(
-            name=f"secateur-{self._settings.cluster_id}-controller",
+            name=_actor_name(self._settings, _CONTROLLER),
             namespace=_NAMESPACE,
+            lifetime=self._lifetime,
             num_cpus=0,
             max_restarts=-1,
             scheduling_strategy=here,
@@ -321,8 +378,9 @@ class RayRuntime:
         starting = []
         for member_id in member_ids:
             actor = ray.remote(_MemberActor).options(
-                name=f"secateur-{self._settings.cluster_id}-{member_id}",
+                name=_actor_name(self._settings, member_id),
                 namespace=_NAMESPACE,
+                lifetime=self._lifetime,
                 **{"num_cpus": 0, "scheduling_strategy": "SPREAD", **(self._settings.ray_actor_options or {})},
             )
             self._members[member_id] = handle = actor.remote(
@@ -366,6 +424,30 @@ class RayRuntime:
             f"host={host!r} is one address, and this Ray has nodes at {', '.join(sorted(nodes))}: leave host out,"
             ' so that each process listens on the address of its node, or give "0.0.0.0"'
         )
+
+    def _check_detached(self) -> None:
+        """Refuse a cluster that would end with this process after all, and a name that is taken."""
+        name = self._settings.name
+        if name is None:
+            return
+        is_private, is_taken = _session.is_private, _controller_actor(self._settings) is not None
+        if is_private or is_taken:
+            self.leave()
+        if is_private:
+            raise ProgrammingError(
+                f"detached=True, name={name!r}: the Ray of this process ends with it; give ray_address=, the address of"
+                " a Ray that goes on, as `ray start --head` prints it"
+            )
+        if is_taken:
+            raise ProgrammingError(
+                f"a cluster named {name!r} runs on this Ray already: secateur.attach({name!r}) finds it, and its"
+                " stop() ends it"
+            )
+
+    def leave(self) -> None:
+        if self._entered:
+            self._entered = False
+            _session.leave()
 
     def _name_members_again(self) -> None:
         """Find out under which ids members have come back. An actor that does not answer keeps the one that it had."""

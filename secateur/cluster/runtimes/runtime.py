@@ -28,5 +28,8 @@ class Runtime(Protocol):
     def kill_member(self, member_id: str) -> None:
         """End a member at once, without a notice to any process, as a crash would."""
 
+    def leave(self) -> None:
+        """Let go of what runs, without ending it, as far as it can outlive this process."""
+
     def stop(self) -> None:
         """End everything this runtime started. May be called twice, and after a failed start."""

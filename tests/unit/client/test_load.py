@@ -180,7 +180,7 @@ def test_a_member_out_of_reach_ends_the_load(cluster: Any, conn: Connection) -> 
 
 def test_a_publication_without_an_answer_is_not_called_a_failure(cluster: Any, conn: Connection) -> None:
     cluster.failures["controller", "publish_load"] = [MemberLostError("broke")]
-    conn._session.retry_s = 0.0
+    conn._session.controller_wait_s = 0.0
     with pytest.raises(
         MemberLostError,
         match=r"the answer to its publication was lost: read the table to see whether its rows are visible. broke",

@@ -270,7 +270,7 @@ def test_another_cluster_at_the_same_address_is_noticed(cluster: Any, conn: Conn
     port = cluster.controller.server.port
     cluster.run(cluster.controller.server.stop())
     cluster.cluster_id = "another"
-    conn._session.retry_s = 0.0
+    conn._session.controller_wait_s = 0.0
     with pytest.raises(MemberLostError):
         conn.explain("count")
 
