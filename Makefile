@@ -33,7 +33,7 @@ STATEMENTS ?= 1000000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow plans generated nightly faults lint format types bench bench-tpc docs lock clean distclean help install java
+.PHONY: demo test test-slow plans generated nightly faults simulate lint format types bench bench-tpc docs lock clean distclean help install java
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,10 @@ nightly: $(STAMP) ## a million random statements against DuckDB: an hour; SEED=n
 SECONDS ?= 180
 faults: $(STAMP) ## four clients while members die, freeze and lose connections, then the controller dies: SECONDS=n SEED=n
 	@$(PY) tests/faults/mixed_load.py --seconds $(SECONDS) --seed $(SEED)
+
+SEEDS ?= 2000
+simulate: $(STAMP) ## a cluster on a virtual clock and network while everything fails: SEEDS=n runs, SEED=first
+	@$(PY) tests/simulation/run.py --seeds $(SEEDS) --seed $(SEED)
 
 lint: $(STAMP) types ## ruff and mypy --strict
 	@$(PY) -m ruff check .

@@ -1,0 +1,81 @@
+"""Decides whether a history of one register is linearizable.
+
+Source: J. Wing, C. Gong, "Testing and verifying concurrent objects", 1993, with the memory of G. Lowe, "Testing for
+linearizability", 2017: what was linearized and the value that it left are looked at once.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Call", "is_linearizable"]
+
+Value = int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call to a register, whose values are numbers, or None for a row that is not there.
+
+    Attributes:
+        began_s: When it was made.
+        ended_s: When its answer came; ``math.inf`` for one that has failed: it may take effect at any later moment, or
+            never.
+        kind: What it does.
+        value: What it wrote, or what a read gave.
+        expected: What a conditional write wanted to find.
+        has_changed: Whether a conditional write says that it has written.
+    """
+
+    began_s: float
+    ended_s: float
+    kind: Literal["read", "write", "write if"]
+    value: Value
+    expected: Value = None
+    has_changed: bool = True
+
+    def apply(self, value: Value) -> tuple[bool, Value]:
+        """Whether it may answer as it did while the register has this value, and the value that it leaves."""
+        match self.kind:
+            case "read":
+                return value == self.value, value
+            case "write":
+                return True, self.value
+            case "write if":
+                if self.ended_s == math.inf:
+                    return True, self.value if value == self.expected else value
+                return self.has_changed == (value == self.expected), self.value if self.has_changed else value
+
+
+def is_linearizable(calls: list[Call], first: Value) -> bool:
+    """Whether the calls could have been made one after the other, each between its begin and its end.
+
+    Args:
+        calls: The history; reads that failed are left out.
+        first: The value before all of them.
+    """
+    ordered = sorted(calls, key=lambda call: call.began_s)
+    certain = sum(1 << number for number, call in enumerate(ordered) if call.ended_s < math.inf)
+    everything = (1 << len(ordered)) - 1
+    seen: set[tuple[int, Value]] = set()
+    stack: list[tuple[int, Value]] = [(0, first)]
+    while stack:
+        state = stack.pop()
+        if state in seen:
+            continue
+        seen.add(state)
+        done, value = state
+        if done & certain == certain:
+            return True
+        rest = everything & ~done
+        earliest_end_s = min(call.ended_s for number, call in enumerate(ordered) if rest >> number & 1)
+        for number, call in enumerate(ordered):
+            if call.began_s > earliest_end_s:
+                break
+            if rest >> number & 1:
+                may, after = call.apply(value)
+                if may:
+                    stack.append((done | 1 << number, after))
+    return False

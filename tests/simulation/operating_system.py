@@ -1,0 +1,138 @@
+"""Puts the virtual machine under the standard library: clocks, threads, locks, blocking sockets and randomness.
+
+It is installed once, in a process that does nothing but simulate, before the product is imported: the product then runs
+unchanged.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import random
+import socket
+import sys
+import threading
+import time
+import weakref
+from asyncio import events
+from collections import deque
+from typing import Any
+
+from machine import Thread, machine
+from network import connect
+
+__all__ = ["install"]
+
+
+class Lock:
+    """A lock of the virtual machine, with the interface of :func:`threading.Lock`."""
+
+    __slots__ = ("__weakref__", "_is_locked", "_waiting")
+
+    def __init__(self) -> None:
+        self._is_locked = False
+        self._waiting: deque[Thread] | None = None
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        if not self._is_locked:
+            self._is_locked = True
+            return True
+        if not blocking:
+            return False
+        world = machine()
+        end_s = None if timeout < 0 else world.now_s + timeout
+        if self._waiting is None:
+            self._waiting = deque()
+        me = world.current
+        while self._is_locked:
+            if end_s is not None and world.now_s >= end_s:
+                return False
+            self._waiting.append(me)
+            was_woken = world.park(None if end_s is None else (end_s - world.now_s) * me.process.pace)
+            if not was_woken and me in self._waiting:
+                self._waiting.remove(me)
+        self._is_locked = True
+        return True
+
+    def release(self) -> None:
+        if not self._is_locked:
+            raise RuntimeError("release unlocked lock")
+        self._is_locked = False
+        if self._waiting:
+            machine().unpark(self._waiting.popleft())
+
+    def locked(self) -> bool:
+        return self._is_locked
+
+    def _at_fork_reinit(self) -> None:
+        self._is_locked = False
+
+    __enter__ = acquire
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+def _sleep(seconds: float) -> None:
+    end_s = _monotonic() + seconds
+    while (rest_s := end_s - _monotonic()) > 0:
+        machine().park(rest_s)
+
+
+def _monotonic() -> float:
+    return machine().current.process.monotonic_s()
+
+
+def _time() -> float:
+    return machine().current.process.time_s()
+
+
+def _boot_time(clock: int) -> float:
+    if clock == getattr(time, "CLOCK_BOOTTIME", None):
+        return machine().current.process.boot_time_s()
+    return _monotonic()
+
+
+def _urandom(size: int) -> bytes:
+    return machine().entropy.randbytes(size)
+
+
+def _nothing() -> None:
+    """Virtual threads survive a fork."""
+
+
+def install() -> None:
+    """Put the virtual machine under this process, for good."""
+    time.monotonic = time.perf_counter = _monotonic
+    time.time = _time
+    time.monotonic_ns = time.perf_counter_ns = lambda: int(_monotonic() * 1e9)
+    time.time_ns = lambda: int(_time() * 1e9)
+    time.sleep = _sleep
+    time.clock_gettime = _boot_time
+    os.urandom = _urandom
+    os.getpid = lambda: 4242
+    queue.time = _monotonic  # type: ignore[attr-defined]
+    vars(random).update(_urandom=_urandom)
+    vars(threading).update(_allocate_lock=Lock, _CRLock=None, _time=_monotonic, Lock=Lock, Thread=Thread)
+    vars(threading)["_after_fork"].__code__ = _nothing.__code__
+    threading.current_thread = lambda: machine().current  # type: ignore[assignment, return-value]
+    threading.get_ident = lambda: machine().current.ident
+    import _threading_local  # takes what threading has by now
+
+    threading.local = _threading_local.local  # type: ignore[misc]
+    queue.SimpleQueue = queue._PySimpleQueue  # type: ignore[attr-defined, misc]
+    socket.create_connection = connect  # type: ignore[assignment]
+    sys.set_asyncgen_hooks(firstiter=_first_of, finalizer=_finalize)
+
+
+_loops: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+
+def _first_of(generator: Any) -> None:
+    _loops[generator] = events._get_running_loop()
+
+
+def _finalize(generator: Any) -> None:
+    loop = _loops.get(generator)
+    if loop is not None and not loop.is_closed():
+        loop.call_soon_threadsafe(loop.create_task, generator.aclose())

@@ -1,0 +1,89 @@
+"""Faults of the product that the simulation has to find: each replaces a method, in a process that simulates.
+
+They are what a change of the product could do wrong without any other test noticing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from secateur.cluster.member import ChangeKey, ChangeRegistry, MemberLoads, RecordedChange, Replication
+from secateur.storage import MemberStore
+from secateur.storage.read_lease import ReadLease
+from secateur.storage.store_loads import StoreLoads
+
+__all__ = ["PLANTS"]
+
+
+def acknowledge_early() -> None:
+    """A write is acknowledged before its copies have it."""
+
+    async def settled(*_: Any, **__: Any) -> None:
+        return None
+
+    Replication.settled = settled  # type: ignore[method-assign]
+
+
+def skip_fencing() -> None:
+    """A member answers after the end of its lease."""
+    ReadLease.check = lambda _: None  # type: ignore[method-assign]
+    ReadLease.is_valid = property(lambda _: True)  # type: ignore[assignment]
+
+
+def drop_a_delta_at_promotion() -> None:
+    """A copy makes its last change only when the next one comes, so that one that becomes the primary lacks it."""
+    apply = MemberStore.apply
+    last: dict[tuple[int, int, int], tuple[Any, ...]] = {}
+
+    def late(self: MemberStore, table: int, partition: int, *change: Any, is_copy: bool = False) -> int:
+        if not is_copy:
+            return apply(self, table, partition, *change)
+        before = last.get((id(self), table, partition))
+        last[id(self), table, partition] = change
+        if before is not None:
+            apply(self, table, partition, *before, is_copy=True)
+        return int(change[1].num_rows)
+
+    MemberStore.apply = late  # type: ignore[method-assign]
+
+
+def forget_a_change_of_a_load() -> None:
+    """A member lacks one of the rows of a load of which it keeps copies."""
+    stage = StoreLoads.stage
+
+    def fewer(self: StoreLoads, load: str, table: int, partition: int, attempt: int, rows: Any, **kind: Any) -> Any:
+        return stage(self, load, table, partition, attempt, rows.slice(0, max(1, rows.num_rows - 1)), **kind)
+
+    stage_copy = MemberLoads.stage_copy
+
+    async def stage_fewer(self: MemberLoads, request: Any) -> Any:
+        StoreLoads.stage = fewer  # type: ignore[method-assign]
+        try:
+            return await stage_copy(self, request)
+        finally:
+            StoreLoads.stage = stage  # type: ignore[method-assign]
+
+    MemberLoads.stage_copy = stage_fewer  # type: ignore[method-assign]
+
+
+def apply_a_retry_twice() -> None:
+    """A change that is asked for again is made again."""
+
+    async def once(_: ChangeRegistry, key: ChangeKey, make: Callable[[], Awaitable[RecordedChange]]) -> RecordedChange:
+        return await make()
+
+    ChangeRegistry.made = lambda *_: None  # type: ignore[method-assign]
+    ChangeRegistry.once = once  # type: ignore[method-assign]
+
+
+PLANTS: Final[dict[str, Callable[[], None]]] = {
+    plant.__name__: plant
+    for plant in (
+        acknowledge_early,
+        skip_fencing,
+        drop_a_delta_at_promotion,
+        forget_a_change_of_a_load,
+        apply_a_retry_twice,
+    )
+}

@@ -1,0 +1,35 @@
+"""A few seeds of the simulation; ``make simulate`` runs many."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+_RUN = Path(__file__).with_name("run.py")
+
+
+def outcomes(seed: int, seeds: int, *options: str) -> list[dict[str, Any]]:
+    """What these seeds show, in their order."""
+    command = [sys.executable, str(_RUN), "--json", f"--seed={seed}", f"--seeds={seeds}", *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=170, check=False)
+    assert done.stdout.endswith("failed\n"), done.stdout + done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return sorted(found, key=lambda outcome: outcome["seed"])
+
+
+def test_a_seed_replays_exactly() -> None:
+    once, again = outcomes(1, 3), outcomes(1, 3)
+    assert once == again
+    assert len({outcome["trace"] for outcome in once}) == 3, "every seed is another run"
+    (alone,) = outcomes(3, 1)
+    assert alone == once[2], "a seed does not depend on those before it"
+
+
+def test_no_promise_is_broken_while_members_links_and_clocks_fail() -> None:
+    found = outcomes(100, 8)
+    assert not [outcome for outcome in found if outcome["wrong"]]
+    assert sum(len(outcome["faults"]) for outcome in found) > 25
+    assert sum(outcome["calls"] for outcome in found) > 400
