@@ -8,13 +8,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 _RUN = Path(__file__).with_name("run.py")
 
 
 def outcomes(seed: int, seeds: int, *options: str) -> list[dict[str, Any]]:
     """What these seeds show, in their order."""
     command = [sys.executable, str(_RUN), "--json", f"--seed={seed}", f"--seeds={seeds}", *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=170, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1100, check=False)
     assert done.stdout.endswith("failed\n"), done.stdout + done.stderr
     found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     return sorted(found, key=lambda outcome: outcome["seed"])
@@ -33,3 +35,11 @@ def test_no_promise_is_broken_while_members_links_and_clocks_fail() -> None:
     assert not [outcome for outcome in found if outcome["wrong"]]
     assert sum(len(outcome["faults"]) for outcome in found) > 25
     assert sum(outcome["calls"] for outcome in found) > 400
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("plant", ["apply_a_retry_twice", "drop_a_delta_at_promotion", "forget_a_change_of_a_load"])
+def test_a_fault_of_the_product_is_found_within_200_seeds(plant: str) -> None:
+    found = outcomes(0, 200, "--until-failure", f"--plant={plant}")
+    assert [outcome["seed"] for outcome in found if outcome["wrong"]]
