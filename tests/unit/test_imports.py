@@ -1,12 +1,15 @@
 """The house rules that a reader relies on: imports point one way, each outside library sits behind one place, public
 names exist.
 
-Sources are read with ``ast``, not imported: an import inside a function or under ``TYPE_CHECKING`` counts as well.
+Sources are read with ``ast``, not imported: an import inside a function or under ``TYPE_CHECKING`` counts as well. A
+rule is one test that lists every breach: one test for each file of each rule would be a quarter of all tests, and cost
+ten times what the rules cost.
 """
 
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import subprocess
 import sys
@@ -102,9 +105,14 @@ PUBLIC_NAMES = [
 CLIENT_NEVER_LOADS = ["duckdb", "pyspark", "ray", "secateur.engine", "secateur.planner", "sqlglot"]
 
 
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
 def imports_of(path: Path) -> Iterator[tuple[int, str]]:
     """Line and absolute dotted name of everything that a source file imports."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+    for node in ast.walk(tree_of(path)):
         match node:
             case ast.Import(names=names):
                 for alias in names:
@@ -224,14 +232,12 @@ def test_every_room_has_a_floor() -> None:
     assert rooms - {"__init__", "__main__"} <= FLOOR_OF.keys()
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=place_of)
-def test_imports_point_one_way(path: Path) -> None:
-    assert room_breaches(path) == []
+def test_imports_point_one_way() -> None:
+    assert [breach for path in SOURCES for breach in room_breaches(path)] == []
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=place_of)
-def test_each_library_sits_behind_one_place(path: Path) -> None:
-    assert library_breaches(path) == []
+def test_each_library_sits_behind_one_place() -> None:
+    assert [breach for path in SOURCES for breach in library_breaches(path)] == []
 
 
 @pytest.mark.parametrize(
@@ -265,41 +271,53 @@ def test_the_rules_find_what_they_forbid(
     assert len(room_breaches(path) + library_breaches(path)) == breaches
 
 
-@pytest.mark.parametrize("path", [path for path in SOURCES if path.name == "__init__.py"], ids=place_of)
-def test_package_inits_only_reexport(path: Path) -> None:
-    allowed = ast.Import | ast.ImportFrom
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        is_all = isinstance(node, ast.Assign | ast.AnnAssign) and "__all__" in ast.unparse(node)
-        # PEP 562: a lazy re-export, so that importing the package does not import Spark; PEP 249's globals and the
-        # version are constants.
-        is_lazy = isinstance(node, ast.FunctionDef) and node.name in ("__getattr__", "__dir__")
-        is_constant = (
-            isinstance(node, ast.Assign | ast.AnnAssign)
-            and node.value is not None
-            and isinstance(node.value, ast.Constant | ast.Dict)
-        )
-        is_typing = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        assert isinstance(node, allowed) or is_docstring or is_all or is_lazy or is_constant or is_typing, (
-            f"{place_of(path)}:{node.lineno}"
-        )
+def is_reexport(node: ast.stmt) -> bool:
+    """Whether a statement of an ``__init__`` only exports."""
+    is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    is_all = isinstance(node, ast.Assign | ast.AnnAssign) and "__all__" in ast.unparse(node)
+    # PEP 562: a lazy re-export, so that importing the package does not import Spark; PEP 249's globals and the
+    # version are constants.
+    is_lazy = isinstance(node, ast.FunctionDef) and node.name in ("__getattr__", "__dir__")
+    is_constant = (
+        isinstance(node, ast.Assign | ast.AnnAssign)
+        and node.value is not None
+        and isinstance(node.value, ast.Constant | ast.Dict)
+    )
+    is_typing = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    is_import = isinstance(node, ast.Import | ast.ImportFrom)
+    return is_import or is_docstring or is_all or is_lazy or is_constant or is_typing
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=place_of)
-def test_public_names_exist(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+def test_package_inits_only_reexport() -> None:
+    assert [
+        f"{place_of(path)}:{node.lineno}"
+        for path in SOURCES
+        if path.name == "__init__.py"
+        for node in tree_of(path).body
+        if not is_reexport(node)
+    ] == []
+
+
+def public_name_breaches(path: Path) -> list[str]:
+    place = place_of(path)
     lists = [
         ast.literal_eval(node.value)
-        for node in tree.body
+        for node in tree_of(path).body
         if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]
     ]
     if not lists:
-        assert path.name in ("__init__.py", "__main__.py"), f"{place_of(path)} has no __all__"
-        return
+        return [] if path.name in ("__init__.py", "__main__.py") else [f"{place} has no __all__"]
+    if len(lists) > 1:
+        return [f"{place} has {len(lists)} lists __all__"]
     [names] = lists
-    assert len(names) == len(set(names))  # their order is held by ruff
     module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
-    assert [name for name in names if not hasattr(module, name)] == []
+    # The order of the names is held by ruff.
+    twice = [f"{place}: {name} twice in __all__" for name in sorted(set(names)) if names.count(name) > 1]
+    return twice + [f"{place}: {name} is in __all__ only" for name in names if not hasattr(module, name)]
+
+
+def test_public_names_exist() -> None:
+    assert [breach for path in SOURCES for breach in public_name_breaches(path)] == []
 
 
 def test_the_public_names() -> None:
@@ -330,16 +348,15 @@ READS_ARROW = {
 }
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_arrow_bytes_are_read_by_the_one_function_that_checks_them(path: Path) -> None:
-    if path.relative_to(PACKAGE).as_posix() in ARROW_READERS:
-        return
-    names = [
-        node.attr
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Attribute) and _is_of_arrow(node.value)
+def test_arrow_bytes_are_read_by_the_one_function_that_checks_them() -> None:
+    found = [
+        f"{place_of(path)}:{node.lineno}: {node.attr}"
+        for path in SOURCES
+        if place_of(path) not in ARROW_READERS
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Attribute) and node.attr in READS_ARROW and _is_of_arrow(node.value)
     ]
-    assert not READS_ARROW.intersection(names), f"{path}: use secateur.wire.decode_table or decode_schema"
+    assert found == [], "use secateur.wire.decode_table or decode_schema"
 
 
 def _is_of_arrow(node: ast.expr) -> bool:
@@ -404,9 +421,9 @@ def room_name_breaches(source: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("path", TEST_SOURCES)
-def test_what_a_room_exports_is_imported_from_the_room(path: str) -> None:
-    assert room_name_breaches(TEST_SOURCES[path]) == [], "import it from the room: its files can change then"
+def test_what_a_room_exports_is_imported_from_the_room() -> None:
+    found = [f"{path}: {breach}" for path, source in TEST_SOURCES.items() for breach in room_name_breaches(source)]
+    assert found == [], "import it from the room: its files can change then"
 
 
 @pytest.mark.parametrize(
