@@ -10,7 +10,7 @@ list is hashed column by column and stops when every bucket is hit, against the 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -19,7 +19,7 @@ from typing import Any, Final
 from xxhash import xxh64_intdigest
 
 from secateur.partitioning.pruning.discrete import close_spans, enumerate_points
-from secateur.partitioning.pruning.domain import EVERYTHING, Domain, Span
+from secateur.partitioning.pruning.domain import EVERYTHING, Domain, Span, within
 from secateur.partitioning.pruning.domain import points as points_of
 from secateur.partitioning.schemes.components import HashComponent, RangePartition
 from secateur.partitioning.schemes.hashing import first_seed, pmod
@@ -83,7 +83,10 @@ def select_partitions(scheme: PartitionScheme, domains: Mapping[str, Domain], li
     Raises:
         UnknownRangesError: The ranges of some keys of the domains are not known here.
     """
-    if any(domain.is_nothing for domain in domains.values()):
+    if any(
+        domain.is_nothing or (domain.spans and close_spans(domain, scheme.type_of(column)).is_nothing)
+        for column, domain in domains.items()
+    ):
         return PartitionSelection(())
     if scheme.partial is not None:
         _check_known(scheme, domains)
@@ -126,58 +129,100 @@ def _shared_keys(scheme: PartitionScheme, domains: Mapping[str, Domain]) -> list
 
 
 def _cross_product(scheme: PartitionScheme, domains: Mapping[str, Domain], limit: int) -> PartitionSelection:
-    """:func:`select_partitions` with the components taken as independent."""
+    """:func:`select_partitions`; each range is divided into boxes of keys, in which the components are independent."""
     ranges = scheme.ranges() if scheme.range is None else _ranges_reached(scheme, domains)
+    ranged = () if scheme.range is None or len(ranges) > _RANGES_TOLD_APART_MAX else scheme.range.columns
     buckets: dict[HashComponent, frozenset[int] | None] = {}
     overflows: list[UnprunedComponent] = []
     ids: list[int] = []
-    shared = scheme.range.columns[0] if scheme.range is not None and len(ranges) <= _RANGES_TOLD_APART_MAX else None
     for partition in ranges:
         block = scheme.block(partition.ordinal)
-        local: Sequence[int] = (0,)
         hashes = scheme.hashes if partition.hashes is None else partition.hashes
-        found: list[frozenset[int] | None] = []
-        for component in hashes:
-            reached = None
-            if (
-                shared in component.columns
-                and not domains.keys().isdisjoint(component.columns)
-                and not scheme.is_catch_all(block.start)
-            ):
-                # A column of both components has only the range's values here; all ranges together hash no more keys
-                # than one component may.
-                inside = {**domains, shared: domains.get(shared, EVERYTHING).intersect(_first_values(partition))}
-                reached = _buckets_reached(scheme, component, inside, limit // len(ranges), [])
-            if reached is None and component not in buckets:
-                buckets[component] = _buckets_reached(scheme, component, domains, limit, overflows)
-            found.append(buckets[component] if reached is None else reached)
-        if all(reached is None for reached in found):
-            ids.extend(block)
-            continue
-        for component, reached in zip(hashes, found, strict=True):
-            local = [
-                base * component.partitions + bucket
-                for base in local
-                for bucket in (range(component.partitions) if reached is None else reached)
-            ]
-        ids.extend(block.start + position for position in local)
+        # A column of both a range and a hash component has only the range's values here. All ranges together hash about
+        # as many keys as one component may.
+        told_apart = (
+            {}
+            if not ranged or scheme.is_catch_all(block.start)
+            else {
+                component: limit // len(ranges)
+                for component in hashes
+                if not set(ranged).isdisjoint(component.columns)
+                and not domains.keys().isdisjoint((*component.columns, *ranged))
+            }
+        )
+        kept: set[int] = set()
+        for keys in _boxes(partition, scheme, domains) if told_apart else (domains,):
+            found: list[frozenset[int] | None] = []
+            for component in hashes:
+                reached = None
+                if component in told_apart:
+                    reached = _buckets_reached(scheme, component, keys, told_apart[component], [])
+                if reached is None and component not in buckets:
+                    buckets[component] = _buckets_reached(scheme, component, domains, limit, overflows)
+                found.append(buckets[component] if reached is None else reached)
+            if all(reached is None for reached in found):
+                kept.update(block)
+                break
+            local: Sequence[int] = (0,)
+            for component, reached in zip(hashes, found, strict=True):
+                local = [
+                    base * component.partitions + bucket
+                    for base in local
+                    for bucket in (range(component.partitions) if reached is None else reached)
+                ]
+            kept.update(block.start + position for position in local)
+        ids.extend(kept)
     return PartitionSelection(tuple(sorted(ids)), tuple(overflows))
 
 
-def _first_values(partition: RangePartition) -> Domain:
-    """The values of the first range column in one range."""
-    lower, upper = partition.lower, partition.upper
-    if upper is not None and lower is not None and lower[0] == upper[0]:
-        return points_of([lower[0]])
-    return Domain(
-        spans=(
-            Span(
-                None if lower is None else lower[0],
-                None if upper is None else upper[0],
-                upper_closed=upper is not None and len(upper) > 1,
-            ),
-        )
-    )
+def _boxes(
+    partition: RangePartition, scheme: PartitionScheme, domains: Mapping[str, Domain]
+) -> Iterator[Mapping[str, Domain]]:
+    """The keys of the domains that lie in a range, as boxes that together hold exactly these."""
+    assert scheme.range is not None
+    for limits in _key_boxes(partition.lower, partition.upper):
+        inside = dict(domains)
+        for column, values in zip(scheme.range.columns, limits, strict=False):
+            inside[column] = close_spans(
+                domains.get(column, EVERYTHING).intersect(within([values])), scheme.type_of(column)
+            )
+        if not any(inside[column].is_nothing for column, _ in zip(scheme.range.columns, limits, strict=False)):
+            yield inside
+
+
+def _key_boxes(lower: tuple[Any, ...] | None, upper: tuple[Any, ...] | None) -> Iterator[list[Span]]:
+    """The keys of ``[lower, upper)``, which are in lexicographic order, as boxes: the spans of the first columns.
+
+    ``[(1, 5), (3, 2))`` is ``a = 1 AND b >= 5``, ``a > 1 AND a < 3`` and ``a = 3 AND b < 2``.
+    """
+    if lower is None and upper is None:
+        yield []
+        return
+    width = len(lower or upper or ())
+    prefix: list[Span] = []
+    while lower is not None and upper is not None and len(prefix) < width - 1:
+        value = lower[len(prefix)]
+        if value != upper[len(prefix)]:
+            break
+        prefix.append(Span(value, value))
+    first = len(prefix)
+    is_last = first == width - 1
+    yield [
+        *prefix,
+        Span(
+            None if lower is None else lower[first],
+            None if upper is None else upper[first],
+            lower_closed=is_last,
+            upper_closed=False,
+        ),
+    ]
+    for position in range(first + 1, width):
+        if lower is not None:
+            equal = [Span(value, value) for value in lower[:position]]
+            yield [*equal, Span(lower[position], None, lower_closed=position == width - 1)]
+        if upper is not None:
+            equal = [Span(value, value) for value in upper[:position]]
+            yield [*equal, Span(None, upper[position], upper_closed=False)]
 
 
 def _buckets_reached(

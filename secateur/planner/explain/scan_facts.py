@@ -90,7 +90,7 @@ def scan_facts(
         return ScanExplanation(scan, key, (0,), (0,), True, None, keys, None)
     if not enabled:
         return ScanExplanation(scan, key, None, live, True, None, None, "pruning is off: SET pruning = on")
-    if scan.reason is not None:
+    if scan.reason is not None and (params is None or scan.tree.bind(values).is_all):
         return ScanExplanation(scan, key, None, live, True, None, keys, scan.reason)
     if needs_values(scan.tree.root, count):
         later = (

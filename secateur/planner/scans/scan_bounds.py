@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,6 +35,9 @@ __all__ = ["ScanBounds", "bound_scan", "box_node", "overflow_reason"]
 _DENSE: Final = frozenset({TypeKind.VARCHAR, TypeKind.BLOB})
 """Between two values of these there may be endlessly many."""
 _RANGES_LOOKED_AT_MAX: Final = 256
+_TRIED_MAX: Final = 16
+"""Alternatives of a predicate that hardly ever prunes, evaluated at each binding all the same: some microseconds each.
+"""
 _SMALL: Final = frozenset({TypeKind.BOOLEAN, TypeKind.TINYINT, TypeKind.UTINYINT})
 
 
@@ -100,7 +103,10 @@ def bound_scan(
     root = intersect(unite(box_node(box, scheme, total, limit, overflows) for box in boxes) for boxes in factors)
     if NOWHERE in key_factors:
         root = Nothing()
-    reason = _reason(table, scope, factors, [*scope.notes, *reader.notes], overflows) if isinstance(root, All) else None
+    reason = None
+    if isinstance(root, All):
+        reason = _reason(table, scope, factors, [*scope.notes, *reader.notes], overflows)
+        root = _at_binding(factors, dict(scheme.types))
     return ScanBounds(factors, PartitionTree(table.name, scheme, root, total, limit), keys, reason, residual)
 
 
@@ -126,7 +132,8 @@ def box_node(box: Box, scheme: PartitionScheme, total: int, limit: int, overflow
     useful = _useful_columns(box, scheme, types)
     if not useful:
         return All()
-    box = box.restrict(tuple(useful))
+    # The values of the other columns' parameters may contradict each other.
+    box = box.restrict(tuple(types if _is_open(box, types) else useful))
     if not box.is_constant:
         return Keys(box)
     reached = select_partitions(scheme, box.resolve((), types), limit)
@@ -142,6 +149,27 @@ def _is_contradiction(box: Box, types: dict[str, SqlType]) -> bool:
         close_spans(constraint.resolve((), types[column]), types[column]).is_nothing
         for column, constraint in box.constraints
         if constraint.is_constant and column in types
+    )
+
+
+def _at_binding(factors: Sequence[Boxes], types: dict[str, SqlType]) -> Node:
+    """Return the keys of predicates that prune only for rare values of their parameters.
+
+    ``a > $1 AND a < $2`` may leave no value, and ``a BETWEEN $1 AND $2`` one. Predicates of many alternatives are not
+    tried at each binding.
+    """
+    if sum(map(len, factors)) > _TRIED_MAX:
+        return All()
+    return intersect(
+        unite(Keys(box.restrict(tuple(types))) if _is_open(box, types) else All() for box in boxes) for boxes in factors
+    )
+
+
+def _is_open(box: Box, columns: Iterable[str]) -> bool:
+    """Whether parameters decide which values of some columns are left, unless they only exclude some."""
+    return any(
+        not constraint.is_constant and not all(_excludes(choice) for choice in constraint.choices)
+        for constraint in (box[column] for column in columns)
     )
 
 

@@ -221,7 +221,7 @@ def _is_large(read: ScanReading, statistics_snapshot: StatisticsSnapshot, first:
 
 def _is_named(read: ScanReading, first: int, model: CostModel) -> bool:
     """Whether the statement names the keys that are read of a scan, or a list of them."""
-    return is_few(read.bounds.tree, first, model) or has_list(read.bounds.tree)
+    return is_few(read.bounds.tree, first, model) or (read.bounds.reason is None and has_list(read.bounds.tree))
 
 
 def _side(read: ScanReading, statistics_snapshot: StatisticsSnapshot, first: int, model: CostModel) -> _Side | None:

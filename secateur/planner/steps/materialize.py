@@ -345,6 +345,9 @@ def _used_parameters(outer: BoundSelect, first: int, types: Sequence[SqlType]) -
     used: set[int] = set()
     refused: set[int] = set()
     for scan in outer.scans:
+        if scan.reason is not None:
+            # Values that leave none of a column, as contradictions do, are too rare to ask for.
+            continue
         column_types = dict(scan.tree.scheme.types)
         helps = not is_few(scan.tree, first, outer.cost_model)
         for box in boxes_of(scan.tree.root):

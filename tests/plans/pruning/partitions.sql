@@ -303,3 +303,42 @@ scan plan_metrics: 1 of 7 partitions [p6]
   columns: host, day; about 1 row
   filter: day = CAST('2024-03-01 00:00:00' AS TIMESTAMP)
 */
+----
+-- two bounds that meet in one text
+-- parameters: 'C2', 'C2'
+SELECT id FROM plan_orders WHERE customer_id BETWEEN ? AND ?
+/*
+tree: plan_orders: ([$1, $2])
+scan plan_orders: 1 of 16 partitions [p7]
+  partitioning key (customer_id): ('C2')
+  primary key bounds: ('C2') <= key <= ('C2')
+  columns: customer_id, id; about 2 rows
+*/
+----
+-- two bounds that do not meet
+-- parameters: 'C2', 'C4'
+SELECT id FROM plan_orders WHERE customer_id BETWEEN ? AND ?
+/*
+tree: plan_orders: ([$1, $2])
+scan plan_orders: all 16 partitions
+  because the predicates on customer_id bound a range, but customer_id is hashed: compare customer_id with = or IN
+  primary key bounds: ('C2') <= key <= ('C4')
+  columns: customer_id, id; about 2 rows
+when distributed: two-stage
+*/
+----
+-- bounds that contradict each other, about a part of a hash key
+-- parameters: 'h2', 'h1'
+SELECT day FROM plan_metrics WHERE host > ? AND host < ?
+/*
+tree: plan_metrics: ((> $1 & < $2, *, *))
+scan plan_metrics: 0 of 7 partitions
+*/
+----
+-- no text is less than the empty one
+-- parameters: ''
+SELECT id FROM plan_orders WHERE customer_id < ?
+/*
+tree: plan_orders: (< $1)
+scan plan_orders: 0 of 16 partitions
+*/

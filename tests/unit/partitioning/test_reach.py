@@ -126,6 +126,35 @@ def test_a_column_of_both_components_pairs_its_values() -> None:
     assert ids(table, c=points(values)) == sorted({table.partition_of({"a": 0, "b": 0, "c": c}) for c in values})
 
 
+def test_values_behind_the_first_range_column_are_told_apart_in_a_hash() -> None:
+    table = scheme([HashComponent(("b",), 5)], ("a", "b"), split_at([(3, 10), (3, 20), (7, 0)]))
+    for a_values, b_values in (([3], [5, 12, 15, 22]), ([3, 4, 7], [-1, 9, 30]), ([2, 9], [4, 11])):
+        expected = {table.partition_of({"a": a, "b": b, "c": 0}) for a in a_values for b in b_values}
+        assert ids(table, a=points(a_values), b=points(b_values)) == sorted(expected)
+    some = Domain(spans=(Span(3, 3 + 2),))
+    expected = {table.partition_of({"a": a, "b": b, "c": 0}) for a in (3, 4, 5) for b in (11, 12, 13)}
+    assert ids(table, a=some, b=Domain(spans=(Span(11, 13),))) == sorted(expected)
+
+
+def test_a_range_limits_a_hashed_column_that_no_predicate_names() -> None:
+    types: dict[str, Any] = {"f": parse_type("BOOLEAN"), "a": parse_type("INTEGER")}
+    table = build_scheme(
+        hashes=[HashComponent(("f",), 4)],
+        range_columns=("f", "a"),
+        ranges=split_at([(False, 5)]),
+        types=types,
+        primary_key=("f", "a"),
+        table="t",
+    )
+    expected = {table.partition_of({"f": flag, "a": 4}) for flag in (False, True)}
+    below = Domain(spans=(Span(upper=5, upper_closed=False),))
+    assert list(select_partitions(table, {"a": below}, 64).ids) == sorted(expected)
+
+
+def test_no_value_between_two_bounds_is_no_partition() -> None:
+    assert ids(HASHED, a=Domain(spans=(Span(1, 2, lower_closed=False, upper_closed=False),))) == []
+
+
 def test_too_many_combinations_keep_everything_and_say_so() -> None:
     limit = combination_limit(HASHED)
     reached = select_partitions(HASHED, {"c": points(range(limit + 1))}, limit)
