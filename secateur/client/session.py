@@ -28,7 +28,7 @@ from secateur.client.execution.statement_cache import (
     catalog_version,
     is_estimated,
 )
-from secateur.client.execution.statement_timeout import NO_TIMEOUT
+from secateur.client.execution.statement_timeout import NO_TIMEOUT, call_timeout
 from secateur.errors import (
     DeadlineError,
     Error,
@@ -284,13 +284,18 @@ class Session:
         if control is not None:
             control.check()
 
-    def begin_statement(self) -> CallControl:
+    def begin_statement(self, timeout_s: float | None = None) -> CallControl:
         """This thread begins a statement, whose calls end with :attr:`statement_timeout`, or with :meth:`interrupt`.
+
+        A ``timeout_s`` takes the place of :attr:`statement_timeout`.
 
         End it with :meth:`end_statement`.
         """
         timeout = self.statement_timeout
-        control = timeout.control() if timeout.milliseconds else CallControl()
+        if timeout_s is not None:
+            control = call_timeout(timeout_s)
+        else:
+            control = timeout.control() if timeout.milliseconds else CallControl()
         with self._lock:
             self._statements_running.add(control)
         self._local.control = control

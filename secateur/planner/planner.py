@@ -25,6 +25,7 @@ from secateur.planner.ddl.create_external_table import at_create_external_table,
 from secateur.planner.ddl.create_index import read_create_index, read_drop_index
 from secateur.planner.ddl.create_table import read_create_table, read_drop_table
 from secateur.planner.ddl.create_table_as import is_create_table_as, read_create_table_as
+from secateur.planner.dml.backup import read_backup, read_restore
 from secateur.planner.dml.change_planner import ChangePlanner
 from secateur.planner.dml.composed import Composed
 from secateur.planner.dml.copy import read_copy
@@ -48,6 +49,7 @@ from secateur.planner.statement import (
     DropTable,
     DropView,
     ExplainStatement,
+    KillStatement,
     PlannedSelect,
     SetGlobalPruning,
     Statement,
@@ -55,6 +57,7 @@ from secateur.planner.statement import (
 from secateur.planner.steps.join_keys import PlanStep
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.steps.materialize import materialize_subqueries
+from secateur.planner.system.kill import read_kill
 from secateur.planner.system.show import (
     DescribedQuery,
     ShowQuery,
@@ -73,6 +76,7 @@ from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.views.create_view import read_create_view, read_drop_view
 from secateur.protocol.statements import (
+    BackupTo,
     ChangeStatement,
     CoordinatedChange,
     CopyFrom,
@@ -80,6 +84,7 @@ from secateur.protocol.statements import (
     CreateTableAs,
     EvaluatedInsert,
     InsertSelect,
+    RestoreFrom,
     SetOption,
     SetPruning,
     SetTimeout,
@@ -339,6 +344,15 @@ class Planner:
                     return copy
                 values = parameters.arrange(params)
                 return CopyTo(replace(self._select_composed(copy.query, values, catalog), params=values), copy.file)
+            case "BACKUP":
+                _refuse_parameters(parameters, sql)
+                return read_backup(cursor, catalog.table)
+            case "RESTORE":
+                _refuse_parameters(parameters, sql)
+                return read_restore(cursor)
+            case "KILL":
+                _refuse_parameters(parameters, sql)
+                return read_kill(cursor)
             case "ALTER":
                 _refuse_parameters(parameters, sql)
                 return read_alter_table(cursor, catalog.table)
@@ -358,7 +372,7 @@ class Planner:
             case _:
                 raise cursor.expected(
                     "SELECT, INSERT, UPDATE, DELETE, TRUNCATE, MERGE, COPY, PIVOT, UNPIVOT, CREATE, ALTER, DROP,"
-                    " EXPLAIN, SHOW, DESCRIBE, SUMMARIZE or SET"
+                    " BACKUP, RESTORE, KILL, EXPLAIN, SHOW, DESCRIBE, SUMMARIZE or SET"
                 )
 
     def _select(
@@ -559,6 +573,9 @@ def _planned(statement: Statement | InsertValues) -> _Planned | None:
             | EvaluatedInsert()
             | CopyFrom()
             | CopyTo()
+            | BackupTo()
+            | RestoreFrom()
+            | KillStatement()
             | SetPruning()
             | SetGlobalPruning()
             | SetTimeout()

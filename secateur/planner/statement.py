@@ -20,6 +20,7 @@ from secateur.planner.scans.scan_bounds import ScanBounds
 from secateur.planner.views.view import ViewDef
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.statements import (
+    BackupTo,
     ChangeStatement,
     CoordinatedChange,
     CopyFrom,
@@ -27,6 +28,7 @@ from secateur.protocol.statements import (
     CreateTableAs,
     EvaluatedInsert,
     InsertSelect,
+    RestoreFrom,
     SetOption,
     SetPruning,
     SetTimeout,
@@ -46,6 +48,7 @@ __all__ = [
     "DropView",
     "ExplainFormat",
     "ExplainStatement",
+    "KillStatement",
     "PlannedSelect",
     "PlannedStep",
     "PlannedSteps",
@@ -220,6 +223,24 @@ class SetGlobalPruning:
     value: Pruning
 
 
+@dataclass(frozen=True, slots=True)
+class KillStatement:
+    """``KILL``: end a running statement of any connection.
+
+    Attributes:
+        member: The member that coordinates it.
+        number: Its number there.
+    """
+
+    member: str
+    number: int
+
+    @property
+    def statement_id(self) -> str:
+        """Its id, as ``secateur.statements`` shows it."""
+        return f"{self.member}:{self.number}"
+
+
 Command: TypeAlias = (
     CreateTable
     | CreateExternalTable
@@ -230,6 +251,7 @@ Command: TypeAlias = (
     | CreateIndex
     | DropIndex
     | SetGlobalPruning
+    | KillStatement
 )
 """The controller carries it out."""
 
@@ -243,6 +265,8 @@ Statement: TypeAlias = (
     | CoordinatedChange[PlannedSelect]
     | CopyFrom
     | CopyTo[PlannedSelect]
+    | BackupTo
+    | RestoreFrom
     | SetPruning
     | SetTimeout
     | SetOption

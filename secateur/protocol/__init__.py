@@ -214,6 +214,7 @@ _FILES = {
         "Explained",
         "GetPlan",
         "GetStatements",
+        "KillRunningStatement",
         "NextRows",
         "PartOfRows",
         "PlanAnswer",
@@ -236,6 +237,7 @@ _FILES = {
         "ReportToController",
     ],
     "statements": [
+        "BackupTo",
         "BatchInsert",
         "ChangeKind",
         "ChangeStatement",
@@ -252,6 +254,7 @@ _FILES = {
         "Literal",
         "PlanText",
         "PreparedStatement",
+        "RestoreFrom",
         "ResultColumn",
         "RoutedScan",
         "SelectStatement",

@@ -24,6 +24,7 @@ __all__ = [
     "Explained",
     "GetPlan",
     "GetStatements",
+    "KillRunningStatement",
     "NextRows",
     "PartOfRows",
     "PlanAnswer",
@@ -281,3 +282,9 @@ class Statements(msgspec.Struct, frozen=True):
 
 class GetStatements(Message[Statements], frozen=True):
     """The statements of a member."""
+
+
+class KillRunningStatement(Message[Acknowledged], frozen=True):
+    """End a statement of the member by its number, as the controller was asked by KILL."""
+
+    number: int

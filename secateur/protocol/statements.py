@@ -21,6 +21,7 @@ from secateur.protocol.pruning import Pruning
 from secateur.protocol.steps import SteppedQuery
 
 __all__ = [
+    "BackupTo",
     "BatchInsert",
     "ChangeKind",
     "ChangeStatement",
@@ -37,6 +38,7 @@ __all__ = [
     "Literal",
     "PlanText",
     "PreparedStatement",
+    "RestoreFrom",
     "ResultColumn",
     "RoutedScan",
     "SelectStatement",
@@ -190,6 +192,32 @@ class CopyTo(_Prepared, Generic[Q], frozen=True):
 
     select: Q
     file: CopyFile
+
+
+class BackupTo(_Prepared, frozen=True):
+    """``BACKUP``: a folder that the client writes.
+
+    Attributes:
+        path: The folder, on the machine of the client.
+        tables: The names of the tables; empty for all tables and views.
+    """
+
+    path: str
+    tables: tuple[str, ...]
+
+
+class RestoreFrom(_Prepared, frozen=True):
+    """``RESTORE``: a backup that the client reads.
+
+    Attributes:
+        path: Its folder, on the machine of the client.
+        tables: The names of the tables; empty for all tables and views.
+        or_replace: Whether they may take the place of tables and views of their names.
+    """
+
+    path: str
+    tables: tuple[str, ...]
+    or_replace: bool
 
 
 class Literal(msgspec.Struct, frozen=True, array_like=True):
@@ -366,6 +394,8 @@ PreparedStatement: TypeAlias = (
     | CreateTableAs[SelectStatement]
     | CopyFrom
     | CopyTo[SelectStatement]
+    | BackupTo
+    | RestoreFrom
     | InsertRows
     | InsertSelect[SelectStatement]
     | ChangeStatement[SelectStatement]

@@ -68,9 +68,9 @@ class Connection:
         self._session.check_open()
         return Cursor(self, self._session)
 
-    def execute(self, sql: str, params: Parameters = ()) -> Cursor:
+    def execute(self, sql: str, params: Parameters = (), *, timeout: float | None = None) -> Cursor:
         """Execute one statement on a new cursor; see :meth:`Cursor.execute`."""
-        return self.cursor().execute(sql, params)
+        return self.cursor().execute(sql, params, timeout=timeout)
 
     def executemany(self, sql: str, seq_of_params: Sequence[Parameters]) -> Cursor:
         """Execute a statement that changes rows on a new cursor, for many sets of parameters.

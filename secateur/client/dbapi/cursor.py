@@ -11,6 +11,8 @@ from typing import Any, Final, Self, assert_never
 
 import pyarrow as pa
 
+from secateur.client.backup.backup import back_up
+from secateur.client.backup.restore import restore
 from secateur.client.copy.copy import copy_from, copy_to
 from secateur.client.dbapi.html_table import html_table
 from secateur.client.dbapi.parameters import Parameters, plain_values
@@ -33,6 +35,7 @@ from secateur.client.execution.statement_timeout import StatementTimeout
 from secateur.client.session import Session
 from secateur.errors import DataError, InterfaceError, JobCancelledError, NotSupportedError
 from secateur.protocol.statements import (
+    BackupTo,
     ChangeStatement,
     CoordinatedChange,
     CopyFrom,
@@ -43,6 +46,7 @@ from secateur.protocol.statements import (
     InsertRows,
     InsertSelect,
     PlanText,
+    RestoreFrom,
     ResultColumn,
     SelectStatement,
     SetOption,
@@ -104,12 +108,14 @@ class Cursor:
         """The index of the next row in the result; None when there is no result."""
         return None if self._rows is None else self._rows.position
 
-    def execute(self, operation: str, parameters: Parameters = ()) -> Self:
+    def execute(self, operation: str, parameters: Parameters = (), *, timeout: float | None = None) -> Self:
         """Execute one statement.
 
         Args:
             operation: Its text.
             parameters: A sequence for ``?`` and ``$1``, a mapping for ``$name``.
+            timeout: Seconds after which the statement is cancelled, until its first rows are here, with a
+                :class:`~secateur.errors.DeadlineError`; None for ``statement_timeout`` of the connection.
 
         Returns:
             This cursor, so that a fetch can follow.
@@ -120,7 +126,7 @@ class Cursor:
         started_s = time.perf_counter()
         self._begin(operation)
         params = plain_values(parameters)
-        control = self._control = self._session.begin_statement()
+        control = self._control = self._session.begin_statement(timeout)
         try:
             prepared, cached = self._session.prepare(operation, params)
             self._carry_out(StatementCall(self._session, operation, params, prepared, cached, started_s, time.time()))
@@ -174,6 +180,8 @@ class Cursor:
                     | CreateTableAs()
                     | CopyFrom()
                     | CopyTo()
+                    | BackupTo()
+                    | RestoreFrom()
                     | PlanText()
                     | SetPruning()
                     | SetTimeout()
@@ -395,6 +403,10 @@ class Cursor:
                 self._rowcount = copy_from(self._session, prepared)
             case CopyTo():
                 self._rowcount = copy_to(call.of(prepared))
+            case BackupTo():
+                self._rowcount = back_up(self._session, prepared)
+            case RestoreFrom():
+                self._rowcount = restore(self._session, prepared)
             case CreateTableAs():
                 self._rowcount = create_table_as(call.of(prepared))
             case Done():

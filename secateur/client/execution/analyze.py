@@ -25,6 +25,7 @@ from secateur.errors import InterfaceError
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.profile import RunProfile, StageWork
 from secateur.protocol.statements import (
+    BackupTo,
     ChangeStatement,
     CoordinatedChange,
     CopyFrom,
@@ -35,6 +36,7 @@ from secateur.protocol.statements import (
     InsertRows,
     InsertSelect,
     PlanText,
+    RestoreFrom,
     SelectStatement,
     SetOption,
     SetPruning,
@@ -103,6 +105,8 @@ def _run(session: Session, sql: str, params: Params) -> _Run:
             CreateTableAs()
             | CopyFrom()
             | CopyTo()
+            | BackupTo()
+            | RestoreFrom()
             | Done()
             | PlanText()
             | SetPruning()

@@ -35,6 +35,7 @@ from secateur.protocol.profile import RunProfile
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.query import Execute, Profile
 from secateur.protocol.statements import (
+    BackupTo,
     ChangeStatement,
     CoordinatedChange,
     CopyFrom,
@@ -45,6 +46,7 @@ from secateur.protocol.statements import (
     InsertRows,
     InsertSelect,
     PlanText,
+    RestoreFrom,
     ResultColumn,
     SelectStatement,
     SetOption,
@@ -153,6 +155,8 @@ class _SelectExecution(StatementExecution[SelectStatement, SelectResult]):
                 | EvaluatedInsert()
                 | InsertRows()
                 | CopyFrom()
+                | BackupTo()
+                | RestoreFrom()
                 | Done()
                 | PlanText()
                 | SetPruning()

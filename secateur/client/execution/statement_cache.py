@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, assert_never
 
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.statements import (
+    BackupTo,
     ChangeStatement,
     CoordinatedChange,
     CopyFrom,
@@ -19,6 +20,7 @@ from secateur.protocol.statements import (
     InsertSelect,
     PlanText,
     PreparedStatement,
+    RestoreFrom,
     SelectStatement,
     SetOption,
     SetPruning,
@@ -54,6 +56,8 @@ def cacheable(prepared: Prepared) -> Cached | None:
             | CreateTableAs()
             | CopyFrom()
             | CopyTo()
+            | BackupTo()
+            | RestoreFrom()
             | Done()
             | PlanText()
             | SetPruning()

@@ -1,4 +1,4 @@
-"""``SET statement_timeout``: how long a statement of this connection may take."""
+"""How long a statement may take: ``SET statement_timeout`` of its connection, or the ``timeout`` of its call."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from secateur.errors import DeadlineError
+from secateur.errors import DeadlineError, ParameterError
 from secateur.wire import CallControl
 
-__all__ = ["NO_TIMEOUT", "StatementTimeout"]
+__all__ = ["NO_TIMEOUT", "StatementTimeout", "call_timeout"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +36,21 @@ class StatementTimeout:
 
 
 NO_TIMEOUT: Final = StatementTimeout("0", 0)
+
+
+def call_timeout(timeout_s: float) -> CallControl:
+    """Return the control for a call that has a timeout of its own.
+
+    Raises:
+        ParameterError: It is not a positive number of seconds.
+    """
+    if isinstance(timeout_s, bool) or not isinstance(timeout_s, (int, float)) or not 0 < timeout_s < float("inf"):
+        raise ParameterError(
+            f"timeout={timeout_s!r}: a positive number of seconds, or None for the connection's setting"
+        )
+    late = DeadlineError(
+        f"the statement took longer than its timeout={timeout_s:g} seconds and was cancelled; its work ends on every"
+        " member",
+        setting="timeout",
+    )
+    return CallControl(time.monotonic() + timeout_s, late)

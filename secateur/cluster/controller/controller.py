@@ -49,7 +49,7 @@ from secateur.cluster.range_pages import range_pages
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import listening
 from secateur.cluster.threads_end import threads_end
-from secateur.errors import ProtocolError, TopologyChangedError, UnknownTableError
+from secateur.errors import ProgrammingError, ProtocolError, TopologyChangedError, UnknownTableError
 from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.partitioning.topology.topology import MemberAddress
 from secateur.planner.statement import (
@@ -62,6 +62,7 @@ from secateur.planner.statement import (
     DropIndex,
     DropTable,
     DropView,
+    KillStatement,
     SetGlobalPruning,
 )
 from secateur.protocol.catalog import (
@@ -103,7 +104,15 @@ from secateur.protocol.membership import (
 from secateur.protocol.message import Acknowledged, Role
 from secateur.protocol.operation import OperationBase
 from secateur.protocol.operations import CONTROLLER_OPERATIONS, Operation
-from secateur.protocol.query import Explained, ExplainRequest, GetPlan, PlanAnswer, Prepare, PreparedAnswer
+from secateur.protocol.query import (
+    Explained,
+    ExplainRequest,
+    GetPlan,
+    KillRunningStatement,
+    PlanAnswer,
+    Prepare,
+    PreparedAnswer,
+)
 from secateur.protocol.recovery import ControllerState, GetReport, MemberReport, ReportToController
 from secateur.protocol.statements import CreateTableAs, Done
 from secateur.storage.change import MIXED, ChangeOperation
@@ -399,10 +408,21 @@ class Controller:
             case DropView(name, if_exists):
                 await self._view_commands.drop(name, if_exists=if_exists)
                 return "view dropped"
+            case KillStatement(member, number):
+                await self._kill_statement(member, number)
+                return f"statement {command.statement_id} killed"
             case SetGlobalPruning(value):
                 self._state.pruning = value
                 await self._state.change(SettingChanged())
                 return f"pruning is {value.value}"
+
+    async def _kill_statement(self, member: str, number: int) -> None:
+        if member not in self._state.topology.member_ids:
+            raise ProgrammingError(
+                f"there is no member {member!r} of which a statement could be killed; there are"
+                f" {', '.join(self._state.topology.member_ids)}"
+            )
+        await self._state.call(member, KillRunningStatement(number))
 
     async def _register_external_table(self, request: Request[RegisterExternalTable]) -> Reply[Versions]:
         asked = request.message

@@ -26,6 +26,7 @@ from secateur.cluster.peers import MemberCaller
 from secateur.cluster.statement_profile import work_of
 from secateur.errors import (
     Error,
+    JobCancelledError,
     LimitExceededError,
     LoadFailedError,
     MemberLostError,
@@ -192,7 +193,7 @@ class LoadPublisher:
                 found = await find()
             except BaseException as error:  # nothing of the change is visible yet
                 await self.abort(load.load_id, load.copies)
-                if isinstance(error, LimitExceededError) or not isinstance(error, Exception):
+                if isinstance(error, (LimitExceededError, JobCancelledError)) or not isinstance(error, Exception):
                     raise
                 raise _as_load_failure(load, error) from error
             if not found.parts:
@@ -346,11 +347,23 @@ async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _all(calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Wait until all have ended; then raise what one of them raised."""
-    outcomes = await asyncio.gather(*calls, return_exceptions=True)
-    for outcome in outcomes:
-        if isinstance(outcome, BaseException):
-            raise outcome
+    """Wait until all have ended; the first that fails cancels the others, and its error is raised."""
+    tasks = [asyncio.ensure_future(call) for call in calls]
+    if not tasks:
+        return []
+    try:
+        done, running = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    except asyncio.CancelledError:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+    failed = next((task for task in done if task.cancelled() or task.exception() is not None), None)
+    for task in running:
+        task.cancel()
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    if failed is not None:
+        failed.result()
     return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
 
 

@@ -30,6 +30,7 @@ from secateur.planner.statement import Command, ExplainFormat, ExplainStatement,
 from secateur.planner.views.view import ViewDef
 from secateur.protocol.query import Explained
 from secateur.protocol.statements import (
+    BackupTo,
     ChangeStatement,
     CoordinatedChange,
     CopyFrom,
@@ -41,6 +42,7 @@ from secateur.protocol.statements import (
     InsertSelect,
     PlanText,
     PreparedStatement,
+    RestoreFrom,
     ResultColumn,
     RoutedScan,
     SelectStatement,
@@ -177,7 +179,7 @@ class StatementReplies:
                 lines = (json.dumps(explained.json),) if is_json else tuple(explained.text.splitlines())
                 analyzed = sql[offset:] if analyze else None
                 return Prepared(PlanText(lines, is_json, analyzed, planning_ms))
-            case CopyFrom() | SetPruning() | SetTimeout() | SetOption() | ShowSettings():
+            case CopyFrom() | BackupTo() | RestoreFrom() | SetPruning() | SetTimeout() | SetOption() | ShowSettings():
                 return Prepared(statement)
             case _:
                 return statement
@@ -267,7 +269,16 @@ def outlines_of(statement: PreparedStatement) -> tuple[PartitionScheme, ...]:
             schemes, queries = [table.scheme], [select, returning]
         case CopyTo(select=select) | CreateTableAs(select=select):
             queries = [select]
-        case Done() | PlanText() | SetPruning() | SetTimeout() | SetOption() | ShowSettings():
+        case (
+            Done()
+            | PlanText()
+            | BackupTo()
+            | RestoreFrom()
+            | SetPruning()
+            | SetTimeout()
+            | SetOption()
+            | ShowSettings()
+        ):
             return ()
         case _:
             assert_never(statement)

@@ -222,6 +222,7 @@ class SystemTables:
                 **_facts_row(entry, facts[entry.plan_id]),
                 **_times_row(executions.get(_text_or_id(entry.plan_id, facts), ())),
                 "member": member_id,
+                "id": f"{member_id}:{entry.number}",
                 "members_total": members_total,
                 "started": _moment(entry.started),
             }

@@ -85,7 +85,16 @@ from secateur.protocol.membership import (
 from secateur.protocol.message import Acknowledged, Role
 from secateur.protocol.operation import OperationBase
 from secateur.protocol.operations import MEMBER_OPERATIONS, Operation
-from secateur.protocol.query import CloseResult, Execute, ExecutePart, GetPlan, PlanAnswer, Profile, ReadSystemTable
+from secateur.protocol.query import (
+    CloseResult,
+    Execute,
+    ExecutePart,
+    GetPlan,
+    KillRunningStatement,
+    PlanAnswer,
+    Profile,
+    ReadSystemTable,
+)
 from secateur.protocol.recovery import ClusterRecord, HeldTable, MemberReport, ReportToController
 from secateur.storage.member_store import MemberStore
 from secateur.storage.read_lease import lease_clock_s
@@ -266,6 +275,7 @@ class Member:
             Operation.ASK_FOR_PROMISE: self._promise,
             Operation.GET_PLAN: self._send_plan,
             Operation.GET_STATEMENTS: self._statement_log.send,
+            Operation.KILL_STATEMENT: self._kill_statement,
             Operation.GET_MEMBER_STATS: self._stats,
             Operation.DESCRIBE_CONNECTOR: self._external_reads.describe,
             Operation.LIST_EXTERNAL_PARTITIONS: self._external_reads.list_partitions,
@@ -336,6 +346,12 @@ class Member:
     def _close_result(self, request: Request[CloseResult]) -> Reply[Acknowledged]:
         self._results.close(request.peer)
         self._statement_log.close(request.peer)
+        return Reply(Acknowledged())
+
+    def _kill_statement(self, request: Request[KillRunningStatement]) -> Reply[Acknowledged]:
+        reader = self._statement_log.kill(request.message.number)
+        if reader is not None:
+            self._results.close(reader)
         return Reply(Acknowledged())
 
     def _gone(self, peer: PeerInfo) -> None:

@@ -9,6 +9,7 @@ demand. Entries are added up by plan when many of them have come together, befor
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,6 +19,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from secateur.errors import JobCancelledError, ProgrammingError
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition, StageChange, WorkedOut, WorkOutChange
 from secateur.protocol.latency_histogram import LatencyHistogram
 from secateur.protocol.query import (
@@ -46,8 +48,18 @@ and what went wrong."""
 
 
 @dataclass(slots=True)
+class _Running:
+    """A statement that has not been answered yet, and the task that works on it."""
+
+    plan_id: str
+    started_s: float
+    task: asyncio.Task[Any]
+    killed: JobCancelledError | None = None
+
+
+@dataclass(slots=True)
 class _Reading:
-    """A statement whose rows are being read."""
+    """A statement whose rows are being read; ``task`` makes the part that was asked for, if one was."""
 
     number: int
     plan_id: str
@@ -56,6 +68,8 @@ class _Reading:
     begun: float
     said: Executed
     rows: int
+    peer: PeerInfo
+    task: asyncio.Task[Any] | None = None
 
 
 class StatementLog:
@@ -69,8 +83,9 @@ class StatementLog:
     def __init__(self, member_id: str, ended_max: int = _ENDED_MAX) -> None:
         self._member_id = member_id
         self._count = 0
-        self._running: dict[int, tuple[str, float]] = {}
+        self._running: dict[int, _Running] = {}
         self._reading: dict[int, _Reading] = {}
+        self._killed_readers: dict[int, JobCancelledError] = {}
         self._ended: list[_Ended] = []
         self._ended_max = ended_max
         self._held_max = ended_max + max(ended_max // 4, 1)
@@ -86,7 +101,7 @@ class StatementLog:
         try:
             reply = run(request)
         except Exception as error:
-            failure = f"{type(error).__name__}: {error}"
+            failure = _described_failure(error)
             self._append((number, plan_id, pruning, started_s, time.perf_counter() - begun, None, failure))
             raise
         if not isinstance(reply, Reply):
@@ -134,7 +149,9 @@ class StatementLog:
         pruning: bool,
     ) -> Reply[Any]:
         begun = time.perf_counter()
-        self._running[number] = plan_id, started_s
+        task = asyncio.current_task()
+        assert task is not None
+        running = self._running[number] = _Running(plan_id, started_s, task)
         said: msgspec.Struct | None = None
         failure = None
         try:
@@ -142,14 +159,17 @@ class StatementLog:
             said = answer.message
             return answer
         except BaseException as error:
-            failure = f"{type(error).__name__}: {error}"
+            killed = _killed(error, task, running.killed)
+            failure = _described_failure(killed or error)
+            if killed is not None:
+                raise killed from None
             raise
         finally:
             del self._running[number]
             if isinstance(said, Executed) and said.has_more:
                 self.close(peer)
                 self._reading[peer.connection_id] = _Reading(
-                    number, plan_id, pruning, started_s, begun, said, said.rows
+                    number, plan_id, pruning, started_s, begun, said, said.rows, peer
                 )
             else:
                 self._append((number, plan_id, pruning, started_s, time.perf_counter() - begun, said, failure))
@@ -157,14 +177,27 @@ class StatementLog:
     async def next(
         self, request: Request[NextRows], read: Callable[[Request[NextRows]], Awaitable[Reply[PartOfRows]]]
     ) -> Reply[PartOfRows]:
-        """Hand out one more part of a result, and remember its rows."""
+        """Hand out one more part of a result, and remember its rows.
+
+        Raises:
+            JobCancelledError: The statement was killed.
+        """
+        connection_id = request.peer.connection_id
+        if (killed := self._killed_readers.pop(connection_id, None)) is not None:
+            raise killed
+        reading, task = self._reading.get(connection_id), asyncio.current_task()
+        if reading is not None:
+            reading.task = task
         try:
             reply = await read(request)
         except BaseException as error:
-            self._end(request.peer, f"{type(error).__name__}: {error}")
+            self._end(request.peer, _described_failure(error))
+            killed = _killed(error, task, self._killed_readers.pop(connection_id, None))
+            if killed is not None:
+                raise killed from None
             raise
-        reading = self._reading.get(request.peer.connection_id)
-        if reading is not None:
+        if reading is not None and self._reading.get(connection_id) is reading:
+            reading.task = None
             reading.rows += reply.message.rows
             if not reply.message.has_more:
                 self.close(request.peer)
@@ -172,7 +205,39 @@ class StatementLog:
 
     def close(self, peer: PeerInfo) -> None:
         """The client of a connection reads no more of its result; nothing happens when it has none."""
+        self._killed_readers.pop(peer.connection_id, None)
         self._end(peer, None)
+
+    def kill(self, number: int) -> PeerInfo | None:
+        """End a statement: its task is cancelled where it waits, as it is when its client goes away.
+
+        Args:
+            number: Its number.
+
+        Returns:
+            The reader of its result, if only its rows were left to be read; the result has to be closed.
+
+        Raises:
+            ProgrammingError: No such statement runs.
+        """
+        error = JobCancelledError(
+            f"the statement was cancelled: KILL '{self._member_id}:{number}' was executed", member=self._member_id
+        )
+        if (running := self._running.get(number)) is not None:
+            running.killed = error
+            running.task.cancel()
+            return None
+        reading = next((one for one in self._reading.values() if one.number == number), None)
+        if reading is None:
+            known = "it has ended" if number <= self._count else "there was none of this number"
+            raise ProgrammingError(
+                f"no statement '{self._member_id}:{number}' runs on member {self._member_id}: {known}"
+            )
+        if reading.task is not None:
+            reading.task.cancel()
+        self._end(reading.peer, _described_failure(error))
+        self._killed_readers[reading.peer.connection_id] = error
+        return reading.peer
 
     def _end(self, peer: PeerInfo, failure: str | None) -> None:
         reading = self._reading.pop(peer.connection_id, None)
@@ -189,12 +254,12 @@ class StatementLog:
         running = [
             StatementEntry(
                 number=number,
-                plan_id=plan_id,
+                plan_id=one.plan_id,
                 state="running",
-                started=started_s,
-                elapsed_ms=1000 * (now_s - started_s),
+                started=one.started_s,
+                elapsed_ms=1000 * (now_s - one.started_s),
             )
-            for number, (plan_id, started_s) in self._running.items()
+            for number, one in self._running.items()
         ]
         reading = [
             StatementEntry(
@@ -241,3 +306,16 @@ class StatementLog:
                 return replace(known, members=[self._member_id], rows=said.rows)
             case _:
                 return replace(known, members=[self._member_id])
+
+
+def _described_failure(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _killed(
+    error: BaseException, task: asyncio.Task[Any] | None, killed: JobCancelledError | None
+) -> JobCancelledError | None:
+    """The error of a statement that was killed, if that is why its task was cancelled; the task may then go on."""
+    if killed is None or task is None or not isinstance(error, asyncio.CancelledError):
+        return None
+    return None if task.uncancel() else killed  # cancelled by its connection as well: nobody waits for an answer

@@ -32,6 +32,7 @@ from secateur.planner.statement import (
     DropTable,
     DropView,
     ExplainStatement,
+    KillStatement,
     PlannedSelect,
     PlannedStep,
     SetGlobalPruning,
@@ -41,6 +42,7 @@ from secateur.planner.steps.join_keys import RULE as JOIN_KEYS_FIRST
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.text.hoisted_lists import fold_lists
 from secateur.protocol.statements import (
+    BackupTo,
     ChangeStatement,
     CoordinatedChange,
     CopyFrom,
@@ -48,6 +50,7 @@ from secateur.protocol.statements import (
     CreateTableAs,
     EvaluatedInsert,
     InsertSelect,
+    RestoreFrom,
     SetOption,
     SetPruning,
     SetTimeout,
@@ -140,6 +143,20 @@ def explain(
             | DropView()
         ):
             return _explain_other("DDL runs at the controller and reads no partition", view.topology, enabled=enabled)
+        case BackupTo():
+            return _explain_other(
+                "BACKUP: the client reads the rows of each table and writes files",
+                view.topology,
+                enabled=enabled,
+            )
+        case RestoreFrom():
+            return _explain_other(
+                "RESTORE: the client reads files, makes tables and loads their rows", view.topology, enabled=enabled
+            )
+        case KillStatement():
+            return _explain_other(
+                "KILL ends a statement on its member and reads no partition", view.topology, enabled=enabled
+            )
         case ShowSettings():
             return _explain_other("SHOW reads settings of the session and no partition", view.topology, enabled=enabled)
         case SetGlobalPruning():

@@ -89,6 +89,7 @@ _TABLES: Final = (
     _table(
         "statements",
         {"member": _TEXT, "number": _NUMBER},
+        id=_TEXT,
         statement=_TEXT,
         plan_id=_TEXT,
         state=_TEXT,

@@ -19,7 +19,7 @@ OF_STATEMENTS = {
     ("table", "row", "added"),
     [
         pytest.param("members", MemberInfo, set(), id="members"),
-        pytest.param("statements", StatementEntry, {"member", *OF_STATEMENTS}, id="statements"),
+        pytest.param("statements", StatementEntry, {"member", "id", *OF_STATEMENTS}, id="statements"),
     ],
 )
 def test_columns_are_the_fields_of_the_rows(table: str, row: type[msgspec.Struct], added: set[str]) -> None:

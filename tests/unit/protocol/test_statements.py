@@ -24,6 +24,7 @@ from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
 from secateur.protocol import (
+    BackupTo,
     BatchInsert,
     ChangeKind,
     ChangeStatement,
@@ -46,6 +47,7 @@ from secateur.protocol import (
     Pruning,
     QueryPart,
     QueryStep,
+    RestoreFrom,
     ResultColumn,
     RoutedScan,
     SelectStatement,
@@ -86,6 +88,8 @@ EXAMPLES: list[Any] = [
     CoordinatedChange(
         TABLE, SELECT, DuplicateMatchPolicy.REFUSED, SELECT, True, True, BatchInsert("INSERT ...", ((0, "k"),))
     ),
+    BackupTo("folder", ("t", "u")),
+    RestoreFrom("folder", (), or_replace=True),
     SetPruning(Pruning.VERIFY),
     SetTimeout("5s", 5000),
     SetOption("disabled_rules", ""),

@@ -1,0 +1,191 @@
+"""``RESTORE``: the client makes the tables of a backup and loads their rows.
+
+Everything that can be wrong with the files is found before anything is changed: every file is compared with its
+checksum first. Each table then gets all of its rows or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from secateur.client.backup.manifest import BackedUpDefinition, BackedUpTable, checksum, read_manifest
+from secateur.client.backup.parquet_form import from_parquet, parquet_schema
+from secateur.client.backup.relations import Relation, relations_of
+from secateur.client.loads.load import LoadMode, load_rows
+from secateur.client.session import Session
+from secateur.errors import (
+    DataError,
+    Error,
+    LoadFailedError,
+    PartitionLostError,
+    ProgrammingError,
+    TableExistsError,
+    TopologyChangedError,
+    UnknownTableError,
+)
+from secateur.partitioning.tables.conform import conform
+from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.table import TableDef
+from secateur.protocol.statements import RestoreFrom
+
+__all__ = ["restore"]
+
+_ATTEMPTS_MAX: Final = 5
+"""A load that reads files is not repeated by itself while partitions move."""
+_MOVED: Final = (LoadFailedError, PartitionLostError, TopologyChangedError)
+
+
+def restore(session: Session, asked: RestoreFrom) -> int:
+    """Make the tables of a backup, with their rows; returns the number of these.
+
+    A table of the same name and definition gets the rows of the backup in place of its own, at once. One of another
+    definition is dropped first. Both only with ``or_replace``.
+
+    Raises:
+        ProgrammingError: The folder is no backup.
+        DataError: A file is missing, or is not as it was written; nothing was changed.
+        TableExistsError: A table or view exists already, without ``or_replace``; nothing was changed.
+        UnknownTableError: The backup has no such table; nothing was changed.
+        Error: As :func:`~secateur.client.loads.load.load_rows`; the table that was being restored is as it was, or is
+            not there. Tables before it are restored.
+    """
+    folder = Path(asked.path)
+    manifest = read_manifest(folder)
+    tables = _chosen(manifest.tables, asked.tables, folder)
+    views = () if asked.tables else manifest.views
+    existing = {relation.name.casefold(): relation for relation in relations_of(session)}
+    if not asked.or_replace:
+        for name in (*(table.name for table in tables), *(view.name for view in views)):
+            if (relation := existing.get(name.casefold())) is not None:
+                raise TableExistsError(
+                    f"{relation.word} {relation.name!r} exists already: DROP it first, or use RESTORE OR REPLACE;"
+                    " nothing was restored",
+                    table=relation.name,
+                )
+    for table in tables:
+        _verify(session, table, folder)
+    for table in tables:
+        _restore_table(session, table, folder, existing.get(table.name.casefold()))
+    _restore_views(session, views, existing)
+    return sum(table.rows for table in tables)
+
+
+def _chosen(tables: Sequence[BackedUpTable], names: Sequence[str], folder: Path) -> Sequence[BackedUpTable]:
+    if not names:
+        return tables
+    by_name = {table.name.casefold(): table for table in tables}
+    for name in names:
+        if name.casefold() not in by_name:
+            listed = ", ".join(table.name for table in tables) or "no tables"
+            raise UnknownTableError(f"the backup {str(folder)!r} has no table {name!r}; it has {listed}")
+    return [by_name[folded] for folded in dict.fromkeys(name.casefold() for name in names)]
+
+
+def _verify(session: Session, table: BackedUpTable, folder: Path) -> None:
+    """Compare the files of a table with what the manifest says of them.
+
+    Raises:
+        DataError: They differ.
+    """
+    for file in table.files:
+        session.check_control()
+        path = folder / file.path
+        try:
+            size = path.stat().st_size
+            found = checksum(path) if size == file.bytes else None
+            if found == file.sha256 and pq.read_metadata(path).num_rows == file.rows:
+                continue
+        except (OSError, pa.ArrowException) as error:
+            raise DataError(f"the backup of table {table.name} is damaged: {error}; nothing was restored") from error
+        raise DataError(
+            f"the backup of table {table.name} is damaged: {str(path)!r} has {size:,} bytes with SHA-256 {found},"
+            f" expected {file.bytes:,} bytes with {file.sha256}; nothing was restored"
+        )
+    if sum(file.rows for file in table.files) != table.rows:
+        raise DataError(f"the backup of table {table.name} is damaged: its files do not have {table.rows:,} rows")
+
+
+def _restore_table(session: Session, table: BackedUpTable, folder: Path, existing: Relation | None) -> None:
+    if existing is not None and existing.is_table and existing.sql == table.sql:
+        _load(session, session.table(table.name), table, folder, LoadMode.OVERWRITE)
+        _restore_indexes(session, table)
+        return
+    if existing is not None:
+        session.prepare_anew(f"DROP {existing.word} {quoted(existing.name)}", [])
+    session.prepare_anew(table.sql, [])
+    try:
+        _load(session, session.table(table.name), table, folder, LoadMode.APPEND)
+        _restore_indexes(session, table)
+    except BaseException:
+        with suppress(Error):
+            session.prepare_anew(f"DROP TABLE IF EXISTS {quoted(table.name)}", [])
+        raise
+
+
+def _load(session: Session, table: TableDef, backed_up: BackedUpTable, folder: Path, mode: LoadMode) -> None:
+    attempts = 0
+    while True:
+        reader = pa.RecordBatchReader.from_batches(table.arrow_schema, _batches(session, table, backed_up, folder))
+        attempts += 1
+        try:
+            loaded = load_rows(session, table, reader, mode, same_table=True)
+        except _MOVED:
+            if attempts == _ATTEMPTS_MAX:
+                raise
+            session.check_control()
+            session.refresh_topology()
+            continue
+        if loaded.rows != backed_up.rows:
+            raise DataError(f"table {table.name} got {loaded.rows:,} rows, its backup has {backed_up.rows:,}")
+        return
+
+
+def _batches(session: Session, table: TableDef, backed_up: BackedUpTable, folder: Path) -> Iterator[pa.RecordBatch]:
+    expected = parquet_schema(table.arrow_schema)
+    for file in backed_up.files:
+        with pq.ParquetFile(folder / file.path) as parquet:
+            if parquet.schema_arrow.names != expected.names:
+                raise DataError(
+                    f"{file.path!r} has the columns {', '.join(parquet.schema_arrow.names)}, expected"
+                    f" {', '.join(expected.names)}"
+                )
+            for batch in parquet.iter_batches():
+                session.check_control()
+                rows = pa.Table.from_batches([from_parquet(batch, table.arrow_schema)])
+                yield from conform(rows, table).to_batches()
+
+
+def _restore_indexes(session: Session, table: BackedUpTable) -> None:
+    for index in table.indexes:
+        columns = ", ".join(map(quoted, index.columns))
+        session.prepare_anew(f"CREATE INDEX IF NOT EXISTS {quoted(index.name)} ON {quoted(table.name)} ({columns})", [])
+
+
+def _restore_views(session: Session, views: Sequence[BackedUpDefinition], existing: dict[str, Relation]) -> None:
+    """Make the views, in the order in which they can be made: a view may read other views."""
+    waiting: list[BackedUpDefinition] = []
+    for view in views:
+        relation = existing.get(view.name.casefold())
+        if relation is None or relation.sql != view.sql:
+            if relation is not None:
+                session.prepare_anew(f"DROP {relation.word} {quoted(relation.name)}", [])
+            waiting.append(view)
+    while waiting:
+        failed: list[tuple[BackedUpDefinition, ProgrammingError]] = []
+        for view in waiting:
+            try:
+                session.prepare_anew(view.sql, [])
+            except ProgrammingError as refused:
+                failed.append((view, refused))
+        if len(failed) == len(waiting):
+            view, error = failed[0]
+            raise ProgrammingError(
+                f"all tables are restored, but not the view {view.name!r}: {error.message}", view=view.name
+            ) from error
+        waiting = [view for view, _ in failed]

@@ -1,0 +1,50 @@
+"""KILL: end a running statement, of whichever connection.
+
+::
+
+    KILL 'm2:17'
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from sqlglot import TokenType
+
+from secateur.errors import ProgrammingError
+from secateur.planner.statement import KillStatement
+from secateur.planner.text.token_cursor import TokenCursor
+
+__all__ = ["read_kill"]
+
+_ID: Final = re.compile(r"(.+):([0-9]{1,18})")
+
+
+def read_kill(cursor: TokenCursor) -> KillStatement:
+    """Read a KILL statement.
+
+    Args:
+        cursor: At the word KILL.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+        ProgrammingError: The text is not the id of a statement.
+    """
+    cursor.expect("KILL")
+    token = cursor.peek()
+    if token is None or token.token_type is not TokenType.STRING:
+        raise cursor.expected("the id of a statement, as 'text'")
+    offset = cursor.offset
+    text = cursor.take().text
+    cursor.expect_end()
+    found = _ID.fullmatch(text)
+    if found is None:
+        raise cursor.error(
+            ProgrammingError,
+            f"{text!r} is not the id of a statement, such as 'm1:17': SELECT id, statement FROM secateur.statements"
+            " WHERE state = 'running' lists those that can be killed",
+            offset,
+            token.end - token.start + 1,
+        )
+    return KillStatement(found[1], int(found[2]))
