@@ -197,6 +197,7 @@ def start(
     start_timeout_s: float = DEFAULTS.start_timeout_s,
     member_silence_s: float = DEFAULTS.member_silence_s,
     member_stall_s: float = DEFAULTS.member_stall_s,
+    memory_limit: int | None = DEFAULTS.memory_limit,
     kernel_memory_bytes_max: int | None = DEFAULTS.kernel_memory_bytes_max,
     kernel_threads: int = DEFAULTS.kernel_threads,
     spill_directory: str | None = DEFAULTS.spill_directory,
@@ -232,6 +233,7 @@ def start(
         start_timeout_s: As there.
         member_silence_s: As there.
         member_stall_s: As there.
+        memory_limit: As there.
         kernel_memory_bytes_max: As there.
         kernel_threads: As there.
         spill_directory: As there.
@@ -266,6 +268,7 @@ def start(
         start_timeout_s=start_timeout_s,
         member_silence_s=member_silence_s,
         member_stall_s=member_stall_s,
+        memory_limit=memory_limit,
         kernel_memory_bytes_max=kernel_memory_bytes_max,
         kernel_threads=kernel_threads,
         spill_directory=spill_directory,

@@ -41,8 +41,12 @@ class ClusterSettings:
             default.
         allow_code: Whether clients that have proved the secret may submit DAGs that carry Python functions. Without a
             secret no client may.
+        memory_limit: Bytes that one member may take for tables, staged rows, results and its kernel; rows that would
+            not fit are refused with LimitExceededError, and nothing of them is written. None: the ``memory`` of
+            ``ray_actor_options``, else 80 % of the machine or container divided by the number of members.
         kernel_memory_bytes_max: The memory that the duckdb kernel of one member process may use; a statement that needs
-            more spills, or fails with LimitExceededError. None leaves DuckDB's default, 80 % of the machine.
+            more spills, or fails with LimitExceededError. None: a quarter of ``memory_limit``, or where that is not set
+            either DuckDB's default, 80 % of the machine.
         spill_directory: A directory of the members' machines for intermediate results that pass a limit; None: passing
             the limit is an error. Files left there by a killed process belong to no other process.
         external_directories: The directories of the members' machines whose files external tables may read, with all
@@ -87,6 +91,7 @@ class ClusterSettings:
     port: int = 0
     token: str | None = field(default=None, repr=False)
     allow_code: bool = True
+    memory_limit: int | None = None
     kernel_memory_bytes_max: int | None = None
     spill_directory: str | None = None
     external_directories: tuple[str, ...] = ()
@@ -130,6 +135,11 @@ class ClusterSettings:
         if not all(Path(directory).is_absolute() for directory in self.external_directories):
             raise ProgrammingError(
                 f"external_directories={self.external_directories!r}: a list of absolute paths of the members' machines"
+            )
+        if self.memory_limit is not None and not self.memory_limit > (self.kernel_memory_bytes_max or 0):
+            raise ProgrammingError(
+                f"memory_limit={self.memory_limit!r}: a number of bytes, more than kernel_memory_bytes_max, which is"
+                f" {self.kernel_memory_bytes_max!r}"
             )
         if self.result_bytes_max < 1:
             raise ProgrammingError(f"result_bytes_max={self.result_bytes_max!r}: a number of bytes, at least 1")

@@ -122,6 +122,8 @@ class MemberInfo(msgspec.Struct, frozen=True):
         bytes: Arrow bytes of everything it keeps, backups included.
         executions: Statements, changes and jobs that it was asked to run, or to run a part of.
         frames_received: Frames of statements, jobs, loads and data that reached it; housekeeping does not count.
+        memory_limit: The bytes that it may take, its kernel included.
+        memory_used: The bytes of its tables, of staged rows and of results that are being read.
     """
 
     id: str
@@ -134,6 +136,8 @@ class MemberInfo(msgspec.Struct, frozen=True):
     bytes: int = 0
     executions: int = 0
     frames_received: int = 0
+    memory_limit: int = 0
+    memory_used: int = 0
 
 
 class Members(msgspec.Struct, frozen=True):
@@ -165,6 +169,8 @@ class MemberStats(msgspec.Struct, frozen=True):
         running_jobs: Jobs that run on it now.
         open_results: Results that clients are reading.
         open_result_bytes: The bytes that these hold.
+        memory_limit: The bytes that the member may take, its kernel included.
+        memory_used: The bytes of tables, staged rows and results.
     """
 
     tables: list[StoredTable] = []
@@ -173,6 +179,8 @@ class MemberStats(msgspec.Struct, frozen=True):
     running_jobs: int = 0
     open_results: int = 0
     open_result_bytes: int = 0
+    memory_limit: int = 0
+    memory_used: int = 0
 
 
 class GetMemberStats(Message[MemberStats], frozen=True):

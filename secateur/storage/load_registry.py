@@ -114,6 +114,11 @@ class LoadRegistry:
             )
         return load
 
+    @property
+    def staged_bytes(self) -> int:
+        """Bytes of the rows of all loads that have not ended."""
+        return self._staged_bytes
+
     def stage(self, load: StagedLoad, partition: int, attempt: int, rows: pa.Table) -> int:
         """Add rows to an open load.
 

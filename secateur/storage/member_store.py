@@ -351,6 +351,20 @@ class MemberStore:
         """The descriptions of all tables here, by table id."""
         return [self._tables[table_id].layout.tdef for table_id in sorted(self._tables)]
 
+    def bytes_of(self, table_id: int, partitions: Iterable[int]) -> int:
+        """Bytes of some partitions of a table; those that are not here have none.
+
+        Raises:
+            UnknownTableError: The table is not here.
+        """
+        hosted = self._tables.table(table_id).partitions
+        return sum(hosted[number].nbytes for number in partitions if number in hosted)
+
+    @property
+    def table_bytes(self) -> int:
+        """Bytes of all tables. Costs about a microsecond per partition."""
+        return sum(partition.nbytes for table in self._tables.values() for partition in table.partitions.values())
+
     def stats(self) -> list[TableStats]:
         """Rows and bytes of every table, by table id. Costs about a microsecond per partition."""
         result = []

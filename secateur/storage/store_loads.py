@@ -39,6 +39,11 @@ class StoreLoads:
         self._tables = tables
         self._registry = LoadRegistry(staged_bytes_max, clock, outcomes_max)
 
+    @property
+    def staged_bytes(self) -> int:
+        """Bytes of the rows of all loads that have not ended."""
+        return self._registry.staged_bytes
+
     def under_way(self) -> list[LoadInfo]:
         """The loads that are neither published nor aborted."""
         return self._registry.infos()

@@ -368,7 +368,9 @@ async def _all(calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 def _as_load_failure(load: LoadPublication, cause: BaseException) -> Error:
-    if isinstance(cause, PartitionLostError) or (isinstance(cause, Error) and not isinstance(cause, OperationalError)):
+    if isinstance(cause, (PartitionLostError, LimitExceededError)) or (
+        isinstance(cause, Error) and not isinstance(cause, OperationalError)
+    ):
         return cause
     return LoadFailedError(
         f"load {load.load_id} into {load.table.name} was not published, and the table is unchanged: {cause}",

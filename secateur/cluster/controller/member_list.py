@@ -91,6 +91,8 @@ class MemberList:
             bytes=sum(table.bytes for table in known),
             executions=stats.executions,
             frames_received=stats.frames_received,
+            memory_limit=stats.memory_limit,
+            memory_used=stats.memory_used,
         )
 
 

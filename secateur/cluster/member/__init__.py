@@ -12,6 +12,7 @@ _FILES = {
     "kept_results": ["KeptResults"],
     "loads": ["MemberLoads"],
     "member": ["Member"],
+    "memory_admission": ["MemoryAdmission", "kernel_memory_of", "memory_limit_of"],
     "open_results": ["GRANT_BYTES_MAX", "OpenResults", "within_bounds"],
     "query_steps": ["PartResult", "SteppedQueries", "combined_result", "run_in_steps"],
     "ranges": ["MemberRanges", "RangeChanges"],

@@ -15,6 +15,7 @@ from typing import Final
 import pyarrow as pa
 
 from secateur.cluster.load_leases import LoadLeases
+from secateur.cluster.member.memory_admission import STAGED_FACTOR, MemoryAdmission
 from secateur.cluster.member.received_rows import received_rows
 from secateur.cluster.member.replication import Replication
 from secateur.cluster.member.table_directory import TableDirectory
@@ -33,6 +34,8 @@ from secateur.protocol.changes import (
     StageCopy,
     StageRows,
 )
+from secateur.storage.block import message_bytes
+from secateur.storage.change import ChangeOperation
 from secateur.storage.load import Preparation
 from secateur.storage.member_store import MemberStore
 from secateur.wire import PeerInfo, Reply, Request, encode_table
@@ -55,6 +58,7 @@ class MemberLoads:
         replication: Knows when what is here is all there is.
         leases: The latches that are closed.
         executor: Threads for sorting and merging.
+        admission: Refuses rows for which there is no memory; None admits all.
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class MemberLoads:
         replication: Replication,
         leases: LoadLeases,
         executor: Executor,
+        admission: MemoryAdmission | None = None,
     ) -> None:
         self._store = store
         self._places = places
@@ -72,6 +77,7 @@ class MemberLoads:
         self._replication = replication
         self._executor = executor
         self._leases = leases
+        self._admission = admission
         self._totals: OrderedDict[str, int] = OrderedDict()
 
     async def stage(self, request: Request[StageRows]) -> Reply[RowCount]:
@@ -129,8 +135,12 @@ class MemberLoads:
             Bytes sent to other members.
 
         Raises:
+            LimitExceededError: There is no memory for the rows.
             Error: As ``StoreLoads.stage``.
         """
+        if self._admission is not None and not keys:
+            staged = sum(message_bytes(piece) for piece in pieces.values())
+            self._admission.check(STAGED_FACTOR * staged, f"staging rows for {self._places.table(table_id).name}")
         for partition, piece in pieces.items():
             self._store.loads.stage(load_id, table_id, partition, attempt, piece, keys=keys)
         sends, sent_bytes = [], 0
@@ -181,6 +191,10 @@ class MemberLoads:
         return Reply(PreparedRows(rows, rows_primary, rows_removed))
 
     async def _computed(self, asked: PrepareLoad) -> Preparation:
+        if self._admission is not None and asked.mode not in (ChangeOperation.OVERWRITE, ChangeOperation.DELETE):
+            # Merging makes a copy of each partition that gets rows; the old one stays until the publication.
+            merged = self._store.bytes_of(asked.table_id, (partition for partition, _ in asked.parts))
+            self._admission.check(merged, f"merging rows into {self._places.table(asked.table_id).name}")
         preparation = self._store.loads.begin_prepare(asked.load_id, asked.table_id, asked.mode, dict(asked.parts))
         await asyncio.get_running_loop().run_in_executor(self._executor, preparation.run)
         return preparation

@@ -26,6 +26,12 @@ from secateur.cluster.member.jobs import MemberJobs
 from secateur.cluster.member.lease_keeper import LeaseKeeper
 from secateur.cluster.member.live_metrics import LiveMetrics
 from secateur.cluster.member.loads import MemberLoads
+from secateur.cluster.member.memory_admission import (
+    STAGED_FACTOR,
+    MemoryAdmission,
+    kernel_memory_of,
+    memory_limit_of,
+)
 from secateur.cluster.member.open_results import OpenResults
 from secateur.cluster.member.query_steps import SteppedQueries
 from secateur.cluster.member.ranges import MemberRanges, RangeChanges
@@ -168,11 +174,23 @@ class Member:
         self._replication = Replication(
             member_id, self._store, self._places, self._peers, change_registry, self._report_out_of_sync, limits
         )
-        self._writes = MemberWrites(self._store, self._places, self._replication, change_registry)
+        self._memory_limit = memory_limit_of(settings)
+        self._admission = MemoryAdmission(
+            self._memory_limit - (kernel_memory_of(settings) or 0),
+            lambda: self._store.table_bytes,
+            lambda: STAGED_FACTOR * self._store.loads.staged_bytes + self._results.held_bytes,
+        )
+        self._writes = MemberWrites(self._store, self._places, self._replication, change_registry, self._admission)
         member_ids = self._places.member_ids
         self._leases = LoadLeases(TerminationProtocol(member_id, self._store.loads, member_ids), self._peers)
         self._loads = MemberLoads(
-            self._store, self._places, self._peers, self._replication, self._leases, self._changing
+            self._store,
+            self._places,
+            self._peers,
+            self._replication,
+            self._leases,
+            self._changing,
+            self._admission,
         )
         range_changes = RangeChanges(self._store, self._adopt_table)
         self._range_leases = LoadLeases(
@@ -549,6 +567,8 @@ class Member:
                 running_jobs=self._jobs.running_executions,
                 open_results=self._results.count,
                 open_result_bytes=self._results.held_bytes,
+                memory_limit=self._memory_limit,
+                memory_used=self._admission.used_bytes,
             )
         )
 
@@ -567,7 +587,7 @@ def _spill_directory(settings: ClusterSettings) -> Path | None:
 
 
 def _configure_duckdb(settings: ClusterSettings) -> None:
-    slots, memory = settings.engine_limits.duckdb_slots_max, settings.kernel_memory_bytes_max
+    slots, memory = settings.engine_limits.duckdb_slots_max, kernel_memory_of(settings)
     spill_directory = _spill_directory(settings)
     if memory is None and spill_directory is None and slots == EngineLimits().duckdb_slots_max:
         return

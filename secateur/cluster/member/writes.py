@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 import pyarrow as pa
 
 from secateur.cluster.member.change_registry import ChangeRegistry, RecordedChange
+from secateur.cluster.member.memory_admission import MemoryAdmission
 from secateur.cluster.member.received_rows import received_rows
 from secateur.cluster.member.replication import Replication
 from secateur.cluster.member.table_directory import TableDirectory
@@ -32,15 +33,22 @@ class MemberWrites:
         places: The members that keep copies of them, and their latches.
         replication: The way to the copies.
         change_registry: The recent changes.
+        admission: Refuses rows for which there is no memory; None admits all.
     """
 
     def __init__(
-        self, store: MemberStore, places: TableDirectory, replication: Replication, change_registry: ChangeRegistry
+        self,
+        store: MemberStore,
+        places: TableDirectory,
+        replication: Replication,
+        change_registry: ChangeRegistry,
+        admission: MemoryAdmission | None = None,
     ) -> None:
         self._store = store
         self._places = places
         self._replication = replication
         self._change_registry = change_registry
+        self._admission = admission
 
     async def write(self, request: Request[WriteRows]) -> Reply[RowCount]:
         """Write rows of one partition, visible at once.
@@ -123,12 +131,15 @@ class MemberWrites:
         Raises:
             TopologyChangedError: This member is not the primary; nothing was written. The owners may have changed since
                 the sender read the topology.
+            LimitExceededError: There is no memory for the rows; nothing was written. Deletions are never refused.
             Error: As ``Partition.apply``; nothing was written.
         """
         self._places.backups(table_id, (partition,))
         if not rows.num_rows:
             return RecordedChange(self._store.apply(table_id, partition, operation, rows), 0), 0
         self._replication.check_primary(table_id, partition)
+        if self._admission is not None and operation is not ChangeOperation.DELETE:
+            self._admission.write(rows.nbytes, f"the write to {self._places.table(table_id).name}")
         written = self._store.apply(table_id, partition, operation, rows)
         sent: bytes | memoryview = b""
         if self._replication.has_copies(table_id, partition):

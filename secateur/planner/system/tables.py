@@ -41,6 +41,8 @@ _TABLES: Final = (
         bytes=_NUMBER,
         executions=_NUMBER,
         frames_received=_NUMBER,
+        memory_limit=_NUMBER,
+        memory_used=_NUMBER,
     ),
     _table(
         "tables",
