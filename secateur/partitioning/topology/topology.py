@@ -109,7 +109,7 @@ class Ownership(msgspec.Struct, frozen=True, array_like=True, dict=True):
     def outline(self) -> Ownership:
         """What clients get at first: an outline without pages of a large group, and else this ownership.
 
-        Cost: 1 ms for 100,000 partitions, once.
+        Cost: 7 ms for 100,000 partitions, once.
         """
         if len(self.owner_bytes) <= _OWNERS_INLINE_BYTES or self.digest is not None:
             return self
@@ -158,7 +158,7 @@ class Ownership(msgspec.Struct, frozen=True, array_like=True, dict=True):
             raise UnknownOwnersError(
                 "the owners of some partitions are not known here yet: fetch them",
                 digest=self.digest,
-                pages=np.unique(unknown // OWNERS_PAGE).tolist(),
+                pages=sorted(set((unknown // OWNERS_PAGE).tolist())),  # np.unique imports numpy.ma at first: 20 ms
             )
 
     @cached_property
