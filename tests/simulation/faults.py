@@ -44,6 +44,7 @@ class Faults:
             (self._kill_member, 3),
             (self._pause_member, 3),
             (self._pause_controller, 2),
+            (self._isolate_and_lose, 2),
             (self._kill_controller, 2),
             (self._suspend, 1),
             (self._reset, 4),
@@ -69,7 +70,7 @@ class Faults:
         self._world.network.cut |= links
         process = host.process
         assert process is not None
-        process.kill()
+        process.kill(is_silent=is_silent)
 
         def restart() -> None:
             self._note(f"a new process at {host.address}")
@@ -77,6 +78,30 @@ class Faults:
             self._world.start_member(host)
 
         self._later(self._world.random.uniform(0.3, 4.0), restart)
+
+    def _isolate_and_lose(self) -> None:
+        """A member does not reach the others for a moment, and its machine fails: what it has not sent is lost."""
+        host = self._member_to_lose()
+        if host is None or host.process is None:
+            return
+        process, name = host.process, self._name(host)
+        links = {(host.address, other.address) for other in self._world.hosts if other is not host}
+        self._note(f"cut {sorted(links)}")
+        self._world.network.cut |= links
+
+        def fail() -> None:
+            if process.is_dead:
+                return
+            self._note(f"power failure at {name}")
+            process.kill(is_silent=True)
+            self._later(self._world.random.uniform(0.3, 4.0), restart)
+
+        def restart() -> None:
+            self._note(f"a new process at {host.address}")
+            self._world.network.mend(links)
+            self._world.start_member(host)
+
+        self._later(self._world.random.uniform(0.05, 0.8), fail)
 
     def _kill_controller(self) -> None:
         process = self._world.controller

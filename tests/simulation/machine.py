@@ -98,13 +98,20 @@ class Process:
         held, self.held = self.held, []
         self.machine.ready.extend(held)
 
-    def kill(self) -> None:
-        """End it as SIGKILL does: none of its threads does anything any more, and its connections are reset."""
+    def kill(self, *, is_silent: bool = False) -> None:
+        """End it as SIGKILL does: none of its threads does anything any more, and its connections are reset.
+
+        Args:
+            is_silent: Whether its machine fails, too: nobody hears of it, and what had not left it is lost.
+        """
         self.is_dead = True
         for listener in list(self.listeners.values()):
             listener.close()
         for endpoint in list(self.endpoints):
-            endpoint.reset()
+            if is_silent:
+                endpoint.vanish()
+            else:
+                endpoint.reset()
 
 
 class Thread:
@@ -216,6 +223,16 @@ class Machine:
         if self.log is not None:
             me, ready = self.current, [thread.ident for thread in self.ready]
             self.log.write(f"{self.now_s:.6f} {kind} {value} {me.process.name} {me.name}, ready {ready}\n")
+
+    def stacks_of_clients(self) -> str:
+        """Where the threads of processes stand that others wait for: those without an event loop."""
+        shown = []
+        for thread in self.threads:
+            frame = None if thread.greenlet is None else thread.greenlet.gr_frame
+            if frame is not None and not thread.process.is_dead and not thread.process.listeners:
+                stack = "".join(traceback.format_stack(frame, limit=-12))
+                shown.append(f"\n  {thread.process.name}, thread {thread.name}:\n{stack}")
+        return "".join(shown)
 
     def next_ident(self) -> int:
         self._idents += 1

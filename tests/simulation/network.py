@@ -71,6 +71,11 @@ class Endpoint:
         self._dispatch(self.other._reset)
         self._close()
 
+    def vanish(self) -> None:
+        """Its machine has failed: the other side notices when it sends something, and the machine is back."""
+        self._stalled.clear()
+        self._close()
+
     def break_now(self) -> None:
         """A fault: both sides lose what is on its way."""
         for end in (self, self.other):

@@ -87,7 +87,7 @@ def run(seed: int) -> Outcome:
         _wait(world, lambda: bool(back))
         workload.check()
     except StuckError as stuck:
-        world.violated(str(stuck))
+        world.violated(f"{stuck}{world.machine.stacks_of_clients()}")
     outcome.wrong = [*world.wrong, *world.machine.failures]
     outcome.trace, outcome.calls, outcome.errors = world.machine.trace, workload.calls, dict(workload.errors)
     outcome.faults, outcome.longest_s, outcome.steps = faults.done, workload.longest_s, world.machine.steps

@@ -39,7 +39,15 @@ def test_no_promise_is_broken_while_members_links_and_clocks_fail() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("plant", ["apply_a_retry_twice", "drop_a_delta_at_promotion", "forget_a_change_of_a_load"])
+@pytest.mark.parametrize(
+    "plant",
+    [
+        "acknowledge_early",
+        "apply_a_retry_twice",
+        "drop_a_delta_at_promotion",
+        "forget_a_change_of_a_load",
+    ],
+)
 def test_a_fault_of_the_product_is_found_within_200_seeds(plant: str) -> None:
     found = outcomes(0, 200, "--until-failure", f"--plant={plant}")
     assert [outcome["seed"] for outcome in found if outcome["wrong"]]

@@ -6,6 +6,7 @@ import asyncio
 import random
 import sys
 from collections.abc import Callable
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -137,7 +138,7 @@ class World:
             name = loop.run(self._new_id()) if member_id is None else member_id
             real = loop.call(lambda: MemberHost(name, self.settings, address, _at(host.address)))
             loop.run(real.start())
-        except secateur.Error:
+        except (secateur.Error, CancelledError):  # it was let in, and given up before it was up
             loop.stop()
             return None
         return real
