@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import dataclasses
 import functools
 import inspect
 import secrets
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -18,9 +20,10 @@ from secateur.cluster.runtimes.embedded import EmbeddedRuntime
 from secateur.cluster.runtimes.runtime import Runtime
 from secateur.cluster.settings import DEFAULTS, ClusterSettings
 from secateur.engine_limits import EngineLimits
-from secateur.errors import InterfaceError, NotSupportedError, ProgrammingError, SerializationError
+from secateur.errors import InterfaceError, OperationalError, ProgrammingError, SerializationError
 from secateur.planner.cost_model import CostModel
-from secateur.protocol.membership import GetMembers, MemberInfo, ReportMemberLost
+from secateur.protocol.copies import DrainMembers, GetRebalancing
+from secateur.protocol.membership import GetMembers, MemberInfo, NameMember, ReportMemberLost
 from secateur.protocol.message import Role
 from secateur.protocol.pruning import Pruning
 from secateur.wire import Channel, Limits
@@ -30,6 +33,7 @@ __all__ = ["Cluster", "MemberInfo", "attach", "start"]
 P = ParamSpec("P")
 
 _TOKEN_BYTES: Final = 32
+_BALANCE_LOOK_S: Final = 0.02
 
 
 class Cluster:
@@ -90,22 +94,59 @@ class Cluster:
         return self._channel.request(GetMembers()).message.members
 
     def scale(self, members: int) -> None:
-        """Change the number of members while serving.
+        """Change the number of members while serving; returns when all partitions are where they belong.
+
+        New members get their share of the partitions, one batch after the other; the newest members are the ones that
+        leave, and first give away what they have. Statements go on meanwhile. If this is interrupted, members that have
+        come stay, and those that were to leave keep what they still have; call it again to go on.
+
+        Args:
+            members: How many members there are to be.
 
         Raises:
-            NotSupportedError: Moving partitions between members is not implemented.
+            ProgrammingError: Not a possible number.
+            OperationalError: A member did not come up, or partitions cannot be moved.
         """
         self._check_running()
-        raise NotSupportedError(
-            f"scale({members}): partitions cannot move between members yet; start a cluster of {members} members and"
-            " load the tables again"
-        )
+        checked = dataclasses.replace(self._settings, members=members)
+        there = [member.id for member in self.members() if member.state in ("active", "suspect")]
+        excess = sorted(there, key=lambda member_id: (len(member_id), member_id))[members:]
+        try:
+            if excess:
+                self._channel.request(DrainMembers(excess))
+            elif members > len(there):
+                named = [
+                    self._channel.request(NameMember(self._settings.cluster_id)).message.member
+                    for _ in range(members - len(there))
+                ]
+                self._runtime.start_members(named)
+            self._await_balance()
+            for member_id in excess:
+                self._runtime.stop_member(member_id)
+                self._channel.request(ReportMemberLost(member_id, is_expected=True))
+        finally:
+            if excess:
+                self._channel.request(DrainMembers([]))
+        self._settings = checked
+
+    def _await_balance(self) -> None:
+        failing_since_s: float | None = None
+        while (state := self._channel.request(GetRebalancing()).message).moves != 0:
+            now_s = time.monotonic()
+            failing_since_s = None if state.error is None else failing_since_s or now_s
+            if failing_since_s is not None and now_s > failing_since_s + self._settings.start_timeout_s:
+                raise OperationalError(
+                    f"partitions could not be moved for {self._settings.start_timeout_s:g} s: {state.error}; what was"
+                    " moved stays where it is, call scale() again to go on"
+                )
+            time.sleep(_BALANCE_LOOK_S)
 
     def kill_member(self, member_id: str) -> None:
         """End a member as a crash would, for tests of what happens then.
 
-        Returns when the controller has noticed: backups serve what the member served; a partition without a backup is
-        unavailable until its table is loaded again.
+        Returns when the controller has noticed: backups serve what the member served, and another member takes its
+        place, unless ``replace_members=False``. A partition without a backup is unavailable until its table is loaded
+        again.
 
         Raises:
             ProgrammingError: No live member has that id.
@@ -197,6 +238,8 @@ def start(
     start_timeout_s: float = DEFAULTS.start_timeout_s,
     member_silence_s: float = DEFAULTS.member_silence_s,
     member_stall_s: float = DEFAULTS.member_stall_s,
+    rebalancing: bool = DEFAULTS.rebalancing,
+    replace_members: bool = DEFAULTS.replace_members,
     memory_limit: int | None = DEFAULTS.memory_limit,
     kernel_memory_bytes_max: int | None = DEFAULTS.kernel_memory_bytes_max,
     kernel_threads: int = DEFAULTS.kernel_threads,
@@ -233,6 +276,8 @@ def start(
         start_timeout_s: As there.
         member_silence_s: As there.
         member_stall_s: As there.
+        rebalancing: As there.
+        replace_members: As there.
         memory_limit: As there.
         kernel_memory_bytes_max: As there.
         kernel_threads: As there.
@@ -268,6 +313,8 @@ def start(
         start_timeout_s=start_timeout_s,
         member_silence_s=member_silence_s,
         member_stall_s=member_stall_s,
+        rebalancing=rebalancing,
+        replace_members=replace_members,
         memory_limit=memory_limit,
         kernel_memory_bytes_max=kernel_memory_bytes_max,
         kernel_threads=kernel_threads,

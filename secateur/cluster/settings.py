@@ -73,6 +73,9 @@ class ClusterSettings:
             machine that are to be survived have to be shorter.
         member_stall_s: Seconds for which a member may be unable to answer although its process lives, because a
             function holds its event loop, before it is given up as well.
+        rebalancing: Whether copies that were lost are built again, and partitions moved to members that come, by
+            themselves.
+        replace_members: Whether a member whose process has ended is replaced by a new one.
         cluster_id: Tells clusters apart: in Ray actor names, and so that a client notices that an address belongs to
             another cluster now.
         detached: Whether the cluster outlives the process that starts it.
@@ -104,6 +107,8 @@ class ClusterSettings:
     ray_actor_options: Mapping[str, Any] | None = None
     member_silence_s: float = 5.0
     member_stall_s: float = 60.0
+    rebalancing: bool = True
+    replace_members: bool = True
     cluster_id: str = field(default_factory=lambda: secrets.token_hex(4))
     detached: bool = False
     name: str | None = None

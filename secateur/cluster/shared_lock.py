@@ -12,11 +12,13 @@ __all__ = ["SharedLock"]
 class SharedLock:
     """Lives on one event loop.
 
-    An exclusive holder waits for a moment without holders; meanwhile others may still share it.
+    Who waits to hold it exclusively comes before those who come later to share it, so no holder may ask to share it
+    again.
     """
 
     def __init__(self) -> None:
         self._holders = 0
+        self._waiting = 0
         self._is_alone = False
         self._changed = asyncio.Condition()
 
@@ -24,7 +26,7 @@ class SharedLock:
     async def shared(self) -> AsyncIterator[None]:
         """Hold it together with others."""
         async with self._changed:
-            await self._changed.wait_for(lambda: not self._is_alone)
+            await self._changed.wait_for(lambda: not self._is_alone and not self._waiting)
             self._holders += 1
         try:
             yield
@@ -37,8 +39,13 @@ class SharedLock:
     async def alone(self) -> AsyncIterator[None]:
         """Hold it without others."""
         async with self._changed:
-            await self._changed.wait_for(lambda: not self._is_alone and not self._holders)
-            self._is_alone = True
+            self._waiting += 1
+            try:
+                await self._changed.wait_for(lambda: not self._is_alone and not self._holders)
+                self._is_alone = True
+            finally:
+                self._waiting -= 1
+                self._changed.notify_all()
         try:
             yield
         finally:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from secateur.protocol import catalog, changes, external_tables, hello, jobs, membership, query, recovery
+from secateur.protocol import catalog, changes, copies, external_tables, hello, jobs, membership, query, recovery
 from secateur.protocol.operation import ANYBODY, CLUSTER, CONTROLLER, MEMBERS, OperationBase, Server, Trait
 
 __all__ = ["CONTROLLER_OPERATIONS", "MEMBER_OPERATIONS", "Operation"]
@@ -55,7 +55,7 @@ class Operation(OperationBase):
     READ_SYSTEM_TABLE = 27, _AT_CONTROLLER, query.ReadSystemTable, CLUSTER, _IDEMPOTENT
     REPORT_JOB_ENDED = 28, _AT_CONTROLLER, jobs.ReportJobEnded, CLUSTER, _IDEMPOTENT
     JOIN = 29, _AT_CONTROLLER, membership.JoinRequest, CLUSTER
-    NAME_MEMBER = 30, _AT_CONTROLLER, membership.NameMember, MEMBERS
+    NAME_MEMBER = 30, _AT_CONTROLLER, membership.NameMember, CLUSTER
     RENEW_LEASE = 31, _AT_CONTROLLER, membership.RenewLease, MEMBERS
     GET_MEMBERS = 32, _AT_CONTROLLER, membership.GetMembers, CONTROLLER, _IDEMPOTENT
     REPORT_MEMBER_LOST = 33, _AT_CONTROLLER, membership.ReportMemberLost, CONTROLLER, _IDEMPOTENT
@@ -65,6 +65,9 @@ class Operation(OperationBase):
     GET_RANGES = 37, Server.ANY, catalog.GetRanges, ANYBODY, _REPEATED
     REPORT_TO_CONTROLLER = 38, _AT_CONTROLLER, recovery.ReportToController, MEMBERS, _REPEATED
     GET_OWNER_PAGES = 39, Server.ANY, catalog.GetOwnerPages, ANYBODY, _REPEATED
+
+    GET_REBALANCING = 40, _AT_CONTROLLER, copies.GetRebalancing, CONTROLLER, _HOUSEKEEPING
+    DRAIN_MEMBERS = 41, _AT_CONTROLLER, copies.DrainMembers, CONTROLLER, _HOUSEKEEPING
 
     EXECUTE = 50, _AT_MEMBER, query.Execute, ANYBODY, _ABANDONABLE
     PROFILE = 51, _AT_MEMBER, query.Profile, ANYBODY, _ABANDONABLE
@@ -93,6 +96,9 @@ class Operation(OperationBase):
     SETTLE_LOAD = 89, _AT_MEMBER, changes.SettleLoad, MEMBERS, _HOUSEKEEPING
     EXECUTE_PART = 90, _AT_MEMBER, query.ExecutePart, MEMBERS, _ABANDONABLE
 
+    OPEN_COPIES = 92, _AT_MEMBER, copies.OpenCopies, MEMBERS, _HOUSEKEEPING
+    FETCH_COPY = 93, _AT_MEMBER, copies.FetchCopy, MEMBERS, _HOUSEKEEPING
+
     START_RUN = 100, _AT_MEMBER, jobs.StartRun, MEMBERS
     EXCHANGE_ROWS = 101, _AT_MEMBER, jobs.ExchangeRows, MEMBERS
     CREDIT_ROWS = 102, _AT_MEMBER, jobs.CreditRows, MEMBERS
@@ -120,6 +126,10 @@ class Operation(OperationBase):
     GET_MEMBER_STATS = 138, _AT_MEMBER, membership.GetMemberStats, CONTROLLER, _HOUSEKEEPING
     DESCRIBE_CONNECTOR = 140, _AT_MEMBER, external_tables.DescribeConnector, CONTROLLER, _HOUSEKEEPING
     LIST_EXTERNAL_PARTITIONS = 141, _AT_MEMBER, external_tables.ListExternalPartitions, CONTROLLER, _HOUSEKEEPING
+    BUILD_COPIES = 144, _AT_MEMBER, copies.BuildCopies, CONTROLLER, _HOUSEKEEPING
+    COUNT_COPIES = 145, _AT_MEMBER, copies.CountCopies, CONTROLLER, _HOUSEKEEPING
+    FORGET_COPIES = 146, _AT_MEMBER, copies.ForgetCopies, CONTROLLER, _REPEATED
+    DROP_COPIES = 147, _AT_MEMBER, copies.DropCopies, CONTROLLER, _REPEATED
     KILL_STATEMENT = 150, _AT_MEMBER, query.KillRunningStatement, CONTROLLER, _HOUSEKEEPING
     LOOK_AT_STATISTICS = 139, _AT_MEMBER, catalog.LookAtStatistics, CONTROLLER, _HOUSEKEEPING | _ABANDONABLE
     GET_LOAD_OUTCOME = 143, _AT_MEMBER, changes.GetLoadOutcome, CONTROLLER, _REPEATED

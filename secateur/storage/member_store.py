@@ -22,6 +22,7 @@ from secateur.storage.read_lease import ReadLease
 from secateur.storage.read_versions import ReadVersions
 from secateur.storage.scan_form import scanned
 from secateur.storage.snapshot import PartitionSnapshot
+from secateur.storage.sorted_rows import SortedRows
 from secateur.storage.store_loads import StoreLoads
 
 __all__ = ["DataVersion", "MemberStore", "TableScan", "TableStats"]
@@ -189,6 +190,31 @@ class MemberStore:
             partition.adopt(layout)
         table.layout, table.partitions = layout, kept
         table.changes.total += 1
+
+    def begin_copy(self, table_id: int, partition: int) -> TableLayout:
+        """Host a partition whose rows are on their way from another member; it is empty until :meth:`install_copy`.
+
+        Raises:
+            UnknownTableError: The table is not here.
+        """
+        table = self._tables.table(table_id)
+        table.partitions[partition] = Partition(table.layout, partition, table.changes)
+        return table.layout
+
+    def install_copy(self, table_id: int, partition: int, rows: SortedRows) -> None:
+        """Give a partition the rows that another member has. Costs nothing.
+
+        Raises:
+            UnknownTableError: The table is not here.
+            TopologyChangedError: The partition is not here any more.
+        """
+        self.partition(table_id, partition).install(rows)
+
+    def drop_partition(self, table_id: int, partition: int) -> None:
+        """Forget a partition and its rows; nothing happens when it is not here."""
+        table = self._tables.get(table_id)
+        if table is not None and table.partitions.pop(partition, None) is not None:
+            table.changes.total += 1
 
     def drop_table(self, table_id: int) -> None:
         """Forget a table, its rows and the loads into it; nothing happens when it is not there."""

@@ -88,6 +88,23 @@ class StoreLoads:
         layout.check_partition(admitted, partition)
         return self._registry.stage(self._registry.open(load_id, table_id), partition, attempt, admitted)
 
+    def staged(self, table_id: int, partition: int) -> list[tuple[str, int, pa.Table, bool]]:
+        """Rows that wait in a partition for the publication of loads.
+
+        Returns:
+            Of each load and attempt its id, the number of the attempt, the rows, and whether they are keys.
+
+        Raises:
+            UnknownTableError: The table is not here.
+        """
+        columns = len(self._tables.table(table_id).layout.schema)
+        return [
+            (load.load_id, attempt, pa.concat_tables(pieces), pieces[0].num_columns < columns)
+            for load in self._registry.of_table(table_id)
+            for (staged, attempt), pieces in load.staged.items()
+            if staged == partition and pieces
+        ]
+
     def prepare(self, load_id: str, table_id: int, mode: str, parts: Mapping[int, Sequence[int]]) -> int:
         """Check everything that can fail and build the new partitions aside; readers do not see them.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -21,6 +21,7 @@ from typing import Final, TypeVar
 
 from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller.catalog import Catalog
+from secateur.cluster.controller.events import EventLog
 from secateur.cluster.controller.member_watch import MemberWatch
 from secateur.cluster.controller.membership import Event, MemberLost, advance
 from secateur.cluster.controller.record import RecordEncoder, RestOfState, changing_of
@@ -68,6 +69,7 @@ class ClusterState:
     Attributes:
         last_member: The newest number of a member.
         joining: The members that are about to join.
+        events: What has happened to the cluster.
         changing: The lock for a change of the catalog, or of the topology for any other reason than a loss. It is held
             from the first read of the old state to the end of the change.
     """
@@ -104,6 +106,7 @@ class ClusterState:
         self.last_member = 0
         self._done: tuple[str, ...] = ()
         self._request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
+        self.events = EventLog()
         self.changing = asyncio.Lock()
 
     @property
@@ -172,6 +175,10 @@ class ClusterState:
         """The members that have left and not come back."""
         return list(self._lost.values())
 
+    def forget_lost(self, member_id: str) -> None:
+        """A member has left as it was meant to."""
+        self._lost.pop(member_id, None)
+
     @property
     def suspects(self) -> frozenset[str]:
         """The members that have been silent for a while, and may be lost."""
@@ -179,8 +186,8 @@ class ClusterState:
 
     # -- changes
 
-    def apply(self, event: Event) -> None:
-        """Take over the next topology, and begin to take it to the members."""
+    def apply(self, event: Event, first: Collection[str] = ()) -> None:
+        """Take over the next topology, and begin to take it to the members, to some of them first."""
         before, self._topology = self._topology, advance(self._topology, event)
         if self._topology is before:
             return
@@ -190,9 +197,11 @@ class ClusterState:
             self._lost.pop(member_id, None)
             if member_id not in before.member_ids:
                 self._watch.joined(member_id, self._clock())
+                self.events.add("member_joined", member_id, f"at {self._topology.member(member_id).host}")
         self._peers.update(self._topology)
-        self._deliver()
+        self._deliver(first)
         for member_id in gone:
+            self.events.add("member_lost", member_id, "")
             self._watch.left(member_id)
             self._on_lost(member_id)
         self._stir()
@@ -208,9 +217,9 @@ class ClusterState:
         self._peers.update(topology)
         self._deliver()
 
-    async def advance(self, event: Event) -> None:
+    async def advance(self, event: Event, first: Collection[str] = ()) -> None:
         """:meth:`apply`, and wait until every member that stays acts on it; only while holding :attr:`changing`."""
-        self.apply(event)
+        self.apply(event, first)
         await self._delivery.reached()
 
     async def change(self, event: Event) -> None:
@@ -222,11 +231,11 @@ class ClusterState:
         """Wait until every member acts on the topology of this moment and keeps the record, or has left."""
         await self._delivery.reached()
 
-    def _deliver(self) -> None:
+    def _deliver(self, first: Collection[str] = ()) -> None:
         rest = RestOfState(
             self._catalog, self._changing_table, self._changing_for, self._pruning, self.last_member, self._done
         )
-        self._delivery.send(self._topology, lambda: self._encoder.encoded(rest))
+        self._delivery.send(self._topology, lambda: self._encoder.encoded(rest), first)
 
     # -- calls
 

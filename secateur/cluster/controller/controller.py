@@ -25,6 +25,7 @@ from secateur.cluster.controller.loads import LoadPublication, LoadPublisher
 from secateur.cluster.controller.member_list import MemberList
 from secateur.cluster.controller.membership import CopyLost, MemberLost, SettingChanged
 from secateur.cluster.controller.planning import PlanningThreads
+from secateur.cluster.controller.rebalancer import Rebalancer
 from secateur.cluster.controller.record import catalog_of
 from secateur.cluster.controller.recovery import Recovered, first_of, missing, newest_record, recovered
 from secateur.cluster.controller.statement_replies import (
@@ -167,6 +168,7 @@ class Controller:
         self._is_recovering = is_recovering
         self._recovered = asyncio.Event()
         self._joining = Joining(self._state, settings)
+        self._rebalancer = Rebalancer(self._state, self._joining, self._state.events, is_on=settings.rebalancing)
         self._loads = LoadPublisher(self._state, lambda member_id: member_id in self._state.topology.member_ids)
         self._statistics = StatisticsCache(self._peers, self._served)
         self._last_load = 0
@@ -216,6 +218,8 @@ class Controller:
             Operation.REPORT_TO_CONTROLLER: self._take_report,
             Operation.REPORT_MEMBER_LOST: self._member_lost,
             Operation.REPORT_COPY_LOST: self._copy_lost,
+            Operation.GET_REBALANCING: self._rebalancer.progress,
+            Operation.DRAIN_MEMBERS: self._rebalancer.drain,
             Operation.REGISTER_EXTERNAL_TABLE: self._register_external_table,
             Operation.GET_EXTERNAL_TABLE: self._external_tables.get,
             Operation.NEW_JOB: self._jobs.new,
@@ -236,10 +240,13 @@ class Controller:
         self._background.start(self._watch(), "controller watches members")
         if self._is_recovering:
             self._background.start(self._recover(), "controller recovers")
+        else:
+            self._rebalancer.start()
         return f"{self._own_address.advertised_host}:{self._server.port}"
 
     async def stop(self) -> None:
         """Drop every connection and everything that runs."""
+        await self._rebalancer.close()
         await self._background.close()
         self._loads.close()
         await self._server.stop()
@@ -655,6 +662,8 @@ class Controller:
         self._statistics.start_anew(self._state.epoch, [table.table_id for table in self._state.catalog.tables()])
         self._is_recovering = False
         self._recovered.set()
+        self._state.events.add("controller_restarted", None, f"epoch {self._state.epoch}")
+        self._rebalancer.start()
         _log.warning("the controller goes on in epoch %d with members %s", self._state.epoch, ", ".join(self._reports))
 
     async def _decided(self) -> Recovered:
@@ -697,11 +706,15 @@ class Controller:
 
     async def _member_lost(self, request: Request[ReportMemberLost]) -> Reply[Versions]:
         await self._state.give_up(request.message.member)
+        if request.message.is_expected:
+            self._state.forget_lost(request.message.member)
         await self._state.all_reached()
         return Reply(Versions(**self._versions()))
 
     async def _copy_lost(self, request: Request[ReportCopyLost]) -> Reply[Versions]:
         lost = request.message
+        self._rebalancer.copy_lost(lost.group, lost.partition, lost.member)
+        self._state.events.add("copy_lost", lost.member, f"partition {lost.partition} of {lost.group} is out of sync")
         await self._state.change(CopyLost(lost.group, lost.partition, lost.member))
         return Reply(Versions(**self._versions()))
 

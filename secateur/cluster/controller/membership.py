@@ -11,14 +11,15 @@ primary, so statements on it get an error that names it.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import itertools
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any, TypeVar, assert_never
 
 import numpy as np
 import numpy.typing as npt
 
-from secateur.errors import NotSupportedError, ProgrammingError
+from secateur.errors import InternalError, NotSupportedError, ProgrammingError
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.affinity import assign
@@ -26,17 +27,24 @@ from secateur.partitioning.topology.affinity_growth import grow, same_holders
 from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
 
 __all__ = [
+    "CopiesDropped",
+    "CopiesMoved",
+    "CopiesWanted",
     "CopyLost",
     "Event",
     "MemberJoined",
     "MemberLost",
     "OwnersForgotten",
+    "PrimariesMoved",
     "RangesChanged",
     "TableCreated",
     "advance",
     "group_after",
     "group_of_new",
 ]
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +74,63 @@ class CopyLost:
     group: str
     partition: int
     member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CopiesMoved:
+    """A member has built copies of partitions, with every acknowledged write, and becomes their owner.
+
+    Attributes:
+        group: The affinity group.
+        target: The member.
+        moves: The partitions, each with the member whose copy this one replaces, in its role; None: the copy is a
+            further backup, in place of one that was lost.
+    """
+
+    group: str
+    target: str
+    moves: tuple[tuple[int, str | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PrimariesMoved:
+    """Backups become the primaries of partitions, and their primaries backups.
+
+    Attributes:
+        group: The affinity group.
+        moves: The partitions, each with its new primary.
+    """
+
+    group: str
+    moves: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CopiesDropped:
+    """A member is no owner of backups any more, of which there are more than are wanted.
+
+    Attributes:
+        group: The affinity group.
+        member_id: The member.
+        partitions: The partitions.
+    """
+
+    group: str
+    member_id: str
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CopiesWanted:
+    """There are members enough for more copies of the partitions of a group than it has had so far.
+
+    Attributes:
+        group: The affinity group.
+        copies: Copies of each partition, primary included.
+    """
+
+    group: str
+    copies: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +165,19 @@ class SettingChanged:
     """A setting of the cluster has another value: clients hear of a newer version, and ask the controller."""
 
 
-Event = MemberJoined | MemberLost | CopyLost | TableCreated | RangesChanged | OwnersForgotten | SettingChanged
+Event = (
+    MemberJoined
+    | MemberLost
+    | CopyLost
+    | CopiesMoved
+    | PrimariesMoved
+    | CopiesDropped
+    | CopiesWanted
+    | TableCreated
+    | RangesChanged
+    | OwnersForgotten
+    | SettingChanged
+)
 
 
 def advance(topology: Topology, event: Event) -> Topology:
@@ -130,6 +207,16 @@ def advance(topology: Topology, event: Event) -> Topology:
             return Topology(topology.version + 1, members, owners)
         case CopyLost(group, partition, member_id):
             return _without_copy(topology, group, partition, member_id)
+        case CopiesMoved(group, target, moves):
+            return _with_holders(
+                topology, group, {partition: (replaced, target) for partition, replaced in moves}, _replaced
+            )
+        case PrimariesMoved(group, moves):
+            return _with_holders(topology, group, dict(moves), _promoted)
+        case CopiesDropped(group, member_id, partitions):
+            return _with_holders(topology, group, dict.fromkeys(partitions, member_id), _dropped)
+        case CopiesWanted(group, copies):
+            return _with_more_copies(topology, group, copies)
         case TableCreated(table):
             return _with_table(topology, table)
         case RangesChanged(before, after):
@@ -240,6 +327,72 @@ def _without_copy(topology: Topology, group: str, partition: int, member_id: str
     owners = ownership.owners.copy()
     owners[:, partition] = [members.index(holder) for holder in (*others, nobody)]
     return Topology(topology.version + 1, topology.members, {**topology.owners, group: Ownership.of(members, owners)})
+
+
+def _with_holders(
+    topology: Topology, group: str, changes: Mapping[int, T], change: Callable[[list[str], T, Collection[str]], None]
+) -> Topology:
+    """Change the holders of some partitions; names that nobody has any more are forgotten."""
+    ownership, living = topology.ownership(group), frozenset(topology.member_ids)
+    columns = {partition: list(ownership.holders(partition)) for partition in changes}
+    for partition, holders in columns.items():
+        change(holders, changes[partition], living)
+    names = list(dict.fromkeys([*ownership.members, *(name for holders in columns.values() for name in holders)]))
+    number = {name: index for index, name in enumerate(names)}
+    owners = ownership.owners.copy()
+    for partition, holders in columns.items():
+        owners[:, partition] = [number[name] for name in holders]
+    used, packed = np.unique(owners, return_inverse=True)
+    changed = Ownership.of([names[index] for index in used.tolist()], packed.reshape(owners.shape))
+    return Topology(topology.version + 1, topology.members, {**topology.owners, group: changed})
+
+
+def _replaced(holders: list[str], change: tuple[str | None, str], living: Collection[str]) -> None:
+    """A copy in place of another; of a lost one, behind the living ones."""
+    replaced, target = change
+    if target in holders:
+        raise InternalError(f"{target} is an owner already: one of {holders}")
+    if replaced is None:
+        replaced = next((holder for holder in holders if holder not in living), None)
+    if replaced is None or replaced not in holders:
+        raise InternalError(f"a copy on {target} has no place among {holders}")
+    holders[holders.index(replaced)] = target
+
+
+def _promoted(holders: list[str], primary: str, living: Collection[str]) -> None:
+    """A backup and the primary change places."""
+    if primary not in holders or primary not in living:
+        raise InternalError(f"{primary} has no copy: the owners are {holders}")
+    index = holders.index(primary)
+    holders[0], holders[index] = holders[index], holders[0]
+
+
+def _dropped(holders: list[str], member_id: str, living: Collection[str]) -> None:
+    """A backup less; the place of its copy is free, behind the living ones."""
+    index = holders.index(member_id)
+    if not index:
+        raise InternalError(f"{member_id} is the primary, and its copy cannot be dropped")
+    del holders[index]
+    behind = next((place for place, holder in enumerate(holders) if holder not in living), len(holders))
+    holders.insert(behind, *_free_places(holders, 1))
+
+
+def _with_more_copies(topology: Topology, group: str, copies: int) -> Topology:
+    """Make room for further copies of each partition."""
+    ownership = topology.ownership(group)
+    if copies <= ownership.replicas:
+        return topology
+    free = _free_places(ownership.members, copies - ownership.replicas)
+    names = [*ownership.members, *free]
+    rows = [np.full((1, ownership.partitions), names.index(name)) for name in free]
+    owners = np.vstack([ownership.owners, *rows])
+    return Topology(topology.version + 1, topology.members, {**topology.owners, group: Ownership.of(names, owners)})
+
+
+def _free_places(taken: Collection[str], count: int) -> list[str]:
+    """Names in the places of copies that are not there, other than those that are taken."""
+    names = (f"(no copy {number})" for number in itertools.count(1))
+    return list(itertools.islice((name for name in names if name not in taken), count))
 
 
 def _with_table(topology: Topology, table: TableDef) -> Topology:

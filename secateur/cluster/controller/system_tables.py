@@ -71,6 +71,7 @@ class SystemTables:
             "columns": self._columns,
             "partitions": self._partitions,
             "jobs": self._job_rows,
+            "events": self._events,
             "statements": self._statements,
         }
 
@@ -188,6 +189,12 @@ class SystemTables:
                     }
                 )
         return rows
+
+    async def _events(self) -> list[Row]:
+        return [
+            {"number": number, "time": event.time, "kind": event.kind, "member": event.member, "detail": event.detail}
+            for number, event in enumerate(self._state.events.latest())
+        ]
 
     async def _job_rows(self) -> list[Row]:
         return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Collection, Coroutine, Iterable
 from functools import partial
 from typing import Any
 
@@ -51,16 +51,18 @@ class TopologyDelivery:
         self._kept: dict[str, bytes] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._moved = asyncio.Event()
+        self._first: frozenset[str] = frozenset()
 
-    def send(self, topology: Topology, rest: RestOfRecord | None = None) -> None:
+    def send(self, topology: Topology, rest: RestOfRecord | None = None, first: Collection[str] = ()) -> None:
         """Take this topology to its members from now on.
 
         Args:
             topology: Members and owners.
             rest: Encodes the rest of the record that belongs to it; None where members keep none.
+            first: Members that others wait for: the others act on it only when these do, or have left.
         """
         self._version += 1
-        self._topology, self._rest = topology, rest
+        self._topology, self._rest, self._first = topology, rest, frozenset(first)
         members = frozenset(topology.member_ids)
         self._reached = {member: version for member, version in self._reached.items() if member in members}
         self._kept = {member: rest for member, rest in self._kept.items() if member in members}
@@ -90,6 +92,9 @@ class TopologyDelivery:
 
     async def _take(self, member: str) -> None:
         while (version := self._version) > self._reached.get(member, 0):
+            if member not in self._first:
+                await self.reached(self._first)
+                version = self._version
             topology, rest = self._topology, self._rest
             try:
                 state = None if rest is None else await rest()

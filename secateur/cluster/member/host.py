@@ -14,6 +14,7 @@ from secateur.cluster.member.member import Member
 from secateur.cluster.process_address import LOOPBACK, ProcessAddress
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import peer_at
+from secateur.errors import Error
 from secateur.protocol.membership import NameMember
 from secateur.protocol.message import Role
 
@@ -45,6 +46,25 @@ class MemberHost:
         self._coming_back: asyncio.Task[None] | None = None
         self._starting: asyncio.Task[None] | None = None
         self._is_ending = False
+
+    @classmethod
+    async def replacement(
+        cls, settings: ClusterSettings, controller_address: str, own_address: ProcessAddress = LOOPBACK
+    ) -> MemberHost:
+        """Start a member in the place of one whose process has ended, as soon as the controller accepts it."""
+        while True:
+            try:
+                host = cls(await _new_id(settings, controller_address), settings, controller_address, own_address)
+                try:
+                    await host.start()
+                except BaseException:
+                    await host.stop()
+                    raise
+            except Error as error:
+                _log.warning("a member cannot be replaced yet: %s", error)
+                await asyncio.sleep(settings.lease_times.interval_s)
+            else:
+                return host
 
     @property
     def member_id(self) -> str:
@@ -94,16 +114,18 @@ class MemberHost:
             await asyncio.sleep(0 if self._is_ending else self._settings.lease_times.interval_s)
 
     async def _start_another(self) -> None:
-        self.member = self._new_member(await self._new_id())
+        self.member = self._new_member(await _new_id(self._settings, self._controller_address))
         await self.member.start()
 
     def _new_member(self, member_id: str) -> Member:
         return Member(member_id, self._settings, self._controller_address, self._given_up, self._own_address)
 
-    async def _new_id(self) -> str:
-        host, _, port = self._controller_address.rpartition(":")
-        controller = peer_at(host, int(port), self._settings, name="a member that comes back", role=Role.MEMBER)
-        try:
-            return (await controller.request(NameMember(self._settings.cluster_id))).message.member
-        finally:
-            await controller.close()
+
+async def _new_id(settings: ClusterSettings, controller_address: str) -> str:
+    """An id that no member of the cluster has had."""
+    host, _, port = controller_address.rpartition(":")
+    controller = peer_at(host, int(port), settings, name="a member that comes back", role=Role.MEMBER)
+    try:
+        return (await controller.request(NameMember(settings.cluster_id))).message.member
+    finally:
+        await controller.close()

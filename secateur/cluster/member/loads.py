@@ -107,9 +107,16 @@ class MemberLoads:
                 f"stage: the parts name {sum(count for _, count in parts)} rows, the payload has {rows.num_rows}"
             )
         pieces = dict(_pieces(parts, rows))
-        copies = {} if is_copy else self._places.backups(table_id, pieces)
+        copies = {} if is_copy else self._copies_of(table_id, pieces)
         await self.stage_pieces(asked.load_id, table_id, asked.attempt, pieces, copies, keys=asked.are_keys)
         return Reply(RowCount(rows.num_rows))
+
+    def _copies_of(self, table_id: int, partitions: Iterable[int]) -> dict[str, list[int]]:
+        """The partitions by the other members that have copies of them, or are building them."""
+        copies = self._places.backups(table_id, partitions)
+        for member, building in self._replication.learners(table_id, partitions).items():
+            copies[member] = sorted({*copies.get(member, ()), *building})
+        return copies
 
     async def stage_pieces(
         self,

@@ -15,6 +15,7 @@ from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.lease import Promises
 from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.member.attempts import MemberAttempts
+from secateur.cluster.member.built_copies import BuiltCopies
 from secateur.cluster.member.change_registry import ChangeRegistry
 from secateur.cluster.member.changes import MemberChanges
 from secateur.cluster.member.coordinated_changes import MemberCoordinatedChanges
@@ -174,6 +175,9 @@ class Member:
         self._replication = Replication(
             member_id, self._store, self._places, self._peers, change_registry, self._report_out_of_sync, limits
         )
+        self._built_copies = BuiltCopies(
+            member_id, self._store, self._peers, self._replication, change_registry, self._changing
+        )
         self._memory_limit = memory_limit_of(settings)
         self._admission = MemoryAdmission(
             self._memory_limit - (kernel_memory_of(settings) or 0),
@@ -295,6 +299,12 @@ class Member:
             Operation.GET_STATEMENTS: self._statement_log.send,
             Operation.KILL_STATEMENT: self._kill_statement,
             Operation.GET_MEMBER_STATS: self._stats,
+            Operation.BUILD_COPIES: self._built_copies.build,
+            Operation.OPEN_COPIES: self._built_copies.open,
+            Operation.FETCH_COPY: self._built_copies.fetch,
+            Operation.COUNT_COPIES: self._built_copies.count,
+            Operation.FORGET_COPIES: self._built_copies.forget,
+            Operation.DROP_COPIES: self._built_copies.drop,
             Operation.DESCRIBE_CONNECTOR: self._external_reads.describe,
             Operation.LIST_EXTERNAL_PARTITIONS: self._external_reads.list_partitions,
             Operation.LOOK_AT_STATISTICS: MemberStatistics(self._store).summary,
@@ -517,6 +527,7 @@ class Member:
             self._statements.update(topology)
             self._places.update(topology)
             self._replication.update(topology)
+            self._built_copies.update(topology)
             self._lease.topology_changed(topology)
         return Reply(Acknowledged())
 

@@ -15,6 +15,11 @@ not settled are kept by every copy that has them. So a copy that is behind can a
 the changes that it lacks, one after the other. A copy that cannot be caught up is out of sync, and is removed from the
 ownership.
 
+A further copy is built while the partition is written to. Its member is a *learner* first: the primary sends it each
+change behind the snapshot that it copies, and acknowledges writes without it. Once the learner has all changes, the
+primary *counts* it: from then on writes wait for it as for any copy, and only then the controller makes it an owner. So
+an owner has every acknowledged write from its first moment on.
+
 Source: the recovery of Viewstamped Replication (Liskov and Cowling, 2012), with the controller in the place of the view
 change.
 """
@@ -31,6 +36,8 @@ __all__ = ["CountOut", "Effect", "Replica", "ReplicaPhase", "ReplicatedChange", 
 
 _PAUSE_MIN_S: Final = 0.02
 _PAUSE_MAX_S: Final = 0.5
+_LEARNER_BEHIND_MAX: Final = 50_000
+"""Changes that are kept for a learner; one that falls further behind has to begin again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +107,18 @@ class Replica:
             notice may not have arrived yet.
     """
 
-    __slots__ = ("_asked", "_have", "_kept", "_repairs", "is_superseded", "last", "phase", "settled", "term")
+    __slots__ = (
+        "_asked",
+        "_have",
+        "_kept",
+        "_learners",
+        "_repairs",
+        "is_superseded",
+        "last",
+        "phase",
+        "settled",
+        "term",
+    )
 
     def __init__(self) -> None:
         self.phase = ReplicaPhase.BACKUP
@@ -112,6 +130,22 @@ class Replica:
         self._have: dict[str, int] = {}
         self._asked: set[str] = set()
         self._repairs: dict[str, SendChange] = {}  # what was sent last, by member
+        self._learners: dict[str, int] = {}
+
+    @classmethod
+    def built(cls, term: int, settled: int, last: int, kept: Iterable[ReplicatedChange]) -> Replica:
+        """Return a copy of the state of a primary.
+
+        Args:
+            term: The primary's.
+            settled: Likewise.
+            last: The number of the last change that the copied rows contain.
+            kept: The changes that it keeps, up to that one.
+        """
+        replica = cls()
+        replica.term, replica.settled, replica.last = term, settled, last
+        replica._kept.extend(kept)
+        return replica
 
     @classmethod
     def first_primary(cls, others: Iterable[str]) -> Replica:
@@ -137,6 +171,16 @@ class Replica:
         return (*self._have, *self._asked)
 
     @property
+    def receivers(self) -> tuple[str, ...]:
+        """The members that changes are sent to: those of the other copies, and learners."""
+        return (*self._have, *self._asked, *self._learners)
+
+    @property
+    def kept(self) -> tuple[ReplicatedChange, ...]:
+        """The changes that are kept, because some copy may lack them."""
+        return tuple(self._kept)
+
+    @property
     def unsettled(self) -> int:
         """Changes here that some other copy may not have."""
         return self.last - self.settled
@@ -152,7 +196,15 @@ class Replica:
 
     def has_confirmed(self, member: str, sequence: int) -> bool:
         """Whether a copy need not be waited for: it has the change, or is not a copy of this partition."""
-        return self._have.get(member, sequence) >= sequence and member not in self._asked
+        return self._known_of(member).get(member, sequence) >= sequence and member not in self._asked
+
+    def is_learner(self, member: str) -> bool:
+        """Whether changes are sent to a member that no write waits for."""
+        return member in self._learners
+
+    def is_level(self, member: str) -> bool:
+        """Whether a learner has all changes."""
+        return self._learners.get(member) == self.last
 
     def waits_for(self, member: str) -> bool:
         """Whether a copy that takes over still needs the state of another one."""
@@ -167,6 +219,7 @@ class Replica:
         self._have = {}
         self._asked = set(others)
         self._repairs = {}
+        self._learners = {}
         self.phase = ReplicaPhase.TAKING_OVER
         self._open()
         return tuple(sorted(self._asked))
@@ -194,7 +247,7 @@ class Replica:
         change = ReplicatedChange(self.last + 1, change_id, operation, rows)
         self._take((change,))
         self._settle()
-        return [SendChange(member, change, self.term) for member in self.others]
+        return [SendChange(member, change, self.term) for member in self.receivers]
 
     def missing(self, member: str) -> tuple[ReplicatedChange, ...]:
         """Return the changes that a copy lacks.
@@ -202,7 +255,7 @@ class Replica:
         Raises:
             LookupError: Not all of them are kept: it is out of sync.
         """
-        have = self._have.get(member, self.last)
+        have = self._known_of(member).get(member, self.last)
         if have < self.last and (not self._kept or self._kept[0].sequence > have + 1):
             raise LookupError(
                 f"a copy has {have} changes, those up to {self.last - len(self._kept)} are not kept any more"
@@ -213,8 +266,8 @@ class Replica:
         """A copy has answered with its last change and the newest term that it knows of."""
         if term > self.term:
             self.is_superseded = True
-        elif last > self._have.get(send.member, last):
-            self._have[send.member] = last
+        elif last > (known := self._known_of(send.member)).get(send.member, last):
+            known[send.member] = last
             self._settle()
         return self._after(send, 0.0)
 
@@ -226,8 +279,17 @@ class Replica:
         """A copy cannot make a change."""
         if self.has_confirmed(send.member, send.change.sequence):
             return []
-        self._repairs.pop(send.member, None)
-        return [CountOut(send.member, reason)]
+        return self._count_out(send.member, reason)
+
+    def learn(self, member: str) -> None:
+        """A member copies the rows as they are now: it is sent every later change."""
+        self._repairs.pop(member, None)
+        self._learners[member] = self.last
+
+    def count(self, member: str) -> None:
+        """A learner has all changes: writes wait for it from now on."""
+        self._have[member] = self._learners.pop(member)
+        self._settle()
 
     def repair(self) -> list[Effect]:
         """This copy has just opened: send each of the others what it lacks."""
@@ -237,6 +299,7 @@ class Replica:
         """A copy does not count any more."""
         self._asked.discard(member)
         self._have.pop(member, None)
+        self._learners.pop(member, None)
         self._repairs.pop(member, None)
         self._open()
         self._settle()
@@ -247,6 +310,7 @@ class Replica:
         self._have = {}
         self._asked = set()
         self._repairs = {}
+        self._learners = {}
 
     # -- events at a backup
 
@@ -300,11 +364,21 @@ class Replica:
         try:
             missing = self.missing(member)
         except LookupError as error:
-            return [CountOut(member, str(error))]
+            return self._count_out(member, str(error))
         if not missing:
             return []
         send = self._repairs[member] = SendChange(member, missing[0], self.term, True, pause_s)
         return [send]
+
+    def _count_out(self, member: str, reason: str) -> list[Effect]:
+        self._repairs.pop(member, None)
+        if member in self._learners:  # nobody counts on it: who has it built finds out, and begins again
+            del self._learners[member]
+            return []
+        return [CountOut(member, reason)]
+
+    def _known_of(self, member: str) -> dict[str, int]:
+        return self._learners if member in self._learners else self._have
 
     def _accepts(self, term: int) -> bool:
         if term < self.term or (term == self.term and self.phase is not ReplicaPhase.BACKUP):
@@ -337,5 +411,11 @@ class Replica:
 
     def _drop(self, settled: int) -> None:
         self.settled = max(self.settled, min(settled, self.last))
-        while self._kept and self._kept[0].sequence <= self.settled:
+        needed = self.settled
+        if self._learners:
+            self._learners = {
+                member: have for member, have in self._learners.items() if self.last - have <= _LEARNER_BEHIND_MAX
+            }
+            needed = min(self._learners.values(), default=needed)
+        while self._kept and self._kept[0].sequence <= min(needed, self.settled):
             self._kept.popleft()

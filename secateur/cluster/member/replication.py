@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias, assert_never
 
 import numpy as np
@@ -40,9 +40,11 @@ from secateur.errors import (
 )
 from secateur.partitioning.topology.topology import Ownership, Topology
 from secateur.protocol.changes import CopyState, CopyTail, CopyTails, GetCopyTails, TellSettled, WriteCopy
+from secateur.protocol.copies import OpenedCopy
 from secateur.protocol.message import Acknowledged
 from secateur.storage.change import ChangeOperation, load_mode
 from secateur.storage.member_store import MemberStore
+from secateur.storage.read_lease import lease_clock_s
 from secateur.wire import Reply, Request, decode_table
 
 __all__ = ["Replication"]
@@ -50,6 +52,7 @@ __all__ = ["Replication"]
 _log = logging.getLogger(__name__)
 
 _TAKE_OVER_S: Final = 10.0
+_LEVEL_PAUSE_S: Final = 0.002
 _PAUSE_MIN_S: Final = 0.02
 _PAUSE_MAX_S: Final = 0.5
 _UNSETTLED_MAX: Final = 4096
@@ -95,6 +98,8 @@ class Replication:
         self._waiting: dict[Key, list[tuple[int, asyncio.Future[None]]]] = {}
         self._takeovers: dict[Key, asyncio.Event] = {}
         self._held: set[Key] = set()
+        self._arriving: dict[Key, list[ReplicatedChange]] = {}  # changes to partitions whose rows are not here yet
+        self._counted: set[tuple[Key, str]] = set()  # copies that writes wait for, ahead of the topology
         self._background = BackgroundTasks()
         self._untold: set[Key] = set()
         self._telling: asyncio.TimerHandle | None = None
@@ -150,7 +155,7 @@ class Replication:
     def has_copies(self, table_id: int, partition: int) -> bool:
         """Whether other members have to be sent the changes of a partition."""
         replica = self._replicas.get((table_id, partition))
-        return replica is not None and bool(replica.others)
+        return replica is not None and bool(replica.receivers)
 
     def made(
         self, table_id: int, partition: int, operation: ChangeOperation, change_id: str, rows: bytes | memoryview
@@ -220,8 +225,12 @@ class Replication:
         )
         replica = self._replica(key)
         was_open = replica.is_open
+        arriving = self._arriving.get(key)
         for taken in replica.take(asked.term, asked.settled, (change,)):
-            self._make(key, replica, taken)
+            if arriving is None:
+                self._make(key, replica, taken)
+            else:
+                arriving.append(taken)
         if was_open and not replica.is_open:
             self._stepped_down(key, replica)
         return Reply(CopyState(replica.last, replica.term))
@@ -260,6 +269,105 @@ class Replication:
                 replica.is_settled(term, settled)
         return Reply(Acknowledged())
 
+    # -- copies that are built while others write
+
+    async def learn(self, table_id: int, partition: int, member: str) -> Replica:
+        """A member copies a partition: it is sent every change from now on. Ends in the turn in which it returns.
+
+        Raises:
+            TopologyChangedError: This member is not the primary, or cannot find out what the other copies have.
+        """
+        await self.primary(table_id, partition)
+        replica = self._replicas[table_id, partition]
+        replica.learn(member)
+        return replica
+
+    def learners(self, table_id: int, partitions: Iterable[int]) -> dict[str, list[int]]:
+        """The partitions by the members that are building copies of them, also those that writes wait for already."""
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for partition in partitions:
+            key = (table_id, partition)
+            replica = self._replicas.get(key)
+            if replica is not None:
+                for member in replica.receivers:
+                    if replica.is_learner(member) or (key, member) in self._counted:
+                        found[member].append(partition)
+        return found
+
+    async def count(self, table_id: int, partitions: Iterable[int], member: str) -> None:
+        """Return when every change to these partitions waits for a member that has built copies of them.
+
+        Raises:
+            TopologyChangedError: It is not building one of them here, or has not caught up.
+        """
+        deadline_s = lease_clock_s() + _TAKE_OVER_S
+        for partition in partitions:
+            key = (table_id, partition)
+            while (replica := self._replicas.get(key)) is not None and replica.takes_writes:
+                if replica.is_level(member):
+                    replica.count(member)
+                    self._counted.add((key, member))
+                    break
+                if (key, member) in self._counted:
+                    break
+                if not replica.is_learner(member) or lease_clock_s() > deadline_s:
+                    raise self._not_counted(key, member)
+                await asyncio.sleep(_LEVEL_PAUSE_S)
+            else:
+                raise self._not_counted(key, member)
+
+    def uncount(self, table_id: int, partitions: Iterable[int], member: str) -> None:
+        """A member will not be an owner of partitions that it has been building copies of."""
+        for partition in partitions:
+            key = (table_id, partition)
+            self._counted.discard((key, member))
+            replica = self._replicas.get(key)
+            if replica is not None and member not in self._others(key):
+                replica.left(member)
+                self._wake(key, replica)
+
+    def expect(self, table_id: int, partition: int) -> None:
+        """Rows of a partition are about to come from its primary; changes to them may come sooner."""
+        key = (table_id, partition)
+        self._replicas[key] = Replica()
+        self._arriving[key] = []
+
+    def begin_at(self, table_id: int, copy: OpenedCopy) -> None:
+        """Go on from the state of the primary in which it has fixed the rows."""
+        key = (table_id, copy.partition)
+        kept = [ReplicatedChange(*change) for change in copy.kept]
+        self._replicas[key] = Replica.built(copy.term, copy.settled, copy.last, kept)
+        for change_id, rows, sequence in copy.changes:
+            self._change_registry.note((*key, change_id), RecordedChange(rows, sequence))
+
+    def arrived(self, table_id: int, partition: int) -> None:
+        """The rows are here: make the changes that came meanwhile.
+
+        Raises:
+            Error: One cannot be made; the copy is no good.
+        """
+        key = (table_id, partition)
+        for change in self._arriving.pop(key, ()):
+            self._make(key, self._replicas[key], change)
+
+    def drop_copy(self, table_id: int, partition: int) -> bool:
+        """Forget the state of a copy; False, and nothing happens, if this member is one of its owners."""
+        key = (table_id, partition)
+        if self._member_id in self._holders(key):
+            return False
+        replica = self._replicas.pop(key, None)
+        if replica is not None:
+            self._stepped_down(key, replica)
+        self._arriving.pop(key, None)
+        return True
+
+    def _not_counted(self, key: Key, member: str) -> TopologyChangedError:
+        return TopologyChangedError(
+            f"{self._name(key)}: {self._member_id} cannot count on a copy that {member} has built: it is behind, or"
+            " follows another primary",
+            topology_version=self._topology.version,
+        )
+
     # -- members and tables come and go
 
     def update(self, topology: Topology) -> None:
@@ -282,15 +390,24 @@ class Replication:
             if not self._is_primary(key):
                 replica.step_down()
                 self._stepped_down(key, replica)
-            elif replica.others:
-                living = self._others(key)
-                for member in replica.others:
-                    if member not in living:
-                        replica.left(member)
-                self._wake(key, replica)
+            elif replica.receivers:
+                self._follow(key, replica)
         for table in self._places.tables():
             if not table.replicated:
                 self._take_over(table.table_id, self._taken(before, table.scheme.affinity_group()))
+
+    def _follow(self, key: Key, replica: Replica) -> None:
+        """Go on without the copies that do not count any more."""
+        living = self._others(key)
+        for member in replica.receivers:
+            if member in living:
+                self._counted.discard((key, member))
+            elif not self._topology.has_member(member) or not (
+                replica.is_learner(member) or (key, member) in self._counted
+            ):
+                self._counted.discard((key, member))
+                replica.left(member)
+        self._wake(key, replica)
 
     def forget(self, table_id: int) -> None:
         """A table was dropped."""
@@ -299,11 +416,13 @@ class Replication:
         )
         for key in [key for key in self._replicas if key[0] == table_id]:
             del self._replicas[key]
+            self._arriving.pop(key, None)
             self._hold(key, False)
             self._fail(key, dropped)
             self._untold.discard(key)
             if event := self._takeovers.pop(key, None):
                 event.set()
+        self._counted = {(key, member) for key, member in self._counted if key[0] != table_id}
 
     async def close(self) -> None:
         """End everything that is under way."""
@@ -337,7 +456,7 @@ class Replication:
         if replica.is_superseded:
             outcome = f"the rows are visible on {self._member_id}, but {send.member} refused their copy"
             self._fail(key, self._superseded(key, replica, outcome))
-        elif not replica.has_confirmed(send.member, change.sequence):
+        elif not (replica.is_learner(send.member) or replica.has_confirmed(send.member, change.sequence)):
             self._give_up_later(key, change.sequence)
 
     def _carry_out(self, key: Key, replica: Replica, effects: Sequence[Effect]) -> None:
@@ -509,6 +628,7 @@ class Replication:
         self._hold(key, replica.is_repairing)
 
     def _stepped_down(self, key: Key, replica: Replica) -> None:
+        self._counted = {(counted, member) for counted, member in self._counted if counted != key}
         self._hold(key, False)
         self._fail(
             key, self._superseded(key, replica, f"the rows are visible on {self._member_id}, but may have no copies")
@@ -555,6 +675,8 @@ class Replication:
             await self._out_of_sync(self._places.table(key[0]).scheme.affinity_group(), key[1], member)
         except Error:
             _log.exception("the controller did not hear of a copy that is out of sync")
+        else:
+            self.uncount(key[0], (key[1],), member)  # if it was only about to become an owner, it never will
 
     def _tell_later(self, key: Key) -> None:
         self._untold.add(key)

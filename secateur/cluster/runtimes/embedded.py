@@ -9,6 +9,7 @@ import logging
 from functools import partial
 from typing import Final
 
+from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller.controller import Controller
 from secateur.cluster.loop_thread import LoopThread
 from secateur.cluster.member.host import MemberHost
@@ -39,6 +40,7 @@ class EmbeddedRuntime:
         self._controller = Controller(settings, self._own_address)
         self._address = ""
         self._hosts: list[MemberHost] = []
+        self._replacing = BackgroundTasks()
 
     @property
     def _members(self) -> dict[str, Member]:
@@ -67,6 +69,19 @@ class EmbeddedRuntime:
         host = next(host for host in self._hosts if host.member_id == member_id)
         self._hosts.remove(host)
         self._loop.run(host.stop())
+        if self._settings.replace_members:
+            self._loop.run(self._replace_later())
+
+    def stop_member(self, member_id: str) -> None:
+        host = next(host for host in self._hosts if host.member_id == member_id)
+        self._hosts.remove(host)
+        self._loop.run(host.stop())
+
+    async def _replace_later(self) -> None:
+        self._replacing.start(self._replace(), "replace a member")
+
+    async def _replace(self) -> None:
+        self._hosts.append(await MemberHost.replacement(self._settings, self._address, self._own_address))
 
     def leave(self) -> None:
         self.stop()
@@ -74,6 +89,7 @@ class EmbeddedRuntime:
     def stop(self) -> None:
         if not self._loop.is_running:
             return
+        self._loop.run(self._replacing.close(), _STOP_S)
         parts: list[Controller | MemberHost] = [self._controller, *self._hosts]
         for part in parts:
             try:

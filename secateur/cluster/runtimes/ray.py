@@ -76,16 +76,18 @@ class _MemberActor:
         keep_freed_memory()
         own_address = _address_here(settings, is_on_one_machine)
         self._loop = LoopThread(f"secateur-{member_id}")
-        self._host = self._loop.call(lambda: MemberHost(member_id, settings, controller_address, own_address))
         self._controller_address = controller_address
         self._start_timeout_s = settings.start_timeout_s
+        if ray.get_runtime_context().was_current_actor_reconstructed:
+            # The member that lived here has ended. Ray does not restart it until this has returned.
+            self._host = self._loop.run(MemberHost.replacement(settings, controller_address, own_address))
+            _started()
+        else:
+            self._host = self._loop.call(lambda: MemberHost(member_id, settings, controller_address, own_address))
 
     def start(self) -> None:
         self._loop.run(self._host.start(), self._start_timeout_s)
-        # What is loaded by now stays: the collector need not look at it again in the middle of a statement, nor come by
-        # every few statements.
-        gc.freeze()
-        gc.set_threshold(_GC_THRESHOLD)
+        _started()
 
     def member_id(self) -> str:
         return self._host.member_id
@@ -96,6 +98,16 @@ class _MemberActor:
     def stop(self) -> None:
         self._loop.run(self._host.stop())
         self._loop.stop()
+
+
+def _started() -> None:
+    """A member serves from now on.
+
+    What is loaded by now stays: the collector need not look at it again in the middle of a statement, nor come by every
+    few statements.
+    """
+    gc.freeze()
+    gc.set_threshold(_GC_THRESHOLD)
 
 
 def _address_here(settings: ClusterSettings, is_on_one_machine: bool) -> ProcessAddress:
@@ -376,11 +388,15 @@ class RayRuntime:
 
     def start_members(self, member_ids: list[str]) -> None:
         starting = []
+        if self._members:  # the cluster is up, and grows
+            self._end_s = time.monotonic() + self._settings.start_timeout_s
+        restarts = -1 if self._settings.replace_members else 0
         for member_id in member_ids:
             actor = ray.remote(_MemberActor).options(
                 name=_actor_name(self._settings, member_id),
                 namespace=_NAMESPACE,
                 lifetime=self._lifetime,
+                max_restarts=restarts,
                 **{"num_cpus": 0, "scheduling_strategy": "SPREAD", **(self._settings.ray_actor_options or {})},
             )
             self._members[member_id] = handle = actor.remote(
@@ -396,7 +412,16 @@ class RayRuntime:
     def kill_member(self, member_id: str) -> None:
         if member_id not in self._members:
             self._name_members_again()
-        ray.kill(self._members.pop(member_id))
+        ray.kill(self._members[member_id], no_restart=not self._settings.replace_members)
+        if not self._settings.replace_members:
+            del self._members[member_id]
+
+    def stop_member(self, member_id: str) -> None:
+        if member_id not in self._members:
+            self._name_members_again()
+        actor = self._members.pop(member_id)
+        ray.wait([actor.stop.remote()], timeout=_STOP_S)
+        ray.kill(actor)
 
     def stop(self) -> None:
         if not self._entered:

@@ -26,7 +26,10 @@ class Runtime(Protocol):
         """End the controller at once, as a crash would, and start it anew at the same address."""
 
     def kill_member(self, member_id: str) -> None:
-        """End a member at once, without a notice to any process, as a crash would."""
+        """End a member at once, without a notice to any process, as a crash would. Another takes its place."""
+
+    def stop_member(self, member_id: str) -> None:
+        """End a member that owns nothing, for good."""
 
     def leave(self) -> None:
         """Let go of what runs, without ending it, as far as it can outlive this process."""

@@ -89,6 +89,14 @@ _TABLES: Final = (
         reason=_TEXT,
     ),
     _table(
+        "events",
+        {"number": _NUMBER},
+        time=_MOMENT,
+        kind=_TEXT,
+        member=_TEXT,
+        detail=_TEXT,
+    ),
+    _table(
         "statements",
         {"member": _TEXT, "number": _NUMBER},
         id=_TEXT,

@@ -1,0 +1,246 @@
+"""Carries out the moves of copies that :mod:`~secateur.cluster.controller.rebalancing` decides, one after the other.
+
+While a batch of copies is built, no load is published and no change of several partitions is made, so the new copies
+cannot miss one; batches are small, and between two of them others have their turn. Writes of single partitions go on.
+No partition has fewer copies than before at any moment, and none is without a primary for longer than it takes to tell
+its old and its new primary.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from secateur.cluster.background_tasks import BackgroundTasks
+from secateur.cluster.controller.cluster_state import ClusterState
+from secateur.cluster.controller.events import EventLog
+from secateur.cluster.controller.joining import Joining
+from secateur.cluster.controller.membership import CopiesDropped, CopiesMoved, CopiesWanted, PrimariesMoved
+from secateur.cluster.controller.rebalancing import CopyMove, Move, moves_of
+from secateur.errors import Error, TopologyChangedError
+from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.copies import (
+    BuildCopies,
+    CountCopies,
+    DrainMembers,
+    DropCopies,
+    ForgetCopies,
+    GetRebalancing,
+    Rebalancing,
+)
+from secateur.protocol.message import Acknowledged, Message
+from secateur.wire import Reply, Request
+
+__all__ = ["Rebalancer"]
+
+_log = logging.getLogger(__name__)
+
+_LOOK_S: Final = 0.1
+_PAUSE_MIN_S: Final = 0.1
+_PAUSE_MAX_S: Final = 2.0
+
+
+class Rebalancer:
+    """Keeps as many copies as the tables ask for, spread evenly. Lives on the controller's event loop.
+
+    Args:
+        state: Tables, members and owners.
+        joining: Its lock keeps publications away while copies are built.
+        events: Is told what was done.
+        is_on: Whether copies are built and moved at all.
+    """
+
+    def __init__(self, state: ClusterState, joining: Joining, events: EventLog, *, is_on: bool) -> None:
+        self._state = state
+        self._joining = joining
+        self._events = events
+        self._is_on = is_on
+        self._draining: frozenset[str] = frozenset()
+        self._lost_copies: set[tuple[str, int, str]] = set()
+        self._settled_at: object = None
+        self._moves_left: int | None = None
+        self._error: str | None = None
+        self._background = BackgroundTasks()
+
+    def start(self) -> None:
+        """Look after the copies from now on."""
+        if self._is_on:
+            self._background.start(self._run(), "controller rebalances")
+
+    async def close(self) -> None:
+        """Move nothing more."""
+        await self._background.close()
+
+    def copy_lost(self, group: str, partition: int, member_id: str) -> None:
+        """A copy is out of sync; if it is being built, it does not become an owner."""
+        self._lost_copies.add((group, partition, member_id))
+
+    def drain(self, request: Request[DrainMembers]) -> Reply[Acknowledged]:
+        """Answer ``drain_members``."""
+        self._draining = frozenset(request.message.members)
+        self._settled_at, self._moves_left = None, None
+        return Reply(Acknowledged())
+
+    def progress(self, _: Request[GetRebalancing]) -> Reply[Rebalancing]:
+        """Answer ``get_rebalancing``."""
+        if not self._is_on:
+            return Reply(Rebalancing(0))
+        return Reply(Rebalancing(self._moves_left if self._looked_at() == self._settled_at else None, self._error))
+
+    # --
+
+    def _looked_at(self) -> object:
+        """Is equal as long as nothing has changed that copies depend on."""
+        return self._state.topology.version, self._state.catalog.version, self._draining
+
+    async def _run(self) -> None:
+        pause_s = _PAUSE_MIN_S
+        while True:
+            if self._looked_at() == self._settled_at and not self._moves_left:
+                await asyncio.sleep(_LOOK_S)
+                continue
+            try:
+                await self._look()
+                self._error, pause_s = None, _PAUSE_MIN_S
+            except Error as error:
+                _log.info("copies could not be moved now: %s", error)
+                self._error = str(error)
+                await asyncio.sleep(pause_s)
+                pause_s = min(pause_s * 2, _PAUSE_MAX_S)
+            except Exception as error:  # nobody else would look after the copies
+                _log.exception("the rebalancing met an error")
+                self._error = f"{type(error).__name__}: {error}"
+                await asyncio.sleep(_PAUSE_MAX_S)
+
+    async def _look(self) -> None:
+        """Carry out the moves that are needed, until the members or tables change for another reason."""
+        looked_at = self._looked_at()
+        moves = await asyncio.get_running_loop().run_in_executor(
+            None, moves_of, self._state.topology, self._wanted(), self._draining
+        )
+        if self._moves_left in (None, 0) and moves:
+            self._events.add("rebalancing_started", None, f"{len(moves)} moves")
+        elif self._moves_left and not moves:
+            self._events.add("rebalancing_finished", None, "")
+        self._settled_at, self._moves_left = looked_at, len(moves)
+        for left, move in zip(range(len(moves), 0, -1), moves, strict=True):
+            if self._looked_at() != self._settled_at:
+                return
+            self._moves_left = left
+            await self._carry_out(move)
+            self._settled_at = self._looked_at()
+        if moves:
+            self._settled_at = None  # look again: a move may have made another one possible
+
+    def _wanted(self) -> dict[str, int]:
+        wanted: defaultdict[str, int] = defaultdict(int)
+        for table in self._state.catalog.tables():
+            if not table.replicated:
+                group = table.scheme.affinity_group()
+                wanted[group] = max(wanted[group], 1 + table.backups)
+        return dict(wanted)
+
+    async def _carry_out(self, move: Move) -> None:
+        match move:
+            case CopyMove():
+                await self._move_copies(move)
+            case PrimariesMoved(group, moves):
+                async with self._state.changing:
+                    self._check(group, [partition for partition, _ in moves])
+                    before = self._state.topology.ownership(group)
+                    losing = {before.primary(partition) for partition, _ in moves}
+                    await self._state.advance(move, first=losing)
+                self._events.add("primaries_moved", None, f"{len(moves)} partitions")
+            case CopiesDropped(group, member_id, partitions):
+                async with self._state.changing:
+                    self._check(group, partitions)
+                    await self._state.advance(move)
+                await self._drop(group, member_id, partitions)
+            case CopiesWanted():
+                async with self._state.changing:
+                    await self._state.advance(move)
+
+    async def _move_copies(self, move: CopyMove) -> None:
+        """Build copies on a member, and make it their owner."""
+        partitions = move.partitions
+        async with self._joining.loads.alone():
+            tables = self._tables(move.group)
+            self._lost_copies.clear()
+            try:
+                await self._state.call(move.target, BuildCopies(tables, partitions, move.source))
+                await self._state.call(move.source, CountCopies(tables, partitions, move.target))
+                async with self._state.changing:
+                    self._check(move.group, partitions, tables)
+                    topology = self._state.topology
+                    self._check_still(move, topology)
+                    await self._state.advance(
+                        CopiesMoved(move.group, move.target, move.moves),
+                        first={move.source} if any(replaced == move.source for _, replaced in move.moves) else (),
+                    )
+            except BaseException:
+                self._background.start(self._forget(move, tables), "forget copies")
+                raise
+        self._events.add("copies_built", move.target, f"{len(partitions)} partitions, from {move.source}")
+        replaced: defaultdict[str, list[int]] = defaultdict(list)
+        for partition, member in move.moves:
+            if member is not None:
+                replaced[member].append(partition)
+        for member, dropped in replaced.items():
+            await self._drop(move.group, member, dropped)
+
+    def _check_still(self, move: CopyMove, topology: Topology) -> None:
+        """Refuse to make a member an owner if its copies may lack a write.
+
+        Raises:
+            TopologyChangedError: The primary has changed since, or has counted a copy out.
+        """
+        ownership = topology.ownership(move.group)
+        for partition, replaced in move.moves:
+            holders = ownership.holders(partition)
+            is_lost = (move.group, partition, move.target) in self._lost_copies
+            if is_lost or holders[0] != move.source or (replaced is not None and replaced not in holders):
+                raise TopologyChangedError(
+                    f"the owners of partition {partition} have changed while {move.target} built a copy",
+                    topology_version=topology.version,
+                )
+        topology.member(move.target)
+        topology.member(move.source)
+
+    def _check(self, group: str, partitions: Collection[int], tables: Sequence[int] | None = None) -> None:
+        """Refuse a move that was decided for other tables.
+
+        Raises:
+            TopologyChangedError: Tables were created, dropped or altered since.
+        """
+        ownership = self._state.topology.owners.get(group)
+        if (
+            ownership is None
+            or max(partitions, default=-1) >= ownership.partitions
+            or (tables is not None and tables != self._tables(group))
+        ):
+            raise TopologyChangedError("tables have changed while copies of their partitions were moved")
+
+    def _tables(self, group: str) -> list[int]:
+        return [
+            table.table_id
+            for table in self._state.catalog.tables()
+            if not table.replicated and table.scheme.affinity_group() == group
+        ]
+
+    async def _drop(self, group: str, member_id: str, partitions: Sequence[int]) -> None:
+        """Have a member forget rows that it does not own any more; if it does not, they only take memory."""
+        if member_id in self._state.topology.member_ids:
+            await self._tell(member_id, DropCopies(self._tables(group), list(partitions)))
+
+    async def _forget(self, move: CopyMove, tables: list[int]) -> None:
+        await self._tell(move.source, ForgetCopies(tables, move.partitions, move.target))
+        await self._tell(move.target, DropCopies(tables, move.partitions))
+
+    async def _tell(self, member_id: str, message: Message[Acknowledged]) -> None:
+        try:
+            await self._state.call(member_id, message)
+        except Error as error:
+            _log.info("member %s did not take %s: %s", member_id, type(message).__name__, error)
