@@ -1,8 +1,7 @@
 """The host of a member: a process of the Ray runtime, or a part of this one.
 
 A member that was removed but is alive finds out from the first answer it gets. Its data may be outdated, so it ends,
-and a new one replaces it: with an id of its own, without partitions, able to own those of tables that are created from
-then on.
+and a new one replaces it, with an id of its own and without partitions, until the controller moves some to it.
 """
 
 from __future__ import annotations

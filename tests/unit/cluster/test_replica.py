@@ -135,6 +135,89 @@ def test_a_copy_that_cannot_make_a_change_is_counted_out() -> None:
     assert replica.refused(send, "no memory") == []
 
 
+class TestLearner:
+    """A member that builds a copy is sent every change, and no write waits for it until it is counted."""
+
+    def test_writes_do_not_wait_for_it(self) -> None:
+        replica = primary_of("m2")
+        replica.learn("m3")
+        to_m2, to_m3 = replica.append("a", "upsert", b"")
+        assert (to_m2.member, to_m3.member) == ("m2", "m3")
+        assert replica.confirmed(to_m2, 1, 0) == []
+        assert replica.settled == 1
+        assert replica.others == ("m2",)
+        assert not replica.is_level("m3")
+        assert replica.kept == (to_m3.change,), "what it lacks is kept"
+        assert replica.confirmed(to_m3, 1, 0) == []
+        assert replica.is_level("m3")
+        assert replica.settled == 1
+
+    def test_what_is_settled_is_dropped_once_it_has_it(self) -> None:
+        replica = primary_of()
+        replica.learn("m3")
+        (send,) = replica.append("a", "upsert", b"")
+        assert (replica.settled, len(replica.kept)) == (1, 1)
+        replica.confirmed(send, 1, 0)
+        assert replica.kept == ()
+
+    def test_from_when_it_is_counted_writes_wait_for_it(self) -> None:
+        replica = primary_of("m2")
+        replica.learn("m3")
+        replica.count("m3")
+        to_m2, to_m3 = replica.append("a", "upsert", b"")
+        replica.confirmed(to_m2, 1, 0)
+        assert replica.settled == 0
+        replica.confirmed(to_m3, 1, 0)
+        assert replica.settled == 1
+        replica.left("m3")
+        assert replica.others == ("m2",)
+
+    def test_it_is_sent_what_came_before_it_could_take_it(self) -> None:
+        """The first change arrives before the rows that it belongs to."""
+        replica, copy = primary_of(), Replica()
+        replica.append("a", "upsert", b"")
+        replica.learn("m3")
+        (send,) = replica.append("b", "upsert", b"")
+        assert copy.take(0, 1, [send.change]) == (), "it does not know yet from where it goes on"
+        (repair,) = replica.confirmed(send, copy.last, 0)
+        assert repair.change == send.change
+        built = Replica.built(0, 1, 1, ())
+        assert built.take(0, 1, [repair.change]) == (send.change,)
+        assert replica.confirmed(repair, built.last, 0) == []
+        assert replica.is_level("m3")
+
+    def test_one_that_fails_is_forgotten_and_nobody_is_counted_out(self) -> None:
+        replica = primary_of("m2")
+        replica.learn("m3")
+        _, to_m3 = replica.append("a", "upsert", b"")
+        assert replica.refused(to_m3, "no memory") == []
+        assert not replica.is_learner("m3")
+
+    def test_one_that_falls_too_far_behind_is_forgotten(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("secateur.cluster.member.replica._LEARNER_BEHIND_MAX", 3)
+        replica = primary_of()
+        replica.learn("m3")
+        for name in "abcd":
+            replica.append(name, "upsert", b"")
+        assert not replica.is_learner("m3")
+        assert replica.kept == ()
+
+    def test_a_copy_of_a_primary_keeps_what_that_keeps(self) -> None:
+        """Its successor may have to give other copies what they lack."""
+        primary = primary_of("m2")
+        for name in "abc":
+            primary.append(name, "upsert", b"")
+        built = Replica.built(primary.term, primary.settled, primary.last, primary.kept)
+        assert built.tail(5, 0) == primary.kept
+        assert (built.last, built.settled) == (3, 0)
+
+    def test_a_primary_that_steps_down_forgets_it(self) -> None:
+        replica = primary_of("m2")
+        replica.learn("m3")
+        assert replica.tail(7, 0) == ()
+        assert not replica.is_learner("m3")
+
+
 def test_a_change_is_sent_in_the_term_in_which_it_was_made() -> None:
     """The successor may ask between the two: then the change must not look like one of its own."""
     old, other = primary_of("m2"), Replica()

@@ -1,0 +1,310 @@
+"""Lost copies are built again and partitions move, while clients write, change, load and read."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from eventually import eventually
+from together import together
+
+import secateur
+from secateur.cluster import Cluster
+from secateur.errors import Error, PartitionLostError
+
+KEYS = 60
+ROWS = 400
+LOADED = 50
+SEED = int(os.environ.get("SECATEUR_SEED", "1"))
+
+
+@pytest.fixture
+def mortal() -> Iterator[Cluster]:
+    with secateur.start(members=3, runtime="embedded", member_silence_s=3.0) as cluster:
+        yield cluster
+
+
+def create(conn: secateur.Connection, name: str, *, partitions: int = 12, backups: int = 1) -> None:
+    conn.execute(
+        f"CREATE TABLE {name} (id BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (id) PARTITIONS {partitions}"
+        f" BACKUPS {backups}"
+    )
+
+
+def missing(conn: secateur.Connection) -> int:
+    ((copies,),) = conn.execute("SELECT max(copies_missing) FROM secateur.partitions").fetchall()
+    return int(copies)
+
+
+def healed(conn: secateur.Connection) -> None:
+    eventually(lambda: missing(conn) == 0, "copies are missing still")
+
+
+def balanced(cluster: Cluster) -> bool:
+    owned = [member.partitions_primary for member in cluster.members() if member.state == "active"]
+    return max(owned) - min(owned) <= 2  # of two affinity groups
+
+
+def copies_of(cluster: Cluster, name: str) -> dict[int, list[dict[str, Any]]]:
+    """The rows of each partition as each of its owners has them."""
+    runtime: Any = cluster._runtime
+
+    async def read() -> dict[int, list[Any]]:
+        found: dict[int, list[Any]] = {}
+        topology = runtime._controller._state.topology
+        table = runtime._controller._state.catalog.table(name)
+        for partition in range(table.partition_count):
+            for holder in topology.ownership(table.scheme.affinity_group()).holders(partition):
+                store = runtime._members[holder]._store
+                rows = store.partition(table.table_id, partition).snapshot().fold().table
+                found.setdefault(partition, []).append(rows.to_pydict())
+        return found
+
+    return runtime._loop.run(read())  # type: ignore[no-any-return]
+
+
+def test_writes_acknowledged_after_a_loss_survive_the_next_one(mortal: Cluster) -> None:
+    with mortal.connect() as conn:
+        create(conn, "t")
+        for round_ in range(3):
+            victim = next(member.id for member in mortal.members() if member.state == "active")
+            mortal.kill_member(victim)
+            for key in range(60):
+                conn.execute("INSERT INTO t VALUES (?, ?)", [100 * round_ + key, round_])
+            healed(conn)
+        assert conn.execute("SELECT count(*), sum(v) FROM t").fetchall() == [(180, 60 + 120)]
+        assert all(len(copies) == 2 and copies[0] == copies[1] for copies in copies_of(mortal, "t").values())
+
+
+def test_a_member_that_comes_takes_its_share(mortal: Cluster) -> None:
+    with mortal.connect() as conn:
+        create(conn, "t", partitions=31)
+        mortal.kill_member("m1")
+        eventually(lambda: balanced(mortal) and missing(conn) == 0, "the new member did not get its share")
+        states = {member.id: member.state for member in mortal.members()}
+        assert states == {"m1": "lost", "m2": "active", "m3": "active", "m4": "active"}
+        kinds = [kind for (kind,) in conn.execute("SELECT kind FROM secateur.events ORDER BY number").fetchall()]
+        assert {"member_lost", "member_joined", "copies_built", "rebalancing_finished"} <= set(kinds)
+
+
+def test_tables_come_and_go_while_copies_are_built(mortal: Cluster) -> None:
+    with mortal.connect() as conn:
+        create(conn, "t", partitions=64)
+        conn.table("t").load(pa.table({"id": range(ROWS), "v": [0] * ROWS}))
+        mortal.kill_member("m2")
+        for number in range(6):
+            create(conn, f"u{number}", partitions=64)  # co-located with t
+            conn.table(f"u{number}").load(pa.table({"id": range(ROWS), "v": [number] * ROWS}))
+            conn.execute("UPDATE t SET v = v + 1")
+            if number % 2:
+                conn.execute(f"DROP TABLE u{number}")
+        healed(conn)
+        assert conn.execute("SELECT count(*), min(v), max(v) FROM t").fetchall() == [(ROWS, 6, 6)]
+        joined = "SELECT count(*), sum(u.v) FROM t JOIN u4 u ON t.id = u.id"
+        assert conn.execute(joined).fetchall() == [(ROWS, 4 * ROWS)]
+        assert '"co_located"' in str(conn.explain(joined).to_dict()).replace("'", '"')
+
+
+def test_a_repeated_write_is_known_to_an_owner_that_came_later(mortal: Cluster) -> None:
+    with mortal.connect() as conn:
+        create(conn, "t", partitions=1)
+        table = conn.table("t")
+        for number in range(20):
+            conn.execute("INSERT INTO t VALUES (?, 0)", [number])
+        runtime: Any = mortal._runtime
+
+        def known(member_id: str) -> int:
+            async def count() -> int:
+                member = runtime._members[member_id]
+                table_id = runtime._controller._state.catalog.table("t").table_id
+                return len(member._replication._change_registry.of_partitions(table_id, {0}).get(0, ()))
+
+            return int(runtime._loop.run(count()))
+
+        before = set(mortal_holders(conn))
+        mortal.kill_member(table.owner_of(0))
+        healed(conn)
+        (newcomer,) = set(mortal_holders(conn)) - before
+        assert known(newcomer) == 20
+
+
+def mortal_holders(conn: secateur.Connection) -> list[str]:
+    ((holders,),) = conn.execute("SELECT [primary_member] || backup_members FROM secateur.partitions").fetchall()
+    return list(holders)
+
+
+def test_losing_every_copy_is_an_error_that_says_so(mortal: Cluster) -> None:
+    with mortal.connect() as conn:
+        create(conn, "t", backups=0)
+        for key in range(KEYS):
+            conn.execute("INSERT INTO t VALUES (?, 0)", [key])
+        mortal.kill_member("m1")
+        with pytest.raises(PartitionLostError, match="t"):
+            conn.execute("SELECT count(*) FROM t").fetchall()
+        conn.execute("DROP TABLE t")
+        create(conn, "t", backups=0)
+        assert conn.execute("SELECT count(*) FROM t").fetchall() == [(0,)]
+
+
+def test_scale_checks_its_argument(mortal: Cluster) -> None:
+    with pytest.raises(secateur.errors.ProgrammingError, match="members=0"):
+        mortal.scale(0)
+    mortal.scale(3)
+    assert [member.id for member in mortal.members()] == ["m1", "m2", "m3"]
+
+
+@dataclass
+class Load:
+    """What clients wrote and saw."""
+
+    acknowledged: dict[int, int] = field(default_factory=dict)
+    tried: dict[int, int] = field(default_factory=dict)
+    batches: set[int] = field(default_factory=set)
+    changes: int = 0
+    wrong: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    longest_s: dict[str, float] = field(default_factory=dict)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+
+def writer(cluster: Cluster, load: Load, rng: random.Random) -> None:
+    with cluster.connect() as conn:
+        while not load.ended.is_set():
+            key = rng.randrange(KEYS)
+            value = load.tried[key] = load.tried.get(key, 0) + 1
+            timed(load, "write", conn, "INSERT OR REPLACE INTO t VALUES (?, ?)", [key, value])
+            load.acknowledged[key] = value
+
+
+def reader(cluster: Cluster, load: Load, rng: random.Random) -> None:
+    with cluster.connect() as conn:
+        while not load.ended.is_set():
+            key = rng.randrange(KEYS)
+            at_least = load.acknowledged.get(key, 0)
+            rows = timed(load, "read", conn, "SELECT v FROM t WHERE id = ?", [key])
+            found = rows[0][0] if rows else 0
+            if not at_least <= found <= load.tried.get(key, 0):
+                load.wrong.append(f"key {key} is {found}, {at_least} was acknowledged")
+
+
+def loader(cluster: Cluster, load: Load, rng: random.Random) -> None:
+    with cluster.connect() as conn:
+        batch = 0
+        while not load.ended.is_set():
+            try:
+                if rng.random() < 0.5:
+                    batch += 1
+                    ids = range(batch * LOADED, (batch + 1) * LOADED)
+                    conn.table("u").load(pa.table({"id": ids, "v": [0] * LOADED}))
+                    load.batches.add(batch)
+                else:
+                    conn.execute("UPDATE c SET v = v + 1")
+                    load.changes += 1
+            except Error as error:
+                load.errors.append(f"{type(error).__name__}: {error}")
+            seen = conn.execute("SELECT count(*), min(v), max(v) FROM c").fetchall()
+            if seen[0][0] != ROWS or seen[0][1] != seen[0][2]:
+                load.wrong.append(f"a change of all rows is seen as {seen}")
+            ((rows,),) = conn.execute("SELECT count(*) FROM u").fetchall()
+            if rows % LOADED or rows < len(load.batches) * LOADED:
+                load.wrong.append(f"{rows} rows of loads of {LOADED} are there after {len(load.batches)}")
+
+
+def timed(load: Load, kind: str, conn: secateur.Connection, sql: str, params: list[int]) -> list[Any]:
+    began_s = time.perf_counter()
+    rows = conn.execute(sql, params).fetchall() if kind == "read" else [conn.execute(sql, params)]
+    load.longest_s[kind] = max(load.longest_s.get(kind, 0.0), time.perf_counter() - began_s)
+    return rows
+
+
+def under_load(cluster: Cluster, seed: int, act: Any) -> Load:
+    """Run the load while something is done to the cluster, then check everything."""
+    load = Load()
+    failures: list[BaseException] = []
+    with cluster.connect() as conn:
+        create(conn, "t", partitions=20)
+        create(conn, "u", partitions=9)
+        create(conn, "c", partitions=9)
+        conn.table("c").load(pa.table({"id": range(ROWS), "v": [0] * ROWS}))
+
+        def guarded(work: Any, number: int) -> None:
+            try:
+                work(cluster, load, random.Random(f"{seed} {number}"))
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [
+            threading.Thread(target=guarded, args=(work, number))
+            for number, work in enumerate((writer, reader, loader))
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            act(conn)
+        finally:
+            load.ended.set()
+            for thread in threads:
+                thread.join()
+        if failures:
+            raise failures[0]
+        assert load.wrong == []
+        healed(conn)
+        rows = dict(conn.execute("SELECT id, v FROM t").fetchall())
+        assert all(rows[key] >= value for key, value in load.acknowledged.items())
+        ((low, high),) = conn.execute("SELECT min(v), max(v) FROM c").fetchall()
+        assert low == high
+        assert load.changes <= low <= load.changes + len(load.errors)
+    for name in ("t", "u", "c"):
+        for partition, copies in copies_of(cluster, name).items():
+            assert len(copies) == min(2, sum(member.state == "active" for member in cluster.members()))
+            assert all(copy == copies[0] for copy in copies), f"copies of partition {partition} of {name} differ"
+    return load
+
+
+def test_scaling_costs_no_row_and_no_long_pause(mortal: Cluster) -> None:
+    def scale(conn: secateur.Connection) -> None:
+        for members in (5, 2, 4):
+            mortal.scale(members)
+            assert sum(member.state == "active" for member in mortal.members()) == members
+
+    load = under_load(mortal, SEED, scale)
+    assert load.errors == []
+    assert len(load.acknowledged) > KEYS // 2
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + 3))
+def test_members_that_die_one_after_the_other_cost_no_row(mortal: Cluster, seed: int) -> None:
+    rng = random.Random(seed)
+
+    def kill(conn: secateur.Connection) -> None:
+        for _ in range(4):
+            eventually(lambda: missing(conn) == 0, "copies are missing still")
+            alive = [member.id for member in mortal.members() if member.state == "active"]
+            threading.Event().wait(rng.uniform(0.0, 0.3))
+            mortal.kill_member(rng.choice(alive))
+
+    under_load(mortal, seed, kill)
+
+
+def test_a_member_that_dies_while_partitions_move_costs_no_row(mortal: Cluster) -> None:
+    rng = random.Random(SEED)
+
+    def kill_while_scaling(conn: secateur.Connection) -> None:
+        for members in (5, 3):
+            pause_s = rng.uniform(0.05, 0.5)
+
+            def kill(pause_s: float = pause_s) -> None:
+                threading.Event().wait(pause_s)
+                mortal.kill_member(next(member.id for member in mortal.members() if member.state == "active"))
+
+            together(lambda members=members: mortal.scale(members), kill)  # type: ignore[misc]
+            healed(conn)
+
+    under_load(mortal, SEED, kill_while_scaling)

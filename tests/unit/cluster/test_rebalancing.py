@@ -1,0 +1,166 @@
+"""Moves of copies lead from any owners to balanced ones, with no copy fewer on the way."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from secateur.cluster.controller.membership import (
+    CopiesMoved,
+    CopyLost,
+    Event,
+    MemberJoined,
+    MemberLost,
+    advance,
+)
+from secateur.cluster.controller.rebalancing import CopyMove, Move, moves_of
+from secateur.errors import InternalError
+from secateur.partitioning.topology.affinity import assign
+from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
+
+GROUPS = {"hash 7": (7, 2), "hash 40": (40, 3), "hash 1": (1, 1)}
+WANTED = {group: copies for group, (_, copies) in GROUPS.items()}
+
+
+def address(number: int, nodes: int) -> MemberAddress:
+    return MemberAddress(f"m{number}", "127.0.0.1", number, f"node {number % nodes}")
+
+
+def cluster(members: int, nodes: int) -> Topology:
+    addresses = tuple(address(number, nodes) for number in range(1, members + 1))
+    ids = [member.id for member in addresses]
+    owners = {
+        group: assign(partitions, ids, min(copies, members), nodes=[member.node for member in addresses])
+        for group, (partitions, copies) in GROUPS.items()
+    }
+    return Topology(1, addresses, owners)
+
+
+def event_of(move: Move) -> Event:
+    return CopiesMoved(move.group, move.target, move.moves) if isinstance(move, CopyMove) else move
+
+
+def living(topology: Topology, group: str) -> list[list[str]]:
+    ownership = topology.owners[group]
+    return [
+        [holder for holder in ownership.holders(partition) if topology.has_member(holder)]
+        for partition in range(ownership.partitions)
+    ]
+
+
+def check_copies_have_come_first(topology: Topology, move: Move) -> None:
+    """Whoever builds a copy copies from the primary, and does not have one yet."""
+    if isinstance(move, CopyMove):
+        for partition in move.partitions:
+            holders = living(topology, move.group)[partition]
+            assert holders[0] == move.source
+            assert move.target not in holders
+
+
+def rebalanced(topology: Topology, draining: frozenset[str] = frozenset()) -> Topology:
+    """Carry out all moves, one after the other, deciding again after each."""
+    for _ in range(400):
+        moves = moves_of(topology, WANTED, draining)
+        if not moves:
+            return topology
+        check_copies_have_come_first(topology, moves[0])
+        following = advance(topology, event_of(moves[0]))
+        for group in GROUPS:
+            for partition, (before, after) in enumerate(
+                zip(living(topology, group), living(following, group), strict=True)
+            ):
+                enough = min(WANTED[group], len(topology.members) - len(draining))
+                assert len(after) >= min(len(before), enough), f"partition {partition} of {group} has lost a copy"
+                assert len(set(following.owners[group].holders(partition))) == following.owners[group].replicas
+        topology = following
+    raise AssertionError(f"moves without end: {moves_of(topology, WANTED, draining)[:3]}")
+
+
+def check_balance(topology: Topology, draining: frozenset[str] = frozenset()) -> None:
+    members = [member.id for member in topology.members if member.id not in draining]
+    for group, (partitions, copies) in GROUPS.items():
+        there = living(topology, group)
+        kept = [holders for holders in there if holders]
+        assert all(len(holders) == min(copies, len(members)) for holders in kept)
+        assert not draining.intersection(*[set().union(*kept)] if kept else [set[str]()])
+        if len(kept) == partitions:
+            primaries = [sum(holders[0] == member for holders in kept) for member in members]
+            assert max(primaries) - min(primaries) <= 1
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_losses_and_newcomers_end_in_balance(seed: int) -> None:
+    rng = random.Random(seed)
+    nodes = rng.choice([1, 2, 20])
+    number = rng.randint(1, 5)
+    topology = cluster(number, nodes)
+    for _ in range(6):
+        match rng.choice(["lose", "join", "join", "drain", "out of sync", "some moves"]):
+            case "lose" if len(topology.members) > 1:
+                topology = advance(topology, MemberLost(rng.choice(topology.member_ids)))
+            case "join":
+                number += 1
+                topology = advance(topology, MemberJoined(address(number, nodes)))
+            case "drain" if len(topology.members) > 1:
+                draining = frozenset({rng.choice(topology.member_ids)})
+                topology = rebalanced(topology, draining)
+                check_balance(topology, draining)
+                topology = advance(topology, MemberLost(*draining))
+            case "out of sync":
+                group = rng.choice(list(GROUPS))
+                partition = rng.randrange(GROUPS[group][0])
+                holder = rng.choice(topology.owners[group].holders(partition))
+                topology = advance(topology, CopyLost(group, partition, holder))
+            case _:
+                for move in moves_of(topology, WANTED)[: rng.randint(0, 4)]:
+                    try:
+                        topology = advance(topology, event_of(move))
+                    except InternalError:
+                        break  # it was decided for other owners: an earlier move of the same partition
+    topology = rebalanced(topology)
+    check_balance(topology)
+    assert moves_of(topology, WANTED) == []
+
+
+def test_nothing_moves_in_balance() -> None:
+    assert moves_of(cluster(3, 3), WANTED) == []
+
+
+def test_partitions_with_fewer_copies_come_first() -> None:
+    topology = advance(cluster(4, 4), MemberLost("m1"))
+    topology = advance(topology, MemberLost("m2"))
+    topology = advance(topology, MemberJoined(address(9, 4)))
+    moves = [move for move in moves_of(topology, WANTED) if isinstance(move, CopyMove)]
+    copies = [min(len(living(topology, move.group)[partition]) for partition in move.partitions) for move in moves]
+    assert copies == sorted(copies)
+    assert copies[0] == 1
+
+
+def test_a_newcomer_gets_its_share_and_no_more_moves() -> None:
+    before = cluster(3, 3)
+    after = rebalanced(advance(before, MemberJoined(address(4, 4))))
+    moved = np.sum(before.owners["hash 40"].owners[0] != renumbered(after.owners["hash 40"], before)[0])
+    assert moved == 10
+
+
+def renumbered(ownership: Ownership, like: Topology) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """The owners by the numbers that members have in another topology; one for all that it does not have."""
+    members = like.owners["hash 40"].members
+    numbers = [members.index(member) if member in members else 99 for member in ownership.members]
+    return np.array(numbers, dtype=np.int64)[ownership.owners.astype(np.int64)]
+
+
+def test_a_copy_takes_the_place_of_the_one_that_it_replaces() -> None:
+    topology = advance(cluster(3, 3), MemberJoined(address(4, 4)))
+    primary, backup, last = topology.owners["hash 40"].holders(0)
+    topology = advance(topology, CopiesMoved("hash 40", "m4", ((0, primary),)))
+    assert topology.owners["hash 40"].holders(0) == ("m4", backup, last)
+
+
+def test_a_member_owns_a_partition_once() -> None:
+    topology = cluster(3, 3)
+    primary = topology.owners["hash 7"].primary(0)
+    with pytest.raises(InternalError, match="is an owner already"):
+        advance(topology, CopiesMoved("hash 7", primary, ((0, None),)))
