@@ -33,7 +33,7 @@ def until(condition: Callable[[], bool], what: str) -> None:
 
 @pytest.fixture
 def mortal() -> Iterator[Cluster]:
-    with secateur.start(members=4, runtime="embedded") as cluster:
+    with secateur.start(members=4, runtime="embedded", rebalancing=False, replace_members=False) as cluster:
         yield cluster
 
 

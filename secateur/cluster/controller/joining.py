@@ -1,8 +1,8 @@
 """Adds a member to a cluster that has tables already.
 
 The member gets the definitions of all tables, and the rows of replicated ones, before it counts as a member: statements
-may run on it from the first moment. It owns nothing of existing partitioned tables until the rebalancing has built copies
-there. While it catches up no load is published and no table changed.
+may run on it from the first moment. It owns nothing of existing partitioned tables until the rebalancing has built
+copies there. While it catches up no load is published and no table changed.
 """
 
 from __future__ import annotations

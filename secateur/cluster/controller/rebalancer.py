@@ -19,7 +19,7 @@ from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.events import EventLog
 from secateur.cluster.controller.joining import Joining
 from secateur.cluster.controller.membership import CopiesDropped, CopiesMoved, CopiesWanted, PrimariesMoved
-from secateur.cluster.controller.rebalancing import CopyMove, Move, moves_of
+from secateur.cluster.controller.rebalancing import CopiesOfGroup, CopyMove, Move, moves_of
 from secateur.errors import Error, TopologyChangedError
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.copies import (
@@ -135,13 +135,15 @@ class Rebalancer:
         if moves:
             self._settled_at = None  # look again: a move may have made another one possible
 
-    def _wanted(self) -> dict[str, int]:
-        wanted: defaultdict[str, int] = defaultdict(int)
+    def _wanted(self) -> dict[str, CopiesOfGroup]:
+        wanted: dict[str, CopiesOfGroup] = {}
         for table in self._state.catalog.tables():
             if not table.replicated:
                 group = table.scheme.affinity_group()
-                wanted[group] = max(wanted[group], 1 + table.backups)
-        return dict(wanted)
+                others = wanted.get(group)
+                copies = max(1 + table.backups, 0 if others is None else others.copies)
+                wanted[group] = CopiesOfGroup(copies, table.scheme.live_partitions())
+        return wanted
 
     async def _carry_out(self, move: Move) -> None:
         match move:
