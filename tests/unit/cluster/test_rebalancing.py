@@ -7,19 +7,21 @@ import random
 import numpy as np
 import pytest
 
-from secateur.cluster.controller.membership import (
+from secateur.cluster.controller import (
     CopiesMoved,
+    CopiesOfGroup,
     CopyLost,
+    CopyMove,
     Event,
     MemberJoined,
     MemberLost,
+    Move,
     PrimariesMoved,
     advance,
+    moves_of,
 )
-from secateur.cluster.controller.rebalancing import CopiesOfGroup, CopyMove, Move, moves_of
 from secateur.errors import InternalError
-from secateur.partitioning.topology.affinity import assign
-from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
+from secateur.partitioning.topology import MemberAddress, Ownership, Topology, assign
 
 GROUPS = {"hash 7": (7, 2), "hash 40": (40, 3), "hash 1": (1, 1)}
 WANTED = {
