@@ -112,6 +112,11 @@ class Cluster:
         there = [member.id for member in self.members() if member.state in ("active", "suspect")]
         excess = sorted(there, key=lambda member_id: (len(member_id), member_id))[members:]
         try:
+            if excess and not self._settings.rebalancing:
+                raise ProgrammingError(
+                    f"scale({members}): members leave when their partitions have moved, and this cluster was started"
+                    " with rebalancing=False"
+                )
             if excess:
                 self._channel.request(DrainMembers(excess))
             elif members > len(there):

@@ -35,11 +35,13 @@ class BuildCopies(Message[Acknowledged], frozen=True):
         tables: The ids of the tables.
         partitions: The partitions, of each of them.
         source: The member that is their primary.
+        attempt: The number of the attempt; grows, so that what is left of an earlier one is told apart.
     """
 
     tables: list[int]
     partitions: list[int]
     source: str
+    attempt: int
 
 
 class OpenedCopy(msgspec.Struct, frozen=True):
@@ -102,6 +104,7 @@ class OpenCopies(Message[OpenedCopies], frozen=True):
     table_id: int
     partitions: list[int]
     member: str
+    attempt: int
 
 
 class CopiedPiece(msgspec.Struct, frozen=True):
@@ -136,6 +139,7 @@ class CountCopies(Message[Acknowledged], frozen=True):
     tables: list[int]
     partitions: list[int]
     member: str
+    attempt: int
 
 
 class ForgetCopies(Message[Acknowledged], frozen=True):
@@ -144,13 +148,21 @@ class ForgetCopies(Message[Acknowledged], frozen=True):
     tables: list[int]
     partitions: list[int]
     member: str
+    attempt: int
 
 
 class DropCopies(Message[Acknowledged], frozen=True):
-    """Forget the rows of partitions that this member is no owner of any more."""
+    """Forget the rows of partitions that this member is no owner of any more.
+
+    Attributes:
+        tables: The ids of the tables.
+        partitions: The partitions, of each of them.
+        attempt: Copies that a later attempt builds stay.
+    """
 
     tables: list[int]
     partitions: list[int]
+    attempt: int
 
 
 class Rebalancing(msgspec.Struct, frozen=True):

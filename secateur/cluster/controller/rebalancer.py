@@ -39,6 +39,7 @@ __all__ = ["Rebalancer"]
 _log = logging.getLogger(__name__)
 
 _LOOK_S: Final = 0.1
+_EPOCH_BITS: Final = 32
 _PAUSE_MIN_S: Final = 0.1
 _PAUSE_MAX_S: Final = 2.0
 
@@ -63,6 +64,7 @@ class Rebalancer:
         self._settled_at: object = None
         self._moves_left: int | None = None
         self._error: str | None = None
+        self._attempts = 0
         self._background = BackgroundTasks()
 
     def start(self) -> None:
@@ -168,12 +170,13 @@ class Rebalancer:
     async def _move_copies(self, move: CopyMove) -> None:
         """Build copies on a member, and make it their owner."""
         partitions = move.partitions
+        attempt = self._next_attempt()
         async with self._joining.loads.alone():
             tables = self._tables(move.group)
             self._lost_copies.clear()
             try:
-                await self._state.call(move.target, BuildCopies(tables, partitions, move.source))
-                await self._state.call(move.source, CountCopies(tables, partitions, move.target))
+                await self._state.call(move.target, BuildCopies(tables, partitions, move.source, attempt))
+                await self._state.call(move.source, CountCopies(tables, partitions, move.target, attempt))
                 async with self._state.changing:
                     self._check(move.group, partitions, tables)
                     topology = self._state.topology
@@ -182,8 +185,9 @@ class Rebalancer:
                         CopiesMoved(move.group, move.target, move.moves),
                         first={move.source} if any(replaced == move.source for _, replaced in move.moves) else (),
                     )
-            except BaseException:
-                self._background.start(self._forget(move, tables), "forget copies")
+            except Exception:
+                await self._tell(move.source, ForgetCopies(tables, partitions, move.target, attempt))
+                await self._tell(move.target, DropCopies(tables, partitions, attempt))
                 raise
         self._events.add("copies_built", move.target, f"{len(partitions)} partitions, from {move.source}")
         replaced: defaultdict[str, list[int]] = defaultdict(list)
@@ -235,11 +239,11 @@ class Rebalancer:
     async def _drop(self, group: str, member_id: str, partitions: Sequence[int]) -> None:
         """Have a member forget rows that it does not own any more; if it does not, they only take memory."""
         if member_id in self._state.topology.member_ids:
-            await self._tell(member_id, DropCopies(self._tables(group), list(partitions)))
+            await self._tell(member_id, DropCopies(self._tables(group), list(partitions), self._next_attempt()))
 
-    async def _forget(self, move: CopyMove, tables: list[int]) -> None:
-        await self._tell(move.source, ForgetCopies(tables, move.partitions, move.target))
-        await self._tell(move.target, DropCopies(tables, move.partitions))
+    def _next_attempt(self) -> int:
+        self._attempts += 1
+        return (self._state.epoch << _EPOCH_BITS) + self._attempts
 
     async def _tell(self, member_id: str, message: Message[Acknowledged]) -> None:
         try:

@@ -93,6 +93,8 @@ class BuiltCopies:
         self._change_registry = change_registry
         self._executor = executor
         self._fixed: dict[tuple[str, int], _Fixed] = {}
+        self._opened: dict[tuple[str, int], int] = {}  # the attempt of a member and table
+        self._building: dict[tuple[int, int], int] = {}  # the attempt of a table and partition
 
     # -- at the primary
 
@@ -104,6 +106,9 @@ class BuiltCopies:
         """
         asked = request.message
         table_id = asked.table_id
+        if asked.attempt < self._opened.get((asked.member, table_id), 0):
+            raise self._outdated(asked.attempt)
+        self._opened[asked.member, table_id] = asked.attempt
         fixed = self._fixed[asked.member, table_id] = _Fixed()
         known = self._change_registry.of_partitions(table_id, frozenset(asked.partitions))
         copies, staged = [], []
@@ -148,6 +153,8 @@ class BuiltCopies:
         """Acknowledge no change from now on that the new copies of a member do not have."""
         asked = request.message
         for table_id in asked.tables:
+            if self._opened.get((asked.member, table_id)) != asked.attempt:
+                raise self._outdated(asked.attempt)
             self._fixed.pop((asked.member, table_id), None)
             hosted = set(asked.partitions).intersection(self._store.hosted(table_id))
             await self._replication.count(table_id, sorted(hosted), asked.member)
@@ -157,6 +164,8 @@ class BuiltCopies:
         """A member will not be an owner of partitions that it has been building copies of."""
         asked = request.message
         for table_id in asked.tables:
+            if self._opened.get((asked.member, table_id), 0) > asked.attempt:
+                continue  # a later attempt goes on
             self._fixed.pop((asked.member, table_id), None)
             self._replication.uncount(table_id, asked.partitions, asked.member)
         return Reply(Acknowledged())
@@ -164,6 +173,7 @@ class BuiltCopies:
     def update(self, topology: Topology) -> None:
         """Take over a newer topology: rows are not kept for members that have left."""
         self._fixed = {key: fixed for key, fixed in self._fixed.items() if topology.has_member(key[0])}
+        self._opened = {key: attempt for key, attempt in self._opened.items() if topology.has_member(key[0])}
 
     # -- at the new owner
 
@@ -175,15 +185,20 @@ class BuiltCopies:
         """
         asked = request.message
         for table_id in asked.tables:
-            await self._build(table_id, asked.partitions, asked.source)
+            await self._build(table_id, asked)
         return Reply(Acknowledged())
 
-    async def _build(self, table_id: int, partitions: Sequence[int], source: str) -> None:
+    async def _build(self, table_id: int, asked: BuildCopies) -> None:
+        partitions, source, attempt = asked.partitions, asked.source, asked.attempt
         layouts = {}
         for partition in partitions:
+            if attempt < self._building.get((table_id, partition), 0):
+                raise self._outdated(attempt)
+            self._building[table_id, partition] = attempt
             layouts[partition] = self._store.begin_copy(table_id, partition)
             self._replication.expect(table_id, partition)
-        opened = await self._peers.call(source, OpenCopies(table_id, list(partitions), self._member_id))
+        opened = await self._peers.call(source, OpenCopies(table_id, list(partitions), self._member_id, attempt))
+        self._check_attempt(table_id, partitions, attempt)
         published = self._store.data_version(table_id).published
         if opened.published != published:
             raise TopologyChangedError(
@@ -192,26 +207,29 @@ class BuiltCopies:
                 table_id=table_id,
             )
         for partition in set(partitions).difference(copy.partition for copy in opened.copies):
-            self._drop(table_id, partition)
+            self._drop(table_id, partition, attempt)
         for copy in opened.copies:
             self._replication.begin_at(table_id, copy)
         for copy in opened.copies:
-            rows = await self._fetched(FetchCopy(table_id, copy.partition, self._member_id, 0), source)
+            pieces = await self._fetched(FetchCopy(table_id, copy.partition, self._member_id, 0), source)
             layout = layouts[copy.partition]
-            sorted_rows = await asyncio.get_running_loop().run_in_executor(self._executor, _sorted, layout, rows)
-            if sorted_rows.rows != copy.rows:
+            rows = await asyncio.get_running_loop().run_in_executor(self._executor, _sorted, layout, pieces)
+            self._check_attempt(table_id, [copy.partition], attempt)
+            if rows.rows != copy.rows:
                 raise TopologyChangedError(
-                    f"partition {copy.partition} of table {table_id} has {copy.rows} rows on {source}, and"
-                    f" {sorted_rows.rows} have arrived",
+                    f"partition {copy.partition} of table {table_id} has {copy.rows} rows on {source}, and {rows.rows}"
+                    " have arrived",
                     table_id=table_id,
                 )
-            self._store.install_copy(table_id, copy.partition, sorted_rows)
+            self._store.install_copy(table_id, copy.partition, rows)
             self._replication.arrived(table_id, copy.partition)
         for piece in opened.staged:
-            asked = FetchCopy(table_id, piece.partition, self._member_id, 0, piece.load_id, piece.attempt)
-            for rows in await self._fetched(asked, source):
+            staged = FetchCopy(table_id, piece.partition, self._member_id, 0, piece.load_id, piece.attempt)
+            pieces = await self._fetched(staged, source)
+            self._check_attempt(table_id, [piece.partition], attempt)
+            for rows_staged in pieces:
                 self._store.loads.stage(
-                    piece.load_id, table_id, piece.partition, piece.attempt, rows, keys=piece.are_keys
+                    piece.load_id, table_id, piece.partition, piece.attempt, rows_staged, keys=piece.are_keys
                 )
 
     def drop(self, request: Request[DropCopies]) -> Reply[Acknowledged]:
@@ -219,12 +237,26 @@ class BuiltCopies:
         asked = request.message
         for table_id in asked.tables:
             for partition in asked.partitions:
-                self._drop(table_id, partition)
+                self._drop(table_id, partition, asked.attempt)
         return Reply(Acknowledged())
 
-    def _drop(self, table_id: int, partition: int) -> None:
-        if self._replication.drop_copy(table_id, partition):
+    def _drop(self, table_id: int, partition: int, attempt: int) -> None:
+        is_later = self._building.get((table_id, partition), 0) > attempt
+        if not is_later and self._replication.drop_copy(table_id, partition):
+            self._building.pop((table_id, partition), None)
             self._store.drop_partition(table_id, partition)
+
+    def _check_attempt(self, table_id: int, partitions: Sequence[int], attempt: int) -> None:
+        """End an attempt that another one has replaced, or that was given up, while it waited.
+
+        Raises:
+            TopologyChangedError: It has to end.
+        """
+        if any(self._building.get((table_id, partition)) != attempt for partition in partitions):
+            raise self._outdated(attempt)
+
+    def _outdated(self, attempt: int) -> TopologyChangedError:
+        return TopologyChangedError(f"{self._member_id}: attempt {attempt} to build copies was given up")
 
     async def _fetched(self, asked: FetchCopy, source: str) -> list[pa.Table]:
         """All rows, piece by piece."""

@@ -98,6 +98,7 @@ class Replication:
         self._waiting: dict[Key, list[tuple[int, asyncio.Future[None]]]] = {}
         self._takeovers: dict[Key, asyncio.Event] = {}
         self._held: set[Key] = set()
+        self._expected: set[Key] = set()  # partitions whose state at their primary is not known yet
         self._arriving: dict[Key, list[ReplicatedChange]] = {}  # changes to partitions whose rows are not here yet
         self._counted: set[tuple[Key, str]] = set()  # copies that writes wait for, ahead of the topology
         self._background = BackgroundTasks()
@@ -217,6 +218,8 @@ class Replication:
         key = (asked.table_id, asked.partition)
         self._places.place(key[0])
         self._store.partition(*key)
+        if key in self._expected:  # it does not know from which change it goes on, and is sent this one again
+            return Reply(CopyState(0, asked.term))
         change = ReplicatedChange(
             asked.sequence,
             asked.change_id,
@@ -329,12 +332,14 @@ class Replication:
     def expect(self, table_id: int, partition: int) -> None:
         """Rows of a partition are about to come from its primary; changes to them may come sooner."""
         key = (table_id, partition)
-        self._replicas[key] = Replica()
+        self._replicas.pop(key, None)
+        self._expected.add(key)
         self._arriving[key] = []
 
     def begin_at(self, table_id: int, copy: OpenedCopy) -> None:
         """Go on from the state of the primary in which it has fixed the rows."""
         key = (table_id, copy.partition)
+        self._expected.discard(key)
         kept = [ReplicatedChange(*change) for change in copy.kept]
         self._replicas[key] = Replica.built(copy.term, copy.settled, copy.last, kept)
         for change_id, rows, sequence in copy.changes:
@@ -359,6 +364,7 @@ class Replication:
         if replica is not None:
             self._stepped_down(key, replica)
         self._arriving.pop(key, None)
+        self._expected.discard(key)
         return True
 
     def _not_counted(self, key: Key, member: str) -> TopologyChangedError:
@@ -423,6 +429,7 @@ class Replication:
             if event := self._takeovers.pop(key, None):
                 event.set()
         self._counted = {(key, member) for key, member in self._counted if key[0] != table_id}
+        self._expected = {key for key in self._expected if key[0] != table_id}
 
     async def close(self) -> None:
         """End everything that is under way."""
