@@ -32,6 +32,8 @@ The names required by PEP 249 are the trunk; ours are the branches::
         │   │   └── UnknownRangesError  a client lacks ranges of a large table, and fetches them
         │   ├── DataChangedError        a load was published in the middle of a distributed read
         │   ├── KeysChangedError        rows of found join keys changed; the coordinator runs the statement undivided
+        │   ├── DiskError               a member could not write to its data directory, or not use it
+        │   │   └── DamagedDirectoryError  files there are not as they were written
         │   ├── LimitExceededError      a bound on size, memory or queue was passed
         │   ├── DeadlineError           it took longer than allowed
         │   ├── JobCancelledError       a client asked the job to stop
@@ -54,10 +56,12 @@ from typing import Any, Final
 __all__ = [
     "AuthenticationError",
     "DagError",
+    "DamagedDirectoryError",
     "DataChangedError",
     "DataError",
     "DatabaseError",
     "DeadlineError",
+    "DiskError",
     "DuplicateKeyError",
     "Error",
     "IntegrityError",
@@ -263,6 +267,17 @@ class KeysChangedError(OperationalError):
     """
 
     retry_safe = True
+
+
+class DiskError(OperationalError):
+    """A member could not write to its data directory, or cannot use what is there.
+
+    ``details`` has ``path`` and, where the disk is full, ``free_bytes``.
+    """
+
+
+class DamagedDirectoryError(DiskError):
+    """Files of a data directory are not as they were written. ``details`` has ``path`` and, if it is one, ``file``."""
 
 
 class LimitExceededError(OperationalError):

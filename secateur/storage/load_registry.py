@@ -84,6 +84,14 @@ class LoadRegistry:
         """The loads under way into a table."""
         return [load for load in self._loads.values() if load.table_id == table_id]
 
+    def all(self) -> list[StagedLoad]:
+        """All loads under way."""
+        return list(self._loads.values())
+
+    def outcomes(self) -> list[tuple[str, LoadOutcome]]:
+        """The outcomes that are remembered, the oldest first."""
+        return list(self._outcomes.items())
+
     def infos(self) -> list[LoadInfo]:
         """All loads under way."""
         now_s = self._clock()

@@ -5,18 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
 from secateur.engine_limits import EngineLimits
 from secateur.errors import TableExistsError
 from secateur.partitioning.pruning.key_range import IndexSlice, KeyRanges, KeySlice
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table import TableDef, TableDefinition
+from secateur.protocol.codec import encode
 from secateur.storage.change import ChangeCount, ChangeOperation, load_mode
 from secateur.storage.hosted_tables import HostedTable, HostedTables
 from secateur.storage.key_order import CellRange
 from secateur.storage.key_windows import KeyWindows
 from secateur.storage.layout import TableLayout
+from secateur.storage.log.journal import Journal
+from secateur.storage.log.records import LoggedChange, LoggedDrop, LoggedRanges, LoggedTable, body_of
 from secateur.storage.partition import Partition
 from secateur.storage.read_lease import ReadLease
 from secateur.storage.read_versions import ReadVersions
@@ -24,8 +28,9 @@ from secateur.storage.scan_form import scanned
 from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.sorted_rows import SortedRows
 from secateur.storage.store_loads import StoreLoads
+from secateur.wire import encode_table
 
-__all__ = ["DataVersion", "MemberStore", "TableScan", "TableStats"]
+__all__ = ["DataVersion", "MemberStore", "TableScan", "TableStats", "table_body"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +136,11 @@ class MemberStore:
         self.lease = ReadLease()
         self._tables = HostedTables()
         self.loads = StoreLoads(self._tables, staged_bytes_max, clock, self._limits.load_outcomes_max)
+        self._journal: Journal | None = None
+
+    def record_to(self, journal: Journal) -> None:
+        """Record all changes from now on, but those of :meth:`apply` and :meth:`write`, which their callers record."""
+        self._journal = self.loads.journal = journal
 
     def create_table(self, tdef: TableDef, partitions: Iterable[int]) -> None:
         """Host partitions of a new table, empty at first. Repeating the call does nothing.
@@ -152,6 +162,8 @@ class MemberStore:
         self._tables[tdef.table_id] = HostedTable(
             layout, {number: Partition(layout, number, changes) for number in partitions}, changes
         )
+        if self._journal is not None:
+            self._journal.append(partial(table_body, tdef, tuple(self._tables[tdef.table_id].partitions), 0))
 
     def copy_table(self, tdef: TableDef, rows: Mapping[int, pa.Table], published: int) -> None:
         """Host partitions of a table that another member has, with its rows.
@@ -167,7 +179,15 @@ class MemberStore:
         self.create_table(tdef, rows)
         for partition, copied in rows.items():
             self.write(tdef.table_id, partition, copied, "overwrite")
-        self._tables.table(tdef.table_id).published = published
+        self.set_published(tdef.table_id, published)
+        if self._journal is not None:
+            for partition, copied in rows.items():
+                self._journal.append(partial(_copied_body, tdef.table_id, partition, copied))
+            self._journal.append(partial(table_body, tdef, tuple(rows), published))
+
+    def set_published(self, table_id: int, published: int) -> None:
+        """Go on from the number of a load that was published before, here or elsewhere."""
+        self._tables.table(table_id).published = published
 
     def alter_table(self, tdef: TableDef, partitions: Iterable[int]) -> None:
         """Take over new ranges of a table.
@@ -190,6 +210,8 @@ class MemberStore:
             partition.adopt(layout)
         table.layout, table.partitions = layout, kept
         table.changes.total += 1
+        if self._journal is not None:
+            self._journal.append(partial(_ranges_body, tdef, tuple(kept)))
 
     def begin_copy(self, table_id: int, partition: int) -> TableLayout:
         """Host a partition whose rows are on their way from another member; it is empty until :meth:`install_copy`.
@@ -220,6 +242,8 @@ class MemberStore:
         """Forget a table, its rows and the loads into it; nothing happens when it is not there."""
         if self._tables.pop(table_id, None) is not None:
             self.loads.forget_table(table_id)
+            if self._journal is not None:
+                self._journal.append(partial(body_of, LoggedDrop(table_id)))
 
     def table(self, table_id: int) -> TableDef:
         """The description of a table.
@@ -401,3 +425,17 @@ class MemberStore:
                 TableStats(table_id, table.layout.tdef.name, len(table.partitions), sum(sizes.values()), nbytes, sizes)
             )
         return result
+
+
+def table_body(tdef: TableDef, partitions: tuple[int, ...], published: int) -> Sequence[bytes | memoryview]:
+    """The record of a table that is hosted."""
+    return body_of(LoggedTable(tdef.table_id, partitions, published), (encode(TableDefinition.of(tdef)),))
+
+
+def _ranges_body(tdef: TableDef, partitions: tuple[int, ...]) -> Sequence[bytes | memoryview]:
+    return body_of(LoggedRanges(tdef.table_id, partitions), (encode(TableDefinition.of(tdef)),))
+
+
+def _copied_body(table_id: int, partition: int, rows: pa.Table) -> Sequence[bytes | memoryview]:
+    change = LoggedChange(table_id, partition, 0, 0, 0, "", ChangeOperation.OVERWRITE.value, rows.num_rows)
+    return body_of(change, (encode_table(rows),))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import pyarrow as pa
 
@@ -14,11 +15,17 @@ from secateur.storage.change import MIXED, ChangeOperation, MixedAttempt, load_m
 from secateur.storage.hosted_tables import HostedTable, HostedTables
 from secateur.storage.load import Preparation, PreparedPart, StagedLoad, StagedPart
 from secateur.storage.load_registry import LoadInfo, LoadOutcome, LoadRegistry
-from secateur.storage.merge import merge
+from secateur.storage.log.journal import Journal
+from secateur.storage.log.records import LoggedLoad, LoggedOutcome, body_of
+from secateur.storage.merge import merge, sort_rows
 from secateur.storage.partition import Partition
 from secateur.storage.sorted_rows import SortedRows
+from secateur.wire import encode_table
 
-__all__ = ["StoreLoads"]
+__all__ = ["StoreLoads", "load_body"]
+
+_NO_VERSION = -1
+"""No version of a partition: what was prepared before a restart is merged again when it is published."""
 
 
 class StoreLoads:
@@ -31,6 +38,9 @@ class StoreLoads:
         staged_bytes_max: Bytes of rows that all loads together may have staged; None for no limit.
         clock: Seconds that only grow.
         outcomes_max: How many outcomes are remembered.
+
+    Attributes:
+        journal: Records what becomes of loads; None for a member without a data directory.
     """
 
     def __init__(
@@ -38,6 +48,7 @@ class StoreLoads:
     ) -> None:
         self._tables = tables
         self._registry = LoadRegistry(staged_bytes_max, clock, outcomes_max)
+        self.journal: Journal | None = None
 
     @property
     def staged_bytes(self) -> int:
@@ -223,7 +234,52 @@ class StoreLoads:
         load.operation = operation
         load.parts = parts
         load.staged.clear()
+        if self.journal is not None:
+            self.journal.append(partial(load_body, load.load_id, load.table_id, operation, tuple(parts.values())))
         return load.prepared_rows
+
+    def restore_prepared(
+        self,
+        load_id: str,
+        table_id: int,
+        operation: ChangeOperation,
+        parts: Sequence[tuple[int, pa.Table, pa.Table | None]],
+    ) -> None:
+        """Take over a load that was prepared before this member was started anew.
+
+        Args:
+            load_id: The load.
+            table_id: Its table.
+            operation: The operation.
+            parts: The rows of each partition, and the keys that are removed first, as they were prepared.
+
+        Raises:
+            Error: The load, the table or a partition is not as it was.
+        """
+        table = self._tables.table(table_id)
+        load = self._registry.open(load_id, table_id)
+        for number, rows, removed in parts:
+            partition = table.partition(number)
+            prepared = sort_rows(table.layout, [rows], operation.repeats)
+            keys = None if removed is None else sort_rows(table.layout, [removed], ChangeOperation.DELETE.repeats)
+            load.parts[number] = PreparedPart(number, prepared, prepared, _NO_VERSION, keys)
+            if operation is ChangeOperation.APPEND:
+                partition.reserve(load_id, prepared)
+        load.operation = operation
+
+    def remember(self, load_id: str, outcome: LoadOutcome) -> None:
+        """A load had ended before this member was started anew."""
+        if self._registry.find(load_id) is not None:
+            self.abort(load_id)
+        self._registry.end(load_id, outcome)
+
+    def prepared(self) -> list[StagedLoad]:
+        """The loads that are prepared and have not ended."""
+        return [load for load in self._registry.all() if load.operation is not None]
+
+    def outcomes(self) -> list[tuple[str, LoadOutcome]]:
+        """How loads have ended, as far as that is remembered, in that order."""
+        return self._registry.outcomes()
 
     def publish(self, load_id: str, number: int | None = None) -> int:
         """Make a prepared load visible, all of it at once. Repeating the call does nothing.
@@ -262,8 +318,9 @@ class StoreLoads:
                     partition.install(nothing)
         table.published = table.published + 1 if number is None else number
         table.changes.total += 1
-        self._registry.end(load_id, LoadOutcome(published=True, rows=load.prepared_rows, number=table.published))
-        return load.prepared_rows
+        outcome = LoadOutcome(published=True, rows=load.prepared_rows, number=table.published)
+        self._end(load_id, outcome)
+        return outcome.rows
 
     def abort(self, load_id: str) -> bool:
         """Drop a load; rows that arrive for it later are refused. May be repeated, and may come before the first row.
@@ -280,13 +337,20 @@ class StoreLoads:
             for number in load.parts:
                 if number in partitions:  # its range may have been dropped
                     partitions[number].release(load_id)
-        self._registry.end(load_id, LoadOutcome(published=False, rows=0))
+        self._end(load_id, LoadOutcome(published=False, rows=0))
         return True
 
     def forget_table(self, table_id: int) -> None:
         """A table was dropped: its loads end as if they were aborted."""
         for load in self._registry.of_table(table_id):
-            self._registry.end(load.load_id, LoadOutcome(published=False, rows=0))
+            self._end(load.load_id, LoadOutcome(published=False, rows=0))
+
+    def _end(self, load_id: str, outcome: LoadOutcome) -> None:
+        load = self._registry.find(load_id)
+        if self.journal is not None and load is not None and load.operation is not None:
+            record = LoggedOutcome(load_id, outcome.published, outcome.rows, outcome.number)
+            self.journal.append(partial(body_of, record))
+        self._registry.end(load_id, outcome)
 
     def _prepared_again(
         self, load: StagedLoad, table: HostedTable, operation: ChangeOperation, parts: Mapping[int, Sequence[int]]
@@ -313,3 +377,16 @@ def _mixed_part(load: StagedLoad, partition: Partition, attempts: Sequence[int])
         tables.get(kind, []) for kind in (MixedAttempt.REPLACED, MixedAttempt.REMOVED, MixedAttempt.ADDED)
     )
     return StagedPart(partition.number, replaced, partition.snapshot(), partition.version, removed, added)
+
+
+def load_body(
+    load_id: str, table_id: int, operation: ChangeOperation, parts: Sequence[PreparedPart]
+) -> Sequence[bytes | memoryview]:
+    """The record of a prepared load."""
+    sizes, payload = [], []
+    for part in parts:
+        rows = encode_table(part.rows.table)
+        removed = b"" if part.removed is None else encode_table(part.removed.table)
+        sizes.append((part.partition, len(rows), len(removed)))
+        payload += [rows, removed]
+    return body_of(LoggedLoad(load_id, table_id, operation.value, tuple(sizes)), payload)

@@ -1,0 +1,298 @@
+"""The log of a member: records are collected on the event loop, and written by a thread, many at a time.
+
+With ``fsync="always"`` one sync serves all writes that wait for it (*group commit*): while the disk is busy, the
+records of further writes collect. The event loop itself never touches a file.
+
+A disk that refuses a write or a sync leaves the end of the file unknown, and a second sync would report success without
+having written anything (Rebello et al., "Can Applications Recover from fsync Failures?", 2020). So the file is never
+used again: the member takes no more writes until a checkpoint of everything it has in memory is on disk, and the log
+goes on in a new file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import logging
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
+from typing import Any, Final
+
+from secateur.cluster.background_tasks import BackgroundTasks
+from secateur.cluster.threads_end import threads_end
+from secateur.errors import DiskError
+from secateur.storage.log.checkpoint import Checkpoint, WrittenSnapshot
+from secateur.storage.log.disk import Disk
+from secateur.storage.log.frames import FrameWriter
+from secateur.storage.log.journal import MakeBody
+from secateur.storage.log.replay import SEGMENT
+
+__all__ = ["Fsync", "MakeCheckpoint", "MemberLog"]
+
+_log = logging.getLogger(__name__)
+
+LOG_BYTES_MAX: Final = 256 << 20
+_INTERVAL_S: Final = 0.05
+_BATCH_MAX: Final = 1024
+_MEND_S: Final = 1.0
+
+MakeCheckpoint = Callable[[int, Mapping[tuple[int, int], WrittenSnapshot]], Checkpoint]
+
+
+class Fsync(StrEnum):
+    """When an acknowledged write is on disk."""
+
+    ALWAYS = "always"
+    """Before it is acknowledged, on all copies."""
+    INTERVAL = "interval"
+    """A twentieth of a second later. What was acknowledged since is lost if all copies end at once."""
+    OFF = "off"
+    """When the operating system writes it. It survives the end of the process, a twentieth of a second later."""
+
+
+class MemberLog:
+    """Writes the log of one member, and checkpoints. Lives on its event loop.
+
+    Args:
+        disk: Its disk.
+        fsync: When records are on disk.
+        checkpoint: Makes a checkpoint of that number of all that the member has; the snapshots on disk are given.
+        log_bytes_max: A checkpoint is written when the log has grown by that much.
+        mend_s: Seconds between two tries to write to a disk that has refused.
+    """
+
+    def __init__(
+        self,
+        disk: Disk,
+        fsync: Fsync,
+        checkpoint: MakeCheckpoint,
+        *,
+        log_bytes_max: int = LOG_BYTES_MAX,
+        mend_s: float = _MEND_S,
+    ) -> None:
+        self._disk = disk
+        self._fsync = fsync
+        self._make_checkpoint = checkpoint
+        self._log_bytes_max = log_bytes_max
+        self._mend_s = mend_s
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="secateur-log")
+        self._background = BackgroundTasks()
+        self._file = FrameWriter(0)
+        self._number = 0
+        self._written: Mapping[tuple[int, int], WrittenSnapshot] = {}
+        self._pending: list[MakeBody] = []
+        self._appended = 0
+        self._flushed = 0
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self._is_flushing = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._turning = asyncio.Lock()  # held while a batch is written, and while the log turns to another file
+        self._checkpointing = asyncio.Lock()
+        self._broken: DiskError | None = None
+
+    async def begin(self, number: int, written: Mapping[tuple[int, int], WrittenSnapshot]) -> None:
+        """Write a first checkpoint of what the member has, and begin to take records.
+
+        Args:
+            number: Higher than those of all files that are there.
+            written: The snapshots on disk.
+
+        Raises:
+            DiskError: The disk is full or fails.
+        """
+        self._number, self._written = number - 1, written
+        try:
+            await self._start_anew()
+        except OSError as error:
+            raise self._disk_error("cannot write to its data directory", error) from error
+
+    def append(self, body: MakeBody) -> None:
+        """Record a change that was made in this turn of the loop; :meth:`durable` says when it is on disk."""
+        self._pending.append(body)
+        self._appended += 1
+        if self._is_flushing or self._broken is not None:
+            return
+        if self._fsync is Fsync.ALWAYS or len(self._pending) >= _BATCH_MAX:
+            self._flush_now()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_INTERVAL_S, self._flush_now)
+
+    def check(self) -> None:
+        """Refuse a write that could not be recorded.
+
+        Raises:
+            DiskError: The disk has refused to write, and no checkpoint has been written since; nothing was written.
+        """
+        if self._broken is not None:
+            raise DiskError(f"{self._broken}; nothing was written", **self._broken.details)
+
+    async def durable(self) -> None:
+        """Return once everything that was appended is on disk, or at once if the setting does not promise that.
+
+        Raises:
+            DiskError: The disk has refused: the change is visible here, but may not survive a restart.
+        """
+        if self._broken is not None:
+            raise DiskError(
+                f"{self._broken}; the change is visible, but it may not survive a restart", **self._broken.details
+            )
+        if self._fsync is Fsync.ALWAYS and self._flushed < self._appended:
+            future = asyncio.get_running_loop().create_future()
+            self._waiting.append((self._appended, future))
+            await future
+
+    async def close(self) -> None:
+        """Write what was appended, and let go of the disk."""
+        if self._timer is not None:
+            self._timer.cancel()
+        async with self._turning:
+            batch, self._pending = self._pending, []
+            if batch and self._broken is None:
+                try:
+                    await self._in_thread(self._write, batch)
+                except OSError as error:
+                    self._broken = self._disk_error("could not write its log", error)
+                else:
+                    self._flushed += len(batch)
+                    self._wake()
+            await self._background.close()
+        await threads_end(self._threads)
+        self._disk.close()
+
+    # -- writing
+
+    def _flush_now(self) -> None:
+        self._timer = None
+        if not self._is_flushing and self._broken is None:
+            self._is_flushing = True
+            self._background.start(self._flush(), "write the log")
+
+    async def _flush(self) -> None:
+        try:
+            while self._pending and self._broken is None:
+                async with self._turning:
+                    batch, self._pending = self._pending, []
+                    upto = self._flushed + len(batch)
+                    try:
+                        await self._in_thread(self._write, batch)
+                    except OSError as error:
+                        self._break("could not write its log", error)
+                        return
+                    self._flushed = upto
+                    self._wake()
+        finally:
+            self._is_flushing = False
+        if self._file.end > self._log_bytes_max and not self._checkpointing.locked() and self._broken is None:
+            self._background.start(self._checkpoint(), "write a checkpoint")
+
+    def _write(self, batch: list[MakeBody]) -> None:
+        name = f"{SEGMENT}{self._number}"
+        self._disk.append(name, self._file.framed(body() for body in batch))
+        if self._fsync is not Fsync.OFF:
+            self._disk.sync(name)
+            self._file.synced()
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for upto, future in waiting:
+            if upto > self._flushed:
+                self._waiting.append((upto, future))
+            elif not future.done():
+                future.set_result(None)
+
+    # -- checkpoints
+
+    async def _checkpoint(self) -> None:
+        """Turn to a new file of the log, and write what is in the files before it as a checkpoint."""
+        async with self._checkpointing:
+            async with self._turning:
+                if self._broken is not None:
+                    return
+                # What is pending was made before: the checkpoint has it, and its records belong in front of it.
+                batch, self._pending = self._pending, []
+                checkpoint = self._make_checkpoint(self._number + 1, self._written)
+                upto = self._flushed + len(batch)
+                try:
+                    await self._in_thread(self._turn_to, batch, checkpoint.number)
+                except OSError as error:
+                    self._break("could not write its log", error)
+                    return
+                self._flushed = upto
+                self._wake()
+            try:
+                await self._in_thread(self._finish, checkpoint)
+            except OSError as error:
+                _log.warning("%s: a checkpoint could not be written, and the log grows on: %s", self._disk.path, error)
+
+    def _turn_to(self, batch: list[MakeBody], number: int) -> None:
+        name = f"{SEGMENT}{self._number}"
+        self._disk.append(name, self._file.framed(body() for body in batch))
+        self._disk.sync(name)
+        self._disk.append(f"{SEGMENT}{number}", b"")
+        self._disk.sync(f"{SEGMENT}{number}")
+        self._number, self._file = number, FrameWriter(number)
+
+    def _finish(self, checkpoint: Checkpoint) -> None:
+        self._written = checkpoint.write(self._disk)
+        checkpoint.remove_older(self._disk, self._written)
+
+    # -- a disk that refuses
+
+    def _break(self, what: str, error: OSError) -> None:
+        self._broken = self._disk_error(what, error)
+        _log.error("%s; this member takes no writes until a checkpoint of its data is written", self._broken)
+        waiting, self._waiting = self._waiting, []
+        for _, future in waiting:
+            if not future.done():
+                future.set_exception(
+                    DiskError(
+                        f"{self._broken}; the change is visible, but it may not survive a restart",
+                        **self._broken.details,
+                    )
+                )
+        self._background.start(self._mend(), "mend the log")
+
+    async def _mend(self) -> None:
+        while self._broken is not None:
+            await asyncio.sleep(self._mend_s)
+            with contextlib.suppress(OSError):
+                await self._start_anew()
+        _log.warning("%s: the data of this member are on disk again, and it takes writes", self._disk.path)
+        if self._pending:
+            self._flush_now()
+
+    async def _start_anew(self) -> None:
+        """Write all that the member has as a checkpoint, and go on in a new file, whatever is in those before it."""
+        async with self._checkpointing, self._turning:
+            self._number += 1
+            checkpoint = self._make_checkpoint(self._number, self._written)
+            contained = self._appended  # the checkpoint has what was made up to here
+            self._pending.clear()
+            await self._in_thread(self._write_anew, checkpoint)
+            self._file = FrameWriter(self._number)
+            self._flushed, self._broken = contained, None
+            self._wake()
+
+    def _write_anew(self, checkpoint: Checkpoint) -> None:
+        # The checkpoint comes first: a new file behind one with a torn tail would make that look like damage.
+        self._written = checkpoint.write(self._disk)
+        self._disk.append(f"{SEGMENT}{checkpoint.number}", b"")
+        self._disk.sync(f"{SEGMENT}{checkpoint.number}")
+        checkpoint.remove_older(self._disk, self._written)
+
+    async def _in_thread(self, work: Callable[..., None], *args: Any) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
+
+    def _disk_error(self, what: str, error: OSError) -> DiskError:
+        free_bytes = None
+        if error.errno == errno.ENOSPC:
+            with contextlib.suppress(OSError):
+                free_bytes = self._disk.free_bytes()
+        room = "" if free_bytes is None else f" ({free_bytes} bytes are free: make room)"
+        return DiskError(
+            f"a member {what} in {self._disk.path}: {error.strerror or error}{room}",
+            path=self._disk.path,
+            **({} if free_bytes is None else {"free_bytes": free_bytes}),
+        )

@@ -1,0 +1,193 @@
+"""What a log says: one record for each change of a member's data, in the order in which they were made there."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+
+__all__ = [
+    "CheckpointHead",
+    "LogRecord",
+    "LoggedChange",
+    "LoggedCopy",
+    "LoggedDrop",
+    "LoggedLoad",
+    "LoggedOutcome",
+    "LoggedRanges",
+    "LoggedSnapshot",
+    "LoggedTable",
+    "body_of",
+    "read_body",
+]
+
+_LENGTH: Final = struct.Struct("<I")
+
+
+class _Record(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    pass
+
+
+class CheckpointHead(_Record, frozen=True):
+    """The first record of a checkpoint: whose it is.
+
+    Attributes:
+        cluster: The id of the data directory's cluster.
+        member: The member.
+    """
+
+    cluster: str
+    member: str
+
+
+class LoggedTable(_Record, frozen=True):
+    """The member hosts partitions of a table from now on; the payload is its encoded definition.
+
+    Attributes:
+        table_id: The table.
+        partitions: The partitions, empty at first.
+        published: The number of the last load that was published before; 0 for none.
+    """
+
+    table_id: int
+    partitions: tuple[int, ...]
+    published: int = 0
+
+
+class LoggedRanges(_Record, frozen=True):
+    """A table has other ranges; the payload is its encoded definition.
+
+    Attributes:
+        table_id: The table.
+        partitions: All partitions that are hosted from now on. Those that are there keep their rows.
+    """
+
+    table_id: int
+    partitions: tuple[int, ...]
+
+
+class LoggedDrop(_Record, frozen=True):
+    """A table was dropped."""
+
+    table_id: int
+
+
+class LoggedChange(_Record, frozen=True):
+    """A change of one partition; the payload has its rows or keys as they travel.
+
+    Attributes:
+        table_id: The table.
+        partition: The partition.
+        term: The newest term that the copy knew of.
+        sequence: Its number among those of the partition; 0 for one that has none, as the rows of a replicated table.
+        settled: All copies had the changes up to this one.
+        change_id: The id of the client's request.
+        operation: The operation.
+        rows: The number of rows that it changed.
+        is_contained: Whether a snapshot before it contains it: only the fact is recorded, for other copies that lack
+            it, and for clients that ask again.
+    """
+
+    table_id: int
+    partition: int
+    term: int
+    sequence: int
+    settled: int
+    change_id: str
+    operation: str
+    rows: int
+    is_contained: bool = False
+
+
+class LoggedLoad(_Record, frozen=True):
+    """A load is prepared; the payload has its rows as they travel, then the keys that it removes.
+
+    Attributes:
+        load_id: The load.
+        table_id: Its table.
+        operation: The operation.
+        parts: For each partition its number, and how many bytes of the payload are its rows, and its removed keys; 0
+            for none.
+    """
+
+    load_id: str
+    table_id: int
+    operation: str
+    parts: tuple[tuple[int, int, int], ...]
+
+
+class LoggedOutcome(_Record, frozen=True):
+    """A load has ended.
+
+    Attributes:
+        load_id: The load.
+        published: Whether it was published.
+        rows: The number of rows that it brought.
+        number: The number of the publication.
+    """
+
+    load_id: str
+    published: bool
+    rows: int
+    number: int
+
+
+class LoggedSnapshot(_Record, frozen=True):
+    """A file has all rows of a partition.
+
+    Attributes:
+        table_id: The table.
+        partition: The partition.
+        file: The file, in the Arrow IPC format.
+        checksum: The xxh3 of its bytes.
+    """
+
+    table_id: int
+    partition: int
+    file: str
+    checksum: int
+
+
+class LoggedCopy(_Record, frozen=True):
+    """How far the copy of a partition has come; see :class:`~secateur.cluster.member.replica.Replica`."""
+
+    table_id: int
+    partition: int
+    term: int
+    last: int
+    settled: int
+
+
+LogRecord: TypeAlias = (
+    CheckpointHead
+    | LoggedTable
+    | LoggedRanges
+    | LoggedDrop
+    | LoggedChange
+    | LoggedLoad
+    | LoggedOutcome
+    | LoggedSnapshot
+    | LoggedCopy
+)
+
+_encoder: Final = msgspec.msgpack.Encoder()
+_decoder: Final = msgspec.msgpack.Decoder(LogRecord)
+
+
+def body_of(record: LogRecord, payload: Sequence[bytes | memoryview] = ()) -> tuple[bytes | memoryview, ...]:
+    """A record as the body of a frame, in parts."""
+    head = _encoder.encode(record)
+    return (_LENGTH.pack(len(head)) + head, *payload)
+
+
+def read_body(body: memoryview) -> tuple[LogRecord, memoryview]:
+    """A record and its payload.
+
+    Raises:
+        msgspec.ValidationError: It is none of these: a newer version has written it.
+    """
+    (length,) = _LENGTH.unpack_from(body)
+    start = _LENGTH.size + length
+    return _decoder.decode(body[_LENGTH.size : start]), body[start:]
