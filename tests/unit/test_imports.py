@@ -336,7 +336,7 @@ def test_a_client_loads_no_planner_engine_or_heavy_library() -> None:
 
 # Arrow bytes of another process become tables in one place, which checks them. What a process has written itself may be
 # mapped as it is.
-ARROW_READERS = {"protocol/arrow_ipc.py", "storage/block.py"}
+ARROW_READERS = {"protocol/arrow_ipc.py", "storage/block.py", "storage/log/snapshot_file.py"}
 READS_ARROW = {
     "open_stream",
     "open_file",

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import pyarrow as pa
 import xxhash
 
 from secateur.storage.log.disk import Disk
@@ -15,6 +14,7 @@ from secateur.storage.log.frames import FrameWriter
 from secateur.storage.log.journal import MakeBody
 from secateur.storage.log.records import CheckpointHead, LoggedOutcome, LoggedSnapshot, body_of
 from secateur.storage.log.replay import CHECKPOINT, SEGMENT, file_number
+from secateur.storage.log.snapshot_file import write_snapshot
 from secateur.storage.member_store import MemberStore, table_body
 from secateur.storage.partition import Partition
 from secateur.storage.snapshot import PartitionSnapshot
@@ -109,7 +109,7 @@ class Checkpoint:
         try:
             for record, partition, version, snapshot in self.changed:
                 made.append(record.file)
-                data = _ipc_file(snapshot.table)
+                data = write_snapshot(snapshot.table)
                 disk.replace(record.file, data)
                 record = LoggedSnapshot(record.table_id, record.partition, record.file, xxhash.xxh3_64_intdigest(data))
                 written[record.table_id, record.partition] = WrittenSnapshot(partition, version, record)
@@ -142,10 +142,3 @@ def _replaced(names: Iterable[str], number: int, kept: set[str]) -> Iterator[str
         elif (segment is not None and segment < number) or (name.endswith(_SNAPSHOT_END) and name not in kept):
             older.append(name)
     yield from older
-
-
-def _ipc_file(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue().to_pybytes()

@@ -32,6 +32,7 @@ from secateur.storage.log.records import (
     LogRecord,
     read_body,
 )
+from secateur.storage.log.snapshot_file import read_snapshot
 from secateur.storage.member_store import MemberStore
 from secateur.wire import decode_table
 
@@ -231,7 +232,7 @@ class _Replay:
                 path=self._disk.path,
                 file=record.file,
             )
-        rows = pa.ipc.open_file(pa.py_buffer(data)).read_all()
+        rows = read_snapshot(data)
         self._store.apply(record.table_id, record.partition, ChangeOperation.OVERWRITE, rows, is_copy=True)
         version = self._store.partition(record.table_id, record.partition).version
         self._found.snapshots[record.table_id, record.partition] = record, version
