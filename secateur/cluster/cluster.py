@@ -16,6 +16,8 @@ from typing import Any, Final, Literal, NoReturn, ParamSpec, Self
 
 from secateur.client import Connection, connect
 from secateur.client.own_clusters import forget_token, remember_token
+from secateur.cluster.data_directory import claimed
+from secateur.cluster.fsync import Fsync
 from secateur.cluster.runtimes.embedded import EmbeddedRuntime
 from secateur.cluster.runtimes.runtime import Runtime
 from secateur.cluster.settings import DEFAULTS, ClusterSettings
@@ -250,6 +252,8 @@ def start(
     kernel_threads: int = DEFAULTS.kernel_threads,
     spill_directory: str | None = DEFAULTS.spill_directory,
     external_directories: Sequence[str | Path] = DEFAULTS.external_directories,
+    data_directory: str | Path | None = DEFAULTS.data_directory,
+    fsync: Literal["always", "interval", "off"] = "interval",
     gathered_bytes_max: int = DEFAULTS.gathered_bytes_max,
     result_bytes_max: int = DEFAULTS.result_bytes_max,
     plan_cache_max: int = DEFAULTS.plan_cache_max,
@@ -288,6 +292,8 @@ def start(
         kernel_threads: As there.
         spill_directory: As there.
         external_directories: As there.
+        data_directory: As there; a path that is not absolute begins at the current directory.
+        fsync: As there.
         gathered_bytes_max: As there.
         result_bytes_max: As there.
         plan_cache_max: As there.
@@ -300,7 +306,10 @@ def start(
     Raises:
         ProgrammingError: An unknown runtime or setting, or a value out of bounds.
         OperationalError: The processes did not come up.
+        DiskError: The data directory cannot be used; another cluster may be using it.
     """
+    if fsync not in tuple(Fsync):
+        raise ProgrammingError(f"fsync={fsync!r}: it is one of {', '.join(map(repr, map(str, Fsync)))}")
     if isinstance(external_directories, str):
         raise ProgrammingError(f"external_directories={external_directories!r}: a list of paths, not one path")
     if pruning not in tuple(Pruning):
@@ -325,6 +334,8 @@ def start(
         kernel_threads=kernel_threads,
         spill_directory=spill_directory,
         external_directories=tuple(map(str, external_directories)),
+        data_directory=None if data_directory is None else str(Path(data_directory).absolute()),
+        fsync=Fsync(fsync),
         gathered_bytes_max=gathered_bytes_max,
         result_bytes_max=result_bytes_max,
         plan_cache_max=plan_cache_max,
@@ -336,6 +347,7 @@ def start(
         detached=detached,
         name=name,
     )
+    chosen = claimed(chosen, is_named=cluster_id is not None)
     cluster = Cluster(chosen, _runtime(runtime, chosen))
     if token is None and chosen.token is not None:
         remember_token(cluster.address.removeprefix("secateur://"), chosen.token)

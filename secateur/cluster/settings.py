@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from secateur.cluster.fsync import Fsync
 from secateur.cluster.lease import LeaseTimes
 from secateur.engine_limits import EngineLimits
 from secateur.errors import ProgrammingError
@@ -52,6 +53,11 @@ class ClusterSettings:
         external_directories: The directories of the members' machines whose files external tables may read, with all
             that is below them; none by default. Files outside of them are never read, whatever links and ``..`` lead
             there.
+        data_directory: A directory that every process of the cluster sees under this path, for data that survive the
+            end of all processes: each member has a directory of its own in it. None: nothing is on disk. A cluster that
+            is started on a directory that was used before has the tables that were there.
+        fsync: When an acknowledged write is on disk: ``"always"``: before it is acknowledged; ``"interval"``: a
+            twentieth of a second later; ``"off"``: when the operating system writes it.
         gathered_bytes_max: Bytes of each other's rows that the stages of one statement may gather on one member; a
             statement that needs more fails with LimitExceededError.
         result_bytes_max: Bytes of results that one member holds while clients read them, all together; more is a
@@ -98,6 +104,8 @@ class ClusterSettings:
     kernel_memory_bytes_max: int | None = None
     spill_directory: str | None = None
     external_directories: tuple[str, ...] = ()
+    data_directory: str | None = None
+    fsync: Fsync = Fsync.INTERVAL
     gathered_bytes_max: int = 2 << 30
     result_bytes_max: int = RESULT_BYTES_MAX
     kernel_threads: int = 2
@@ -145,6 +153,10 @@ class ClusterSettings:
             raise ProgrammingError(
                 f"memory_limit={self.memory_limit!r}: a number of bytes, more than kernel_memory_bytes_max, which is"
                 f" {self.kernel_memory_bytes_max!r}"
+            )
+        if self.data_directory is not None and not Path(self.data_directory).is_absolute():
+            raise ProgrammingError(
+                f"data_directory={self.data_directory!r}: an absolute path, the same for every process of the cluster"
             )
         if self.result_bytes_max < 1:
             raise ProgrammingError(f"result_bytes_max={self.result_bytes_max!r}: a number of bytes, at least 1")

@@ -86,6 +86,10 @@ class ChangeRegistry:
                 found[partition].append((change_id, known))
         return dict(found)
 
+    def all_made(self) -> list[tuple[ChangeKey, RecordedChange]]:
+        """All changes that were made, as far as they are remembered, the oldest first."""
+        return [(key, known) for key, known in self._known.items() if isinstance(known, RecordedChange)]
+
     def note(self, key: ChangeKey, made: RecordedChange) -> None:
         """Remember a change that was made, here or as the copy of another member's."""
         self._enter(key, made)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
+from pathlib import Path
 
 from secateur.cluster.member.member import Member
 from secateur.cluster.process_address import LOOPBACK, ProcessAddress
@@ -16,6 +18,7 @@ from secateur.cluster.sockets import peer_at
 from secateur.errors import Error
 from secateur.protocol.membership import NameMember
 from secateur.protocol.message import Role
+from secateur.storage.log.disk import Disk, LocalDisk
 
 __all__ = ["MemberHost"]
 
@@ -30,14 +33,21 @@ class MemberHost:
         settings: The settings of the cluster.
         controller_address: ``host:port`` of the controller.
         own_address: Where it listens.
+        open_disk: Opens the disk of a member, by its id; None takes its directory below the cluster's data directory.
 
     Attributes:
         member: The one that lives here now.
     """
 
     def __init__(
-        self, member_id: str, settings: ClusterSettings, controller_address: str, own_address: ProcessAddress = LOOPBACK
+        self,
+        member_id: str,
+        settings: ClusterSettings,
+        controller_address: str,
+        own_address: ProcessAddress = LOOPBACK,
+        open_disk: Callable[[str], Disk] | None = None,
     ) -> None:
+        self._open_disk = open_disk
         self._settings = settings
         self._controller_address = controller_address
         self._own_address = own_address
@@ -117,7 +127,12 @@ class MemberHost:
         await self.member.start()
 
     def _new_member(self, member_id: str) -> Member:
-        return Member(member_id, self._settings, self._controller_address, self._given_up, self._own_address)
+        disk = None
+        if self._open_disk is not None:
+            disk = self._open_disk(member_id)
+        elif self._settings.data_directory is not None:
+            disk = LocalDisk(Path(self._settings.data_directory) / member_id)
+        return Member(member_id, self._settings, self._controller_address, self._given_up, self._own_address, disk)
 
 
 async def _new_id(settings: ClusterSettings, controller_address: str) -> str:

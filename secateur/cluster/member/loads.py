@@ -15,6 +15,7 @@ from typing import Final
 import pyarrow as pa
 
 from secateur.cluster.load_leases import LoadLeases
+from secateur.cluster.member.member_log import MemberLog
 from secateur.cluster.member.memory_admission import STAGED_FACTOR, MemoryAdmission
 from secateur.cluster.member.received_rows import received_rows
 from secateur.cluster.member.replication import Replication
@@ -59,6 +60,7 @@ class MemberLoads:
         leases: The latches that are closed.
         executor: Threads for sorting and merging.
         admission: Refuses rows for which there is no memory; None admits all.
+        log: The log; None for a member without a data directory.
     """
 
     def __init__(
@@ -70,7 +72,9 @@ class MemberLoads:
         leases: LoadLeases,
         executor: Executor,
         admission: MemoryAdmission | None = None,
+        log: MemberLog | None = None,
     ) -> None:
+        self._log = log
         self._store = store
         self._places = places
         self._peers = peers
@@ -190,7 +194,10 @@ class MemberLoads:
         async with self.closed_unless_failed(load_id, table_id, request.peer):
             if not self._store.loads.is_current(preparation):
                 preparation = await self._computed(asked)
+            if self._log is not None:
+                self._log.check()
             rows = self._store.loads.finish_prepare(preparation)
+            await self._flushed()
         prepared = preparation.prepared or []
         primaries = self._places.primaries(table_id)
         rows_primary = sum(part.rows.rows for part in prepared if part.partition in primaries)
@@ -218,7 +225,13 @@ class MemberLoads:
             self._leases.release(
                 request.message.load_id
             )  # also when the table was dropped meanwhile: its writes wait here, and shall learn of it
+        await self._flushed()
         return Reply(RowCount(rows))
+
+    async def _flushed(self) -> None:
+        """Have on disk what was recorded, for whoever goes on from there must know which loads may be published."""
+        if self._log is not None:
+            await self._log.flushed()
 
     async def abort(self, request: Request[AbortStagedLoad]) -> Reply[LoadDropped]:
         """Drop a load."""

@@ -34,6 +34,7 @@ from secateur.cluster.member.memory_admission import (
     memory_limit_of,
 )
 from secateur.cluster.member.open_results import OpenResults
+from secateur.cluster.member.persistence import Persistence
 from secateur.cluster.member.query_steps import SteppedQueries
 from secateur.cluster.member.ranges import MemberRanges, RangeChanges
 from secateur.cluster.member.replication import Replication
@@ -66,6 +67,7 @@ from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.protocol.catalog import (
     AdoptViews,
     CatchUp,
+    CommitRanges,
     CreateStoredTable,
     DropStoredTable,
     GetOwnerPages,
@@ -103,6 +105,7 @@ from secateur.protocol.query import (
     ReadSystemTable,
 )
 from secateur.protocol.recovery import ClusterRecord, HeldTable, MemberReport, ReportToController
+from secateur.storage.log.disk import Disk
 from secateur.storage.member_store import MemberStore
 from secateur.storage.read_lease import lease_clock_s
 from secateur.wire import Handled, PeerInfo, Reply, Request, decode_table
@@ -126,9 +129,13 @@ class Member:
         on_given_up: Called on the event loop when the cluster has gone on without this member: it answers nothing any
             more, and has to be stopped.
         own_address: Where it listens.
+        disk: Its disk, for a cluster with a data directory.
 
     Attributes:
         record: The newest record of the cluster, which it keeps for the controller; of version 0 before the first.
+
+    Raises:
+        DiskError: Its directory is in use.
     """
 
     def __init__(
@@ -138,6 +145,7 @@ class Member:
         controller_address: str,
         on_given_up: Callable[[], None],
         own_address: ProcessAddress = LOOPBACK,
+        disk: Disk | None = None,
     ) -> None:
         host, _, port = controller_address.rpartition(":")
         limits, accepts_code = settings.engine_limits, settings.accepts_code
@@ -162,6 +170,8 @@ class Member:
         self._quick = ElasticThreads(f"{kernel}-quick", settings.kernel_threads, _QUICK_THREADS_MAX)
         self._changing = ElasticThreads(f"{kernel}-change", settings.kernel_threads, _CHANGING_THREADS_MAX)
         self._store = MemberStore(limits=limits)
+        self._persistence = None if disk is None else Persistence(member_id, settings, disk, self._store)
+        self._log = None if self._persistence is None else self._persistence.log
         self._results = OpenResults(settings.result_bytes_max)
         self._statement_log = StatementLog(member_id)
         self._places = TableDirectory(member_id, self._store.lease, limits)
@@ -171,9 +181,16 @@ class Member:
             member_id, settings, controller_address, self._store.lease, on_given_up, self._report_soon
         )
 
-        change_registry = ChangeRegistry()
+        change_registry = self._change_registry = ChangeRegistry()
         self._replication = Replication(
-            member_id, self._store, self._places, self._peers, change_registry, self._report_out_of_sync, limits
+            member_id,
+            self._store,
+            self._places,
+            self._peers,
+            change_registry,
+            self._report_out_of_sync,
+            limits,
+            self._log,
         )
         self._built_copies = BuiltCopies(
             member_id, self._store, self._peers, self._replication, change_registry, self._changing
@@ -184,7 +201,9 @@ class Member:
             lambda: self._store.table_bytes,
             lambda: STAGED_FACTOR * self._store.loads.staged_bytes + self._results.held_bytes,
         )
-        self._writes = MemberWrites(self._store, self._places, self._replication, change_registry, self._admission)
+        self._writes = MemberWrites(
+            self._store, self._places, self._replication, change_registry, self._admission, self._log
+        )
         member_ids = self._places.member_ids
         self._leases = LoadLeases(TerminationProtocol(member_id, self._store.loads, member_ids), self._peers)
         self._loads = MemberLoads(
@@ -195,6 +214,7 @@ class Member:
             self._leases,
             self._changing,
             self._admission,
+            self._log,
         )
         range_changes = RangeChanges(self._store, self._adopt_table)
         self._range_leases = LoadLeases(
@@ -285,7 +305,7 @@ class Member:
             Operation.DROP_STORED_TABLE: self._drop_table,
             Operation.ADOPT_VIEWS: self._take_views,
             Operation.PREPARE_RANGES: self._ranges.prepare,
-            Operation.COMMIT_RANGES: self._ranges.commit,
+            Operation.COMMIT_RANGES: self._commit_ranges,
             Operation.ABORT_RANGES: self._ranges.abort,
             Operation.TAKE_TOPOLOGY: self._take_topology,
             Operation.GET_REPORT: lambda _: Reply(self._report()),
@@ -314,9 +334,13 @@ class Member:
         """Listen, and join the cluster.
 
         Raises:
-            OperationalError: The socket or the controller is not to be had.
+            OperationalError: The socket, the controller or the data directory is not to be had.
         """
         _configure_duckdb(self._settings)
+        if self._persistence is not None:
+            await self._persistence.begin(self._replication, self._change_registry)
+            for table in self._store.tables():
+                self._adopt_table(table)
         await self._server.start()
         at = self._own_address
         joining = JoinRequest(self.member_id, at.advertised_host, self._server.port, at.node)
@@ -338,6 +362,8 @@ class Member:
         await self._replication.close()
         await self._peers.close()
         await self._controller.close()
+        if self._log is not None:
+            await self._log.close()
         await asyncio.gather(*(threads_end(threads) for threads in (self._executor, self._quick, self._changing)))
 
     def handle(self, request: Request[Any]) -> Handled:
@@ -426,10 +452,16 @@ class Member:
     async def _report_out_of_sync(self, group: str, partition: int, member: str) -> None:
         await self._controller.request(ReportCopyLost(group, partition, member))
 
-    def _create_table(self, request: Request[CreateStoredTable]) -> Reply[Acknowledged]:
+    async def _create_table(self, request: Request[CreateStoredTable]) -> Reply[Acknowledged]:
         table = request.message.table.table
         self._store.create_table(table, request.message.partitions)
         self._adopt_table(table)
+        return await self._recorded()
+
+    async def _recorded(self) -> Reply[Acknowledged]:
+        """Acknowledge a change of definitions once it is on disk."""
+        if self._log is not None:
+            await self._log.flushed()
         return Reply(Acknowledged())
 
     async def _catch_up(self, request: Request[CatchUp]) -> Reply[Acknowledged]:
@@ -437,19 +469,23 @@ class Member:
         table = request.message.table.table
         await self._copies.catch_up(table, request.message.source)
         self._adopt_table(table)
-        return Reply(Acknowledged())
+        return await self._recorded()
 
     def _adopt_table(self, table: TableDef) -> None:
         self._tables[table.name.casefold()] = table
         self._places.add_table(table)
 
-    def _drop_table(self, request: Request[DropStoredTable]) -> Reply[Acknowledged]:
+    async def _drop_table(self, request: Request[DropStoredTable]) -> Reply[Acknowledged]:
         table_id = request.message.table_id
         self._store.drop_table(table_id)
         self._replication.forget(table_id)
         self._places.remove_table(table_id)
         self._tables = {name: table for name, table in self._tables.items() if table.table_id != table_id}
-        return Reply(Acknowledged())
+        return await self._recorded()
+
+    async def _commit_ranges(self, request: Request[CommitRanges]) -> Reply[Acknowledged]:
+        await self._ranges.commit(request)
+        return await self._recorded()
 
     def _take_views(self, request: Request[AdoptViews]) -> Reply[Acknowledged]:
         self._know_views(request.message.catalog_version, request.message.views)

@@ -17,10 +17,10 @@ import errno
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from enum import StrEnum
 from typing import Any, Final
 
 from secateur.cluster.background_tasks import BackgroundTasks
+from secateur.cluster.fsync import Fsync
 from secateur.cluster.threads_end import threads_end
 from secateur.errors import DiskError
 from secateur.storage.log.checkpoint import Checkpoint, WrittenSnapshot
@@ -29,7 +29,7 @@ from secateur.storage.log.frames import FrameWriter
 from secateur.storage.log.journal import MakeBody
 from secateur.storage.log.replay import SEGMENT
 
-__all__ = ["Fsync", "MakeCheckpoint", "MemberLog"]
+__all__ = ["MakeCheckpoint", "MemberLog"]
 
 _log = logging.getLogger(__name__)
 
@@ -39,17 +39,6 @@ _BATCH_MAX: Final = 1024
 _MEND_S: Final = 1.0
 
 MakeCheckpoint = Callable[[int, Mapping[tuple[int, int], WrittenSnapshot]], Checkpoint]
-
-
-class Fsync(StrEnum):
-    """When an acknowledged write is on disk."""
-
-    ALWAYS = "always"
-    """Before it is acknowledged, on all copies."""
-    INTERVAL = "interval"
-    """A twentieth of a second later. What was acknowledged since is lost if all copies end at once."""
-    OFF = "off"
-    """When the operating system writes it. It survives the end of the process, a twentieth of a second later."""
 
 
 class MemberLog:
@@ -135,12 +124,22 @@ class MemberLog:
             DiskError: The disk has refused: the change is visible here, but may not survive a restart.
         """
         if self._broken is not None:
-            raise DiskError(
-                f"{self._broken}; the change is visible, but it may not survive a restart", **self._broken.details
-            )
-        if self._fsync is Fsync.ALWAYS and self._flushed < self._appended:
+            raise self._may_be_lost(self._broken)
+        if self._fsync is Fsync.ALWAYS:
+            await self.flushed()
+
+    async def flushed(self) -> None:
+        """Return once everything that was appended is on disk; with ``fsync="off"``, given to the operating system.
+
+        Raises:
+            DiskError: As :meth:`durable`.
+        """
+        if self._broken is not None:
+            raise self._may_be_lost(self._broken)
+        if self._flushed < self._appended:
             future = asyncio.get_running_loop().create_future()
             self._waiting.append((self._appended, future))
+            self._flush_now()
             await future
 
     async def close(self) -> None:
@@ -164,7 +163,9 @@ class MemberLog:
     # -- writing
 
     def _flush_now(self) -> None:
-        self._timer = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if not self._is_flushing and self._broken is None:
             self._is_flushing = True
             self._background.start(self._flush(), "write the log")
@@ -246,12 +247,7 @@ class MemberLog:
         waiting, self._waiting = self._waiting, []
         for _, future in waiting:
             if not future.done():
-                future.set_exception(
-                    DiskError(
-                        f"{self._broken}; the change is visible, but it may not survive a restart",
-                        **self._broken.details,
-                    )
-                )
+                future.set_exception(self._may_be_lost(self._broken))
         self._background.start(self._mend(), "mend the log")
 
     async def _mend(self) -> None:
@@ -284,6 +280,10 @@ class MemberLog:
 
     async def _in_thread(self, work: Callable[..., None], *args: Any) -> None:
         await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
+
+    @staticmethod
+    def _may_be_lost(broken: DiskError) -> DiskError:
+        return DiskError(f"{broken}; the change is visible, but it may not survive a restart", **broken.details)
 
     def _disk_error(self, what: str, error: OSError) -> DiskError:
         free_bytes = None

@@ -11,14 +11,16 @@ import asyncio
 import contextlib
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias, assert_never
 
 import numpy as np
 import pyarrow as pa
 
 from secateur.cluster.background_tasks import BackgroundTasks
-from secateur.cluster.member.change_registry import ChangeRegistry, RecordedChange
+from secateur.cluster.member.change_registry import ChangeKey, ChangeRegistry, RecordedChange
+from secateur.cluster.member.member_log import MemberLog
 from secateur.cluster.member.replica import (
     CountOut,
     Effect,
@@ -31,6 +33,7 @@ from secateur.cluster.member.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
 from secateur.engine_limits import EngineLimits
 from secateur.errors import (
+    DiskError,
     Error,
     InterfaceError,
     LoadFailedError,
@@ -43,9 +46,12 @@ from secateur.protocol.changes import CopyState, CopyTail, CopyTails, GetCopyTai
 from secateur.protocol.copies import OpenedCopy
 from secateur.protocol.message import Acknowledged
 from secateur.storage.change import ChangeOperation, load_mode
+from secateur.storage.log.journal import MakeBody
+from secateur.storage.log.records import LoggedChange, LoggedCopy, body_of
+from secateur.storage.log.replay import RecoveredCopy
 from secateur.storage.member_store import MemberStore
 from secateur.storage.read_lease import lease_clock_s
-from secateur.wire import Reply, Request, decode_table
+from secateur.wire import Handled, Reply, Request, decode_table
 
 __all__ = ["Replication"]
 
@@ -74,6 +80,11 @@ class Replication:
         out_of_sync: Has the cluster count a member out as a holder of a partition, by affinity group, partition and
             member.
         limits: How long copies are waited for; None for the defaults.
+        log: Records the changes; None for a member without a data directory.
+
+    Attributes:
+        is_settling: Whether this member has just been started with what it had before, and loads are still in doubt:
+            until these are decided it makes no changes of other copies, which came behind them.
     """
 
     def __init__(
@@ -85,7 +96,10 @@ class Replication:
         change_registry: ChangeRegistry,
         out_of_sync: Callable[[str, int, str], Awaitable[object]],
         limits: EngineLimits | None = None,
+        log: MemberLog | None = None,
     ) -> None:
+        self._log = log
+        self.is_settling = False
         self._limits = limits or EngineLimits()
         self._member_id = member_id
         self._store = store
@@ -159,9 +173,15 @@ class Replication:
         return replica is not None and bool(replica.receivers)
 
     def made(
-        self, table_id: int, partition: int, operation: ChangeOperation, change_id: str, rows: bytes | memoryview
+        self,
+        table_id: int,
+        partition: int,
+        operation: ChangeOperation,
+        change_id: str,
+        rows: bytes | memoryview,
+        written: int = 0,
     ) -> tuple[int, int]:
-        """The primary has made a change in this turn of the loop: send it to the other copies.
+        """The primary has made a change in this turn of the loop, of some rows: record it, and send it to the others.
 
         Returns:
             Its sequence number, and the copies it was sent to.
@@ -169,6 +189,7 @@ class Replication:
         key = (table_id, partition)
         replica = self._replicas[key]
         sends = replica.append(change_id, operation.value, rows)
+        self._record(key, replica, ReplicatedChange(replica.last, change_id, operation.value, rows), written)
         for send in sends:
             self._background.start(self._send(key, replica, send))
         return replica.last, len(sends)
@@ -207,8 +228,8 @@ class Replication:
 
     # -- what other members ask
 
-    def write_copy(self, request: Request[WriteCopy]) -> Reply[CopyState]:
-        """Make a change that the primary has made.
+    def write_copy(self, request: Request[WriteCopy]) -> Handled:
+        """Make a change that the primary has made. It is on disk before the answer, if the cluster promises that.
 
         Returns:
             ``last`` and ``term`` of this copy: it has the change if ``last`` is not less than its number, and takes
@@ -216,6 +237,7 @@ class Replication:
         """
         asked = request.message
         key = (asked.table_id, asked.partition)
+        self._check_settled()
         self._places.place(key[0])
         self._store.partition(*key)
         if key in self._expected:  # it does not know from which change it goes on, and is sent this one again
@@ -236,12 +258,18 @@ class Replication:
                 arriving.append(taken)
         if was_open and not replica.is_open:
             self._stepped_down(key, replica)
-        return Reply(CopyState(replica.last, replica.term))
+        state = CopyState(replica.last, replica.term)
+        return Reply(state) if self._log is None else self._durable(state, self._log)
+
+    async def _durable(self, state: CopyState, log: MemberLog) -> Reply[CopyState]:
+        await log.durable()
+        return Reply(state)
 
     def tails(self, request: Request[GetCopyTails]) -> Reply[CopyTails]:
         """Return the state of some copies for a new primary: the number of the last change, and later changes."""
         asked = request.message
         table_id, term = asked.table_id, asked.term
+        self._check_settled()
         self._places.place(table_id)
         tails = []
         for partition, after in asked.partitions:
@@ -374,11 +402,64 @@ class Replication:
             topology_version=self._topology.version,
         )
 
+    # -- a member that is started with what it had before
+
+    def restore(self, copies: Mapping[Key, RecoveredCopy]) -> None:
+        """Go on from the state of copies that was on disk. The next topology says of which this member is primary."""
+        self.is_settling = True
+        for key, copy in copies.items():
+            kept = [
+                ReplicatedChange(change.sequence, change.change_id, change.operation, rows)
+                for change, rows in copy.kept
+            ]
+            self._replicas[key] = Replica.recovered(copy.term, copy.last, copy.settled, kept)
+
+    def records(self) -> list[MakeBody]:
+        """The records of all copies and of the recent changes, for a checkpoint."""
+        made: list[MakeBody] = []
+        for (table_id, partition, change_id), change in self._change_registry.all_made():
+            known = LoggedChange(table_id, partition, 0, change.sequence, 0, change_id, "", change.rows, True)
+            made.append(partial(body_of, known))
+        for (table_id, partition), replica in self._replicas.items():
+            made.append(partial(body_of, LoggedCopy(table_id, partition, replica.term, replica.last, replica.settled)))
+            for kept in replica.kept:
+                record = LoggedChange(
+                    table_id,
+                    partition,
+                    replica.term,
+                    kept.sequence,
+                    replica.settled,
+                    kept.change_id,
+                    kept.operation,
+                    self._rows_of((table_id, partition, kept.change_id)),
+                    True,
+                )
+                made.append(partial(body_of, record, (kept.rows,)))
+        return made
+
+    def _rows_of(self, key: ChangeKey) -> int:
+        made = self._change_registry.made(key)
+        return 0 if made is None else made.rows
+
+    def _record(self, key: Key, replica: Replica, change: ReplicatedChange, rows: int) -> None:
+        if self._log is not None:
+            record = LoggedChange(
+                *key, replica.term, change.sequence, replica.settled, change.change_id, change.operation, rows
+            )
+            self._log.append(partial(body_of, record, (change.rows,)))
+
+    def _check_settled(self) -> None:
+        if self.is_settling:
+            raise TopologyChangedError(
+                f"{self._member_id} has just been started, and settles loads that were under way when it ended"
+            )
+
     # -- members and tables come and go
 
     def update(self, topology: Topology) -> None:
         """Take over a newer topology: stop waiting for copies of lost members, and take over new primaries."""
         before, self._topology = self._topology, topology
+        is_recovered, self.is_settling = self.is_settling, False
         changed = {
             group
             for group, owners in topology.owners.items()
@@ -387,6 +468,7 @@ class Replication:
         if (
             set(before.member_ids) <= set(topology.member_ids)
             and not changed
+            and not is_recovered
             and topology.version == before.version + 1
         ):
             return
@@ -400,7 +482,9 @@ class Replication:
                 self._follow(key, replica)
         for table in self._places.tables():
             if not table.replicated:
-                self._take_over(table.table_id, self._taken(before, table.scheme.affinity_group()))
+                group = table.scheme.affinity_group()
+                taken = self._owned(group) if is_recovered else self._taken(before, group)
+                self._take_over(table.table_id, taken)
 
     def _follow(self, key: Key, replica: Replica) -> None:
         """Go on without the copies that do not count any more."""
@@ -449,6 +533,8 @@ class Replication:
         asked = WriteCopy(*key, change.operation, change.change_id, change.sequence, send.term, replica.settled)
         try:
             state = await self._peers.call(send.member, asked, change.rows)
+        except DiskError as error:  # it has the change in memory only, so it does not count
+            effects = replica.refused(send, str(error))
         except (OperationalError, InterfaceError):
             effects = replica.unanswered(send)
         except Exception as error:
@@ -500,6 +586,12 @@ class Replication:
             known = _primary_of(then, self._member_id)[: len(mine)]
             mine[: len(known)] &= ~known
         found: list[int] = np.flatnonzero(mine).tolist()
+        return found
+
+    def _owned(self, group: str) -> list[int]:
+        """Return the partitions of an affinity group of which this member is the primary."""
+        owners = self._topology.owners.get(group)
+        found: list[int] = [] if owners is None else np.flatnonzero(_primary_of(owners, self._member_id)).tolist()
         return found
 
     def _take_over(self, table_id: int, partitions: Sequence[int]) -> None:
@@ -614,6 +706,7 @@ class Replication:
             replica.could_not_make(change)
             raise
         self._change_registry.note((*key, change.change_id), RecordedChange(written, change.sequence))
+        self._record(key, replica, change, written)
 
     def _wake(self, key: Key, replica: Replica) -> None:
         """Tell those who wait for the copy here that it takes writes, or that all copies have their changes."""

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 import pyarrow as pa
 
 from secateur.cluster.member.change_registry import ChangeRegistry, RecordedChange
+from secateur.cluster.member.member_log import MemberLog
 from secateur.cluster.member.memory_admission import MemoryAdmission
 from secateur.cluster.member.received_rows import received_rows
 from secateur.cluster.member.replication import Replication
@@ -34,6 +35,7 @@ class MemberWrites:
         replication: The way to the copies.
         change_registry: The recent changes.
         admission: Refuses rows for which there is no memory; None admits all.
+        log: The log; None for a member without a data directory.
     """
 
     def __init__(
@@ -43,7 +45,9 @@ class MemberWrites:
         replication: Replication,
         change_registry: ChangeRegistry,
         admission: MemoryAdmission | None = None,
+        log: MemberLog | None = None,
     ) -> None:
+        self._log = log
         self._store = store
         self._places = places
         self._replication = replication
@@ -88,9 +92,12 @@ class MemberWrites:
                 was written.
             LoadFailedError: A load has been between prepare and publish for too long; nothing was written.
             MemberLostError: The rows are visible here, but a backup that the cluster counts on has not confirmed them.
+            DiskError: The disk refuses to write; the message says whether anything was written.
             Error: As ``make``; nothing was written.
         """
         self._places.place(table_id)
+        if self._log is not None:
+            self._log.check()
         await self._replication.primary(table_id, partition)
         latch = self._places.latch(table_id)
         latch.begin()
@@ -102,6 +109,8 @@ class MemberWrites:
             else:
                 is_known = True
             await self._replication.settled(table_id, partition, made.sequence, is_known=is_known)
+            if self._log is not None:
+                await self._log.durable()
         finally:
             latch.end()
         return made.rows
@@ -142,7 +151,7 @@ class MemberWrites:
             self._admission.write(rows.nbytes, f"the write to {self._places.table(table_id).name}")
         written = self._store.apply(table_id, partition, operation, rows)
         sent: bytes | memoryview = b""
-        if self._replication.has_copies(table_id, partition):
+        if self._log is not None or self._replication.has_copies(table_id, partition):
             sent = encode_table(rows) if payload is None else payload
-        sequence, copies = self._replication.made(table_id, partition, operation, change_id, sent)
+        sequence, copies = self._replication.made(table_id, partition, operation, change_id, sent, written)
         return RecordedChange(written, sequence), copies * len(sent)

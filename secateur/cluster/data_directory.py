@@ -1,0 +1,141 @@
+"""The data directory of a cluster: whose it is, and what its members last knew of the cluster.
+
+It has a file ``CLUSTER``, and a directory for each member, with the member's copy of the cluster's record.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import xxhash
+
+from secateur.cluster.settings import ClusterSettings
+from secateur.errors import DamagedDirectoryError, DiskError, ProgrammingError
+from secateur.protocol.codec import decode, encode
+from secateur.protocol.recovery import ClusterRecord
+from secateur.storage.log.disk import Disk
+
+__all__ = ["RECORD", "claimed", "newest_members", "read_record", "written_record"]
+
+RECORD: Final = "RECORD"
+_CLUSTER: Final = "CLUSTER"
+_FORMAT: Final = 1
+_CHECKSUM_BYTES: Final = 8
+
+
+class _Owner(msgspec.Struct, frozen=True):
+    """The content of the file ``CLUSTER``, as JSON.
+
+    Attributes:
+        format: The version of the format of all files below.
+        cluster: The id of the cluster.
+    """
+
+    format: int
+    cluster: str
+
+
+def written_record(record: ClusterRecord) -> bytes:
+    """The bytes of a record on disk."""
+    data = encode(record)
+    return xxhash.xxh3_64_digest(data) + data
+
+
+def read_record(disk: Disk) -> ClusterRecord | None:
+    """The record on a member's disk; None before the first.
+
+    Raises:
+        DamagedDirectoryError: It is not as it was written.
+    """
+    if RECORD not in disk.list():
+        return None
+    return _record_of(disk.read(RECORD), disk.path)
+
+
+def _record_of(data: bytes, path: str) -> ClusterRecord:
+    checksum, encoded = data[:_CHECKSUM_BYTES], data[_CHECKSUM_BYTES:]
+    if checksum != xxhash.xxh3_64_digest(encoded):
+        raise DamagedDirectoryError(f"{path}/{RECORD} is damaged", path=path, file=RECORD)
+    return decode(encoded, ClusterRecord)
+
+
+def claimed(settings: ClusterSettings, *, is_named: bool) -> ClusterSettings:
+    """The settings for a cluster on its data directory, which becomes its own if it is new.
+
+    Args:
+        settings: The settings.
+        is_named: Whether the user has chosen the id of the cluster.
+
+    Returns:
+        The settings with the id of the cluster that the directory belongs to.
+
+    Raises:
+        ProgrammingError: The directory belongs to a cluster of another id.
+        DiskError: It cannot be made or read, or has a newer format.
+    """
+    if settings.data_directory is None:
+        return settings
+    directory = Path(settings.data_directory)
+    file = directory / _CLUSTER
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if not file.exists():
+            if any(directory.iterdir()):
+                raise DiskError(
+                    f"data directory {directory} has files, and is not that of a cluster: give an empty one",
+                    path=str(directory),
+                )
+            _write(file, msgspec.json.encode(_Owner(_FORMAT, settings.cluster_id)))
+            return settings
+        owner = msgspec.json.decode(file.read_bytes(), type=_Owner)
+    except OSError as error:
+        raise DiskError(f"data directory {directory} cannot be used: {error}", path=str(directory)) from error
+    except msgspec.DecodeError as error:
+        raise DamagedDirectoryError(f"{file} is damaged: {error}", path=str(directory), file=_CLUSTER) from error
+    if owner.format > _FORMAT:
+        raise DiskError(
+            f"data directory {directory} has format {owner.format}, written by a newer secateur; this one reads formats"
+            f" up to {_FORMAT}: start the newer version",
+            path=str(directory),
+        )
+    if is_named and owner.cluster != settings.cluster_id:
+        raise ProgrammingError(
+            f"data directory {directory} belongs to cluster {owner.cluster!r}, not to {settings.cluster_id!r}: leave"
+            " cluster_id out, or choose another directory"
+        )
+    return replace(settings, cluster_id=owner.cluster)
+
+
+def newest_members(settings: ClusterSettings) -> tuple[str, ...]:
+    """The members of the cluster that a data directory was last used by; none for a new one.
+
+    Raises:
+        DamagedDirectoryError: A record is not as it was written.
+        DiskError: The directory cannot be read.
+    """
+    if settings.data_directory is None:
+        return ()
+    try:
+        records = [
+            _record_of(file.read_bytes(), str(file.parent))
+            for file in sorted(Path(settings.data_directory).glob(f"*/{RECORD}"))
+        ]
+    except OSError as error:
+        raise DiskError(
+            f"data directory {settings.data_directory} cannot be read: {error}", path=settings.data_directory
+        ) from error
+    newest = max(records, key=lambda record: (record.epoch, record.version), default=None)
+    return () if newest is None else newest.topology.member_ids
+
+
+def _write(file: Path, data: bytes) -> None:
+    temporary = file.with_suffix(".tmp")
+    with temporary.open("wb") as opened:
+        opened.write(data)
+        opened.flush()
+        os.fsync(opened.fileno())
+    temporary.rename(file)
