@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, NoReturn, ParamSpec, Self
 
 from secateur.client import Connection, connect
 from secateur.client.own_clusters import forget_token, remember_token
-from secateur.cluster.data_directory import claimed
+from secateur.cluster.data_directory import claimed, members_to_start
 from secateur.cluster.fsync import Fsync
 from secateur.cluster.runtimes.embedded import EmbeddedRuntime
 from secateur.cluster.runtimes.runtime import Runtime
@@ -55,10 +55,11 @@ class Cluster:
         self._stopped = False
         self._at_exit = self.leave if settings.detached else self.stop
         atexit.register(self._at_exit)
+        member_ids, is_cold_start = members_to_start(settings) if running_at is None else ([], False)
         try:
-            host_port = running_at or runtime.start_controller()
+            host_port = running_at or runtime.start_controller(is_cold_start=is_cold_start)
             if running_at is None:
-                runtime.start_members([f"m{index + 1}" for index in range(settings.members)])
+                runtime.start_members(member_ids)
         except BaseException:
             self.stop()
             raise
@@ -73,6 +74,12 @@ class Cluster:
             timeout_s=settings.start_timeout_s,
             identity=settings.identity(Role.CONTROLLER),
         )
+        if is_cold_start:
+            try:
+                self._channel.request(GetMembers())  # answered once the controller knows the cluster again
+            except BaseException:
+                self.stop()
+                raise
 
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled.

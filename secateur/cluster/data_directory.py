@@ -5,6 +5,7 @@ It has a file ``CLUSTER``, and a directory for each member, with the member's co
 
 from __future__ import annotations
 
+import logging
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +17,12 @@ import xxhash
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import DamagedDirectoryError, DiskError, ProgrammingError
 from secateur.protocol.codec import decode, encode
-from secateur.protocol.recovery import ClusterRecord
+from secateur.protocol.recovery import ClusterRecord, ControllerState
 from secateur.storage.log.disk import Disk
 
-__all__ = ["RECORD", "claimed", "newest_members", "read_record", "written_record"]
+__all__ = ["RECORD", "claimed", "members_to_start", "read_record", "written_record"]
+
+_log = logging.getLogger(__name__)
 
 RECORD: Final = "RECORD"
 _CLUSTER: Final = "CLUSTER"
@@ -110,26 +113,36 @@ def claimed(settings: ClusterSettings, *, is_named: bool) -> ClusterSettings:
     return replace(settings, cluster_id=owner.cluster)
 
 
-def newest_members(settings: ClusterSettings) -> tuple[str, ...]:
-    """The members of the cluster that a data directory was last used by; none for a new one.
+def members_to_start(settings: ClusterSettings) -> tuple[list[str], bool]:
+    """The ids of the members to start, and whether their data directories have the data of a cluster.
 
     Raises:
-        DamagedDirectoryError: A record is not as it was written.
-        DiskError: The directory cannot be read.
+        ProgrammingError: The cluster had more members than are to be started.
+        DiskError: A directory cannot be read. Records that are damaged are left out: a member has a copy of its own.
     """
-    if settings.data_directory is None:
-        return ()
-    try:
-        records = [
-            _record_of(file.read_bytes(), str(file.parent))
-            for file in sorted(Path(settings.data_directory).glob(f"*/{RECORD}"))
-        ]
-    except OSError as error:
-        raise DiskError(
-            f"data directory {settings.data_directory} cannot be read: {error}", path=settings.data_directory
-        ) from error
-    newest = max(records, key=lambda record: (record.epoch, record.version), default=None)
-    return () if newest is None else newest.topology.member_ids
+    newest = _newest_record(settings.data_directory)
+    if newest is None:
+        return [f"m{index + 1}" for index in range(settings.members)], False
+    members, state = newest.topology.member_ids, decode(newest.state, ControllerState)
+    if settings.members < len(members):
+        raise ProgrammingError(
+            f"data directory {settings.data_directory} has the data of {len(members)} members, and members="
+            f"{settings.members}: start all of them"
+        )
+    added = range(state.last_member + 1, state.last_member + 1 + settings.members - len(members))
+    return [*members, *(f"m{number}" for number in added)], True
+
+
+def _newest_record(data_directory: str | None) -> ClusterRecord | None:
+    records = []
+    for file in [] if data_directory is None else sorted(Path(data_directory).glob(f"*/{RECORD}")):
+        try:
+            records.append(_record_of(file.read_bytes(), str(file.parent)))
+        except DamagedDirectoryError as error:
+            _log.warning("%s", error)
+        except OSError as error:
+            raise DiskError(f"{file} cannot be read: {error}", path=str(file.parent)) from error
+    return max(records, key=lambda record: (record.epoch, record.version), default=None)
 
 
 def _write(file: Path, data: bytes) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from secateur.cluster.background_tasks import BackgroundTasks
@@ -30,6 +30,8 @@ from secateur.wire import Reply, Request
 __all__ = ["LoadLeases"]
 
 _log = logging.getLogger(__name__)
+
+_NO_CONNECTION = -1
 
 
 class LoadLeases:
@@ -82,6 +84,20 @@ class LoadLeases:
         """Another controller has taken over: members decide what the one before had begun."""
         self._protocol.controller_replaced(_now_s())
         self._carry_out()
+
+    async def settle_prepared(self, loads: Mapping[str, tuple[int, WriteLatch]]) -> None:
+        """Have the members decide loads that were prepared before this one was started anew; returns when they have.
+
+        Args:
+            loads: Table and latch of each load.
+        """
+        for load_id, (table_id, latch) in loads.items():
+            self._protocol.closed(load_id, table_id, _NO_CONNECTION, _now_s())
+            self._latches[load_id] = latch
+            await latch.close(load_id)
+        self.controller_replaced()
+        while any(self._protocol.holds(load_id) for load_id in loads):
+            await self._opened.wait()
 
     @property
     def held(self) -> int:

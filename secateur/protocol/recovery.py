@@ -81,6 +81,7 @@ class MemberReport(msgspec.Struct, frozen=True, kw_only=True):
         tables: The tables that it knows.
         views_version: The newest version of the catalog of which it has heard.
         range_changes_in_doubt: How many changes of ranges it has prepared whose outcome members are to decide.
+        damage: Why it cannot use its data directory; empty for a member that can, or has none.
     """
 
     address: MemberAddress
@@ -89,6 +90,7 @@ class MemberReport(msgspec.Struct, frozen=True, kw_only=True):
     tables: tuple[HeldTable, ...] = ()
     views_version: int = 0
     range_changes_in_doubt: int = 0
+    damage: str = ""
 
 
 class GetReport(Message[MemberReport], frozen=True):

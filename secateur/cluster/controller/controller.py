@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from secateur.cluster.background_tasks import BackgroundTasks
+from secateur.cluster.controller.catalog import Catalog
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.external_table_commands import ExternalTableCommands
 from secateur.cluster.controller.holders import by_primary, copies_of, served_by
@@ -27,7 +28,14 @@ from secateur.cluster.controller.membership import CopyLost, MemberLost, Setting
 from secateur.cluster.controller.planning import PlanningThreads
 from secateur.cluster.controller.rebalancer import Rebalancer
 from secateur.cluster.controller.record import catalog_of
-from secateur.cluster.controller.recovery import Recovered, first_of, missing, newest_record, recovered
+from secateur.cluster.controller.recovery import (
+    Recovered,
+    first_of,
+    missing,
+    newest_record,
+    recovered,
+    recovered_from_disk,
+)
 from secateur.cluster.controller.statement_replies import (
     Params,
     PlanningView,
@@ -50,7 +58,7 @@ from secateur.cluster.range_pages import range_pages
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import listening
 from secateur.cluster.threads_end import threads_end
-from secateur.errors import ProgrammingError, ProtocolError, TopologyChangedError, UnknownTableError
+from secateur.errors import PartitionLostError, ProgrammingError, ProtocolError, TopologyChangedError, UnknownTableError
 from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.partitioning.topology.topology import MemberAddress
 from secateur.planner.statement import (
@@ -140,6 +148,8 @@ class Controller:
         port: The port at which it listens; None takes that of the settings.
         is_recovering: Whether a controller of this cluster ran before: this one goes on from what the members have kept
             for it, and until it knows that, everything else waits.
+        is_cold_start: Whether the members are started anew as well, with what is in their data directories: then it
+            waits for all of them.
     """
 
     def __init__(
@@ -149,6 +159,7 @@ class Controller:
         *,
         port: int | None = None,
         is_recovering: bool = False,
+        is_cold_start: bool = False,
     ) -> None:
         self._settings = settings
         self._own_address = own_address
@@ -165,7 +176,9 @@ class Controller:
         )
         self._reports: dict[str, MemberReport] = {}
         self._reported = asyncio.Event()
-        self._is_recovering = is_recovering
+        self._is_recovering = is_recovering or is_cold_start
+        self._is_cold_start = is_cold_start
+        self._cannot_recover: PartitionLostError | None = None
         self._recovered = asyncio.Event()
         self._joining = Joining(self._state, settings)
         self._rebalancer = Rebalancer(self._state, self._joining, self._state.events, is_on=settings.rebalancing)
@@ -270,6 +283,8 @@ class Controller:
 
     async def _handle_later(self, request: Request[Any]) -> Any:
         await self._recovered.wait()
+        if self._cannot_recover is not None:
+            raise self._cannot_recover
         answer = self.handlers[request.operation](request)
         return await answer if isinstance(answer, Awaitable) else answer
 
@@ -635,6 +650,15 @@ class Controller:
         catalog = catalog_of(state)
         # Members compare versions: those of this controller are newer than what the one before had begun.
         catalog = replace(catalog, version=max(catalog.version, views_version) + 1)
+        damage = {member_id: report.damage for member_id, report in self._reports.items() if report.damage}
+        if damage and (lost := _without_copies(catalog, found, damage)):
+            self._cannot_recover = PartitionLostError(
+                f"{lost}, and no other member has a copy: restore the directory from a copy of it, or remove it and"
+                f" load what it had again. {' '.join(damage.values())}",
+                members=sorted(damage),
+            )
+            self._recovered.set()
+            return
         self._last_load = first_of(found.record.epoch)
         self._state.restore(found.record.epoch, found.record.topology, catalog, state)
         for member_id in found.lost:
@@ -671,6 +695,12 @@ class Controller:
         loop, times = asyncio.get_running_loop(), self._settings.lease_times
         late_s = loop.time() + times.silence_s
         while True:
+            if self._is_cold_start:
+                if (found := recovered_from_disk(self._reports)) is not None:
+                    return found
+                self._reported.clear()
+                await self._reported.wait()
+                continue
             if (record := newest_record(self._reports)) is not None:
                 self._peers.update(record.topology)
             gone = {
@@ -735,3 +765,17 @@ def _is_answered_early(request: Request[Any]) -> bool:
     """Whether a controller answers before it knows the cluster."""
     is_hello_of_member = request.operation is Operation.HELLO and request.peer.role is Role.MEMBER
     return is_hello_of_member or request.operation in _EARLY
+
+
+def _without_copies(catalog: Catalog, found: Recovered, damaged: Collection[str]) -> str:
+    """Say which partitions have no copy but on damaged members; nothing if there are none."""
+    living = set(found.record.topology.member_ids).difference(damaged, found.lost)
+    for table in catalog.tables():
+        if table.replicated:
+            continue
+        ownership = found.record.topology.ownership(table.scheme.affinity_group())
+        for partition in table.scheme.live_partitions().tolist():
+            holders = set(ownership.holders(partition))
+            if living.isdisjoint(holders) and not holders.isdisjoint(damaged):
+                return f"partition {partition} of {table.name} is on {', '.join(sorted(holders & set(damaged)))} only"
+    return ""

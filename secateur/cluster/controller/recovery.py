@@ -22,7 +22,7 @@ from typing import Final
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.recovery import ClusterRecord, MemberReport
 
-__all__ = ["Recovered", "first_of", "missing", "newest_record", "recovered"]
+__all__ = ["Recovered", "first_of", "missing", "newest_record", "recovered", "recovered_from_disk"]
 
 _EPOCH_SHIFT: Final = 40
 _UNSEEN_VERSIONS: Final = 1_000
@@ -59,6 +59,19 @@ def missing(reports: Mapping[str, MemberReport]) -> tuple[str, ...]:
     return () if record is None else tuple(member for member in record.topology.member_ids if member not in reports)
 
 
+def recovered_from_disk(reports: Mapping[str, MemberReport]) -> Recovered | None:
+    """Decide for a cluster of which every process was started anew; None until all its members have reported.
+
+    Members of the newest record without a record of their own have lost their data.
+    """
+    record = newest_record(reports)
+    if record is None or missing(reports):
+        return None
+    found = recovered(reports, (), is_late=False)
+    empty = tuple(member for member in record.topology.member_ids if not reports[member].record.version)
+    return None if found is None else Recovered(found.record, empty)
+
+
 def recovered(reports: Mapping[str, MemberReport], gone: Collection[str], *, is_late: bool) -> Recovered | None:
     """Decide from the reports of this moment; None when more reports are needed.
 
@@ -79,5 +92,8 @@ def recovered(reports: Mapping[str, MemberReport], gone: Collection[str], *, is_
         if may_live or not (all_held_leases or 2 * len(present) > len(members)):
             return None
     epoch = 1 + max(report.record.epoch for report in reports.values())
-    topology = Topology(record.topology.version + _UNSEEN_VERSIONS, record.topology.members, record.topology.owners)
+    addresses = tuple(
+        reports[member.id].address if member.id in reports else member for member in record.topology.members
+    )
+    topology = Topology(record.topology.version + _UNSEEN_VERSIONS, addresses, record.topology.owners)
     return Recovered(ClusterRecord(epoch, 0, topology, record.state), lost)

@@ -239,12 +239,13 @@ class MemberLoads:
         self._leases.release(request.message.load_id)
         return Reply(LoadDropped(dropped))
 
-    def outcome(self, request: Request[GetLoadOutcome]) -> Reply[LoadOutcomeAnswer]:
+    async def outcome(self, request: Request[GetLoadOutcome]) -> Reply[LoadOutcomeAnswer]:
         """How a load has ended here; one that is not prepared is aborted."""
         load_id = request.message.load_id
         standing = self._leases.asked(load_id).standing
         is_published = standing == LoadProgress.PUBLISHED
         rows = self._totals.get(load_id, -1) if is_published else 0
+        await self._flushed()
         return Reply(LoadOutcomeAnswer(is_published, standing == LoadProgress.PREPARED, rows))
 
     def drop_abandoned(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
@@ -60,7 +60,7 @@ from secateur.engine.runtime.runtime import JobRuntime
 from secateur.engine.runtime.services import MemberServices
 from secateur.engine.sql.planned_query import PlannedQuery
 from secateur.engine_limits import EngineLimits
-from secateur.errors import Error, ProtocolError, TopologyChangedError, UnknownTableError
+from secateur.errors import DamagedDirectoryError, Error, ProtocolError, TopologyChangedError, UnknownTableError
 from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import MemberAddress, Topology
@@ -78,7 +78,14 @@ from secateur.protocol.catalog import (
     TakeTopology,
     TopologyKnown,
 )
-from secateur.protocol.changes import ChangeOnePartition, StageChange, TwoPhaseKind, WorkOutChange
+from secateur.protocol.changes import (
+    ChangeOnePartition,
+    DecideLoad,
+    LoadVerdict,
+    StageChange,
+    TwoPhaseKind,
+    WorkOutChange,
+)
 from secateur.protocol.external_tables import GetExternalTable
 from secateur.protocol.hello import Greeting, Hello
 from secateur.protocol.jobs import GetJobMetrics, JobMetrics, RunAttempt, SubmitJob
@@ -157,6 +164,7 @@ class Member:
         self._views_version = 0
         self.record = ClusterRecord(0, 0, self._topology, b"")
         self._is_reporting = False
+        self._damage = ""
         self._frames_received = 0
         self._executions = 0
         self._controller = peer_at(host, int(port), settings, name=member_id, role=Role.MEMBER)
@@ -299,7 +307,7 @@ class Member:
             Operation.GET_LOAD_OUTCOME: self._loads.outcome,
             Operation.HOLD_LOAD: lambda request: self._leases_of(request.message.kind).renew(request),
             Operation.STANDING_OF_LOAD: lambda request: self._leases_of(request.message.kind).standing(request),
-            Operation.DECIDE_LOAD: lambda request: self._leases_of(request.message.kind).decide(request),
+            Operation.DECIDE_LOAD: self._decide_load,
             Operation.SETTLE_LOAD: lambda request: self._leases_of(request.message.kind).settle(request),
             Operation.CREATE_STORED_TABLE: self._create_table,
             Operation.DROP_STORED_TABLE: self._drop_table,
@@ -338,16 +346,32 @@ class Member:
         """
         _configure_duckdb(self._settings)
         if self._persistence is not None:
-            await self._persistence.begin(self._replication, self._change_registry)
-            for table in self._store.tables():
-                self._adopt_table(table)
+            await self._recover(self._persistence)
         await self._server.start()
+        self._background.start(self._turn(), f"member {self.member_id} turns")
+        if self._persistence is not None and (self.record.version or self._damage):
+            # The controller starts anew as well, and wants reports of all members before it grants a lease to one.
+            await self._report_to_controller()
+            self._background.start(self._lease.start(), f"member {self.member_id} waits for its lease")
+            return
         at = self._own_address
         joining = JoinRequest(self.member_id, at.advertised_host, self._server.port, at.node)
         joined = (await self._controller.request(joining)).message
         self._know_views(joined.catalog_version, joined.views)
-        self._background.start(self._turn(), f"member {self.member_id} turns")
         await self._lease.start()
+
+    async def _recover(self, persistence: Persistence) -> None:
+        """Have what is on disk; if that is damaged, the cluster goes on without it."""
+        try:
+            await persistence.begin(self._replication, self._change_registry)
+        except DamagedDirectoryError as error:
+            _log.exception("member %s cannot use its data directory", self.member_id)
+            self._damage = str(error)
+            return
+        for table in self._store.tables():
+            self._adopt_table(table)
+        if persistence.record is not None:
+            self.record = persistence.record
 
     async def stop(self) -> None:
         """Drop every connection and everything that runs, without a word to the others."""
@@ -500,6 +524,24 @@ class Member:
         """Keep the record, and act on a newer topology once nothing is promised to a member that it leaves out."""
         self._keep(request.message)
         topology = request.message.topology
+        return self._take(topology) if self._persistence is None else self._take_durably(topology, self._persistence)
+
+    async def _take_durably(self, topology: Topology, persistence: Persistence) -> Reply[Acknowledged]:
+        """As :meth:`_take_topology`, with the record on disk before anything follows from it."""
+        if self.record.version:
+            await persistence.keep(self.record)
+        if self._replication.is_settling:
+            self._peers.update(topology)
+            self._places.update(topology)
+            prepared = {
+                load.load_id: (load.table_id, self._places.latch(load.table_id))
+                for load in self._store.loads.prepared()
+            }
+            await self._leases.settle_prepared(prepared)
+        answer = self._take(topology)
+        return await answer if isinstance(answer, Awaitable) else answer
+
+    def _take(self, topology: Topology) -> Reply[Acknowledged] | Awaitable[Reply[Acknowledged]]:
         wait_s = self._promises.heard(topology.version, topology.member_ids, lease_clock_s()) - lease_clock_s()
         return self._act_on_later(topology, wait_s) if wait_s > 0 else self._act_on(topology)
 
@@ -535,6 +577,7 @@ class Member:
             tables=tuple(HeldTable(table.table_id, table.version) for table in self._store.tables()),
             views_version=self._views_version,
             range_changes_in_doubt=self._range_leases.held,
+            damage=self._damage,
         )
 
     def _report_soon(self) -> None:
@@ -582,6 +625,11 @@ class Member:
     def _send_plan(self, request: Request[GetPlan]) -> Reply[PlanAnswer]:
         """A plan that this member has run, for another one that has not and cannot reach the controller."""
         return Reply(PlanAnswer(self._statements.kept_plan(request.message.plan_id).encoded()))
+
+    def _decide_load(self, request: Request[DecideLoad]) -> Reply[LoadVerdict]:
+        if not self._places.member_ids():
+            raise TopologyChangedError(f"member {self.member_id} has just been started, and does not know the others")
+        return self._leases_of(request.message.kind).decide(request)
 
     def _leases_of(self, kind: TwoPhaseKind) -> LoadLeases:
         return self._leases if kind is TwoPhaseKind.LOAD else self._range_leases

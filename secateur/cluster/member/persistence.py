@@ -71,7 +71,8 @@ class Persistence:
                 f" {self._head.member} of {self._head.cluster}: files were moved between data directories",
                 path=self._disk.path,
             )
-        replication.restore(found.copies)
+        if found.head is not None:
+            replication.restore(found.copies)
         for change in found.known:
             key = change.table_id, change.partition, change.change_id
             change_registry.note(key, RecordedChange(change.rows, change.sequence))

@@ -37,7 +37,7 @@ class EmbeddedRuntime:
         self._settings = settings
         self._loop = LoopThread(f"secateur-{settings.cluster_id}")
         self._own_address = LOOPBACK if settings.host is None else address_at(machine_address(), settings.host)
-        self._controller = Controller(settings, self._own_address)
+        self._controller: Controller | None = None
         self._address = ""
         self._hosts: list[MemberHost] = []
         self._replacing = BackgroundTasks()
@@ -47,7 +47,10 @@ class EmbeddedRuntime:
         """The members that live here now, by id."""
         return {host.member_id: host.member for host in self._hosts}
 
-    def start_controller(self) -> str:
+    def start_controller(self, *, is_cold_start: bool = False) -> str:
+        self._controller = self._loop.call(
+            partial(Controller, self._settings, self._own_address, is_cold_start=is_cold_start)
+        )
         self._address = self._loop.run(self._controller.start(), self._settings.start_timeout_s)
         return self._address
 
@@ -58,7 +61,8 @@ class EmbeddedRuntime:
             self._loop.run(host.start(), self._settings.start_timeout_s)
 
     def kill_controller(self) -> None:
-        self._loop.run(self._controller.kill())
+        if self._controller is not None:
+            self._loop.run(self._controller.kill())
         port = int(self._address.rpartition(":")[2])
         self._controller = self._loop.call(
             partial(Controller, self._settings, self._own_address, port=port, is_recovering=True)
@@ -90,7 +94,7 @@ class EmbeddedRuntime:
         if not self._loop.is_running:
             return
         self._loop.run(self._replacing.close(), _STOP_S)
-        parts: list[Controller | MemberHost] = [self._controller, *self._hosts]
+        parts: list[Controller | MemberHost] = [*([self._controller] if self._controller else []), *self._hosts]
         for part in parts:
             try:
                 self._loop.run(part.stop(), _STOP_S)

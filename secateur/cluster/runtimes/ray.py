@@ -40,13 +40,19 @@ _DIRECTORY_CHARS_MAX = 20
 class _ControllerActor:
     """Hosts the controller in a Ray worker process; one that Ray has started anew goes on from what members keep."""
 
-    def __init__(self, settings: ClusterSettings, is_on_one_machine: bool) -> None:
+    def __init__(self, settings: ClusterSettings, is_on_one_machine: bool, is_cold_start: bool) -> None:
         is_restarted = ray.get_runtime_context().was_current_actor_reconstructed
         port = _port_known_by_members(settings) if is_restarted else None
         self._loop = LoopThread("secateur-controller")
         own_address = _address_here(settings, is_on_one_machine)
         self._controller = self._loop.call(
-            lambda: Controller(settings, own_address, port=port, is_recovering=is_restarted)
+            lambda: Controller(
+                settings,
+                own_address,
+                port=port,
+                is_recovering=is_restarted,
+                is_cold_start=is_cold_start and not is_restarted,
+            )
         )
         self._settings = settings
         self._address = ""
@@ -370,7 +376,7 @@ class RayRuntime:
         runtime._members = _member_actors(settings)
         return runtime, settings, address
 
-    def start_controller(self) -> str:
+    def start_controller(self, *, is_cold_start: bool = False) -> str:
         # The controller belongs beside the driver: clients dial it first, and it lives and ends with the driver. A soft
         # affinity would not do: Ray places actors that ask for no CPU on any node then.
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
@@ -382,7 +388,7 @@ class RayRuntime:
             max_restarts=-1,
             scheduling_strategy=here,
         )
-        self._controller = actor.remote(self._settings, self._is_on_one_machine)
+        self._controller = actor.remote(self._settings, self._is_on_one_machine, is_cold_start)
         self._address = self._get("the controller", [self._controller.start.remote()])[0]
         return self._address
 

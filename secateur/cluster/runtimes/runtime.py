@@ -12,8 +12,12 @@ class Runtime(Protocol):
 
     name: str
 
-    def start_controller(self) -> str:
-        """Start the controller; returns its ``host:port``."""
+    def start_controller(self, *, is_cold_start: bool = False) -> str:
+        """Start the controller; returns its ``host:port``.
+
+        Args:
+            is_cold_start: Whether it goes on from what the members that are about to be started have on disk.
+        """
 
     def start_members(self, member_ids: list[str]) -> None:
         """Start members; returns when all have joined the controller.
