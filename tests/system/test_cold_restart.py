@@ -1,0 +1,208 @@
+"""Everything ends, and is started again on the same data directory: what was acknowledged is there."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pytest
+
+import secateur
+from secateur.cluster import Cluster
+from secateur.errors import DiskError, PartitionLostError, ProgrammingError
+
+WRITER = Path(__file__).with_name("cold_restart_writer.py")
+
+
+def start(directory: Path, members: int = 3, **settings: str) -> Cluster:
+    return secateur.start(  # type: ignore[call-overload, no-any-return, unused-ignore]
+        members=members, runtime="embedded", data_directory=directory, fsync="always", **settings
+    )
+
+
+def rows_of(cluster: Cluster, table: str) -> list[tuple[int, int]]:
+    with cluster.connect() as conn:
+        return conn.execute(f"SELECT k, v FROM {table} ORDER BY k").fetchall()
+
+
+def fill(cluster: Cluster, table: str, backups: int) -> None:
+    with cluster.connect() as conn:
+        conn.execute(
+            f"CREATE TABLE {table} (k INTEGER PRIMARY KEY, v INTEGER) PARTITION BY HASH (k) PARTITIONS 6"
+            f" BACKUPS {backups}"
+        )
+        for number in range(20):
+            conn.execute(f"INSERT INTO {table} VALUES (?, ?)", [number, number])
+
+
+def test_tables_views_rows_loads_and_changes_are_there_after_a_restart(tmp_path: Path) -> None:
+    with start(tmp_path) as cluster, cluster.connect() as conn:
+        fill(cluster, "with_backups", 1)
+        fill(cluster, "without", 0)
+        conn.execute("CREATE TABLE everywhere (k INTEGER PRIMARY KEY, v INTEGER) REPLICATED")
+        conn.execute("INSERT INTO everywhere VALUES (1, 2)")
+        conn.execute("CREATE TABLE dropped (k INTEGER PRIMARY KEY)")
+        conn.execute("CREATE VIEW large AS SELECT k FROM with_backups WHERE v >= 1000")
+        conn.execute("UPDATE with_backups SET v = v + 1000 WHERE k < 7")
+        conn.execute("DELETE FROM without WHERE k IN (3, 4, 5)")
+        loaded = pa.table({"k": pa.array(range(100, 300), pa.int32()), "v": pa.array(range(200), pa.int32())})
+        conn.table("without").load(loaded, mode="append")
+        conn.execute("DROP TABLE dropped")
+        tables = ("with_backups", "without", "everywhere")
+        expected = {table: rows_of(cluster, table) for table in tables}
+    for turn in range(2):
+        with start(tmp_path) as cluster, cluster.connect() as conn:
+            assert {table: rows_of(cluster, table) for table in tables} == expected
+            assert len(conn.execute("SELECT * FROM large").fetchall()) == 7
+            conn.execute("INSERT INTO without VALUES (?, 0)", [1000 + turn])  # it takes writes, loads and definitions
+            conn.table("with_backups").load(loaded.slice(turn, 1), mode="append")
+            conn.execute(f"CREATE TABLE new{turn} (k INTEGER PRIMARY KEY)")
+            expected = {table: rows_of(cluster, table) for table in tables}
+
+
+def test_a_member_that_is_lost_after_a_restart_is_replaced_by_its_backups(tmp_path: Path) -> None:
+    with start(tmp_path) as cluster:
+        fill(cluster, "t", 1)
+    with start(tmp_path) as cluster:
+        with cluster.connect() as conn:
+            conn.execute("UPDATE t SET v = v + 100")
+        expected = rows_of(cluster, "t")
+        cluster.kill_member("m2")
+        assert rows_of(cluster, "t") == expected
+
+
+def _log_of(directory: Path) -> Path:
+    return max(directory.glob("log-*"), key=lambda file: int(file.name.removeprefix("log-")))
+
+
+def _damage(directory: Path) -> Path:
+    """Garble a record that was on disk before others were written."""
+    log = _log_of(directory)
+    data = bytearray(log.read_bytes())
+    data[len(data) // 3] ^= 0xFF
+    log.write_bytes(data)
+    return log
+
+
+def test_a_member_whose_log_is_damaged_is_replaced_if_others_have_its_partitions(tmp_path: Path) -> None:
+    with start(tmp_path) as cluster:
+        fill(cluster, "t", 1)
+        expected = rows_of(cluster, "t")
+    _damage(tmp_path / "m2")
+    with start(tmp_path) as cluster:
+        assert rows_of(cluster, "t") == expected
+        assert "m2" not in {member.id for member in cluster.members() if member.state == "active"}
+
+
+def test_damage_to_the_only_copy_is_an_error_that_names_partition_and_file(tmp_path: Path) -> None:
+    with start(tmp_path) as cluster:
+        fill(cluster, "t", 0)
+    log = _damage(tmp_path / "m2")
+    with pytest.raises(PartitionLostError) as raised:
+        start(tmp_path)
+    assert "partition" in str(raised.value)
+    assert " of t is on m2 only" in str(raised.value)
+    assert log.name in str(raised.value)
+
+
+def test_a_torn_tail_is_cut_off(tmp_path: Path) -> None:
+    with start(tmp_path) as cluster:
+        fill(cluster, "t", 0)
+        expected = rows_of(cluster, "t")
+    log = _log_of(tmp_path / "m1")
+    log.write_bytes(log.read_bytes() + b"\xf1SLG half of a frame")
+    with start(tmp_path) as cluster:
+        assert rows_of(cluster, "t") == expected
+
+
+def test_a_directory_in_use_or_of_others_is_refused(tmp_path: Path) -> None:
+    directory = tmp_path / "data"
+    with start(directory, members=2), pytest.raises(DiskError, match="in use by another process"):
+        start(directory, members=2)
+    with pytest.raises(ProgrammingError, match="has the data of 2 members, and members=1: start all of them"):
+        start(directory, members=1)
+    with pytest.raises(ProgrammingError, match=r"belongs to cluster '.*', not to 'other'"):
+        start(directory, members=2, cluster_id="other")
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "letter.txt").write_text("not ours")
+    with pytest.raises(DiskError, match="is not that of a cluster"):
+        start(tmp_path / "files")
+    newer = {"format": 99, "cluster": "c"}
+    (directory / "CLUSTER").write_bytes(msgspec.json.encode(newer))
+    with pytest.raises(DiskError, match="written by a newer secateur"):
+        start(directory, members=2)
+
+
+def test_members_of_another_cluster_are_refused(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        with start(tmp_path / name, members=1):
+            pass
+    (tmp_path / "b" / "m1").rename(tmp_path / "b" / "old")
+    (tmp_path / "a" / "m1").rename(tmp_path / "b" / "m1")
+    with pytest.raises(DiskError, match="files were moved between data directories"):
+        start(tmp_path / "b", members=1)
+
+
+def test_a_cluster_can_be_started_with_more_members_than_it_had(tmp_path: Path) -> None:
+    with start(tmp_path, members=2) as cluster:
+        fill(cluster, "t", 1)
+        expected = rows_of(cluster, "t")
+    with start(tmp_path, members=3) as cluster:
+        assert rows_of(cluster, "t") == expected
+        assert len([member for member in cluster.members() if member.state == "active"]) == 3
+
+
+def _killed_under_writes(directory: Path, rng: random.Random, first: int) -> tuple[dict[int, int], int]:
+    """Run a cluster in a process that writes, and kill it at a random moment; the writes that it has acknowledged."""
+    process = subprocess.Popen(
+        [sys.executable, str(WRITER), str(directory), str(first)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    acknowledged, last, stop_after = {}, first, rng.randint(5, 120)
+    for line in process.stdout:
+        key, value = map(int, line.split())
+        acknowledged[key] = value
+        last = max(last, value)
+        if len(acknowledged) >= stop_after:
+            process.send_signal(signal.SIGKILL)
+            break
+    for line in process.stdout:  # what it had said before it was killed
+        if line.endswith("\n"):
+            key, value = map(int, line.split())
+            acknowledged[key] = value
+            last = max(last, value)
+    process.wait()
+    process.stdout.close()
+    assert acknowledged
+    return acknowledged, last
+
+
+def _rounds(directory: Path, count: int, seed: int) -> None:
+    rng, expected, last = random.Random(seed), {}, 0
+    for _ in range(count):
+        acknowledged, last = _killed_under_writes(directory, rng, last + 1)
+        expected.update(acknowledged)
+        with start(directory) as cluster:
+            found = dict(rows_of(cluster, "t"))
+        # A write that was under way may have been made: its value is newer than the acknowledged one.
+        lost = {key: (value, found.get(key)) for key, value in expected.items() if found.get(key, -1) < value}
+        assert not lost
+        batches = {value for key, value in found.items() if key >= 1_000_000}
+        for batch in batches:  # a load is there as a whole or not at all
+            assert sum(value == batch for key, value in found.items() if key >= 1_000_000) == 30
+        expected.update(found)
+
+
+def test_acknowledged_writes_survive_sigkill_of_everything(tmp_path: Path) -> None:
+    _rounds(tmp_path, 2, seed=random.SystemRandom().randrange(1 << 30))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_acknowledged_writes_survive_fifty_rounds_of_sigkill(tmp_path: Path) -> None:
+    _rounds(tmp_path, 50, seed=random.SystemRandom().randrange(1 << 30))
