@@ -13,7 +13,8 @@ from secateur.cluster.member import Member
 def test_a_member_is_complete_when_it_is_constructed_and_leaves_nothing_when_it_is_stopped() -> None:
     async def run() -> None:
         member = Member("m1", ClusterSettings(), "127.0.0.1:9", lambda: None)
-        assert not [name for name, value in vars(member).items() if value is None]
+        without_data_directory = {"_persistence", "_log"}
+        assert {name for name, value in vars(member).items() if value is None} == without_data_directory
         await member.stop()
 
     before = set(threading.enumerate())
