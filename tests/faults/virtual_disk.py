@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import random
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -37,6 +38,7 @@ class VirtualDisk:
         self.capacity_bytes = capacity_bytes
         self._rng = rng
         self._files: dict[str, _File] = {}
+        self._lock = threading.RLock()
 
     def list(self) -> Sequence[str]:
         return sorted(self._files)
@@ -45,23 +47,26 @@ class VirtualDisk:
         return bytes(self._files[name].written)
 
     def append(self, name: str, data: bytes) -> None:
-        file = self._files.setdefault(name, _File())
-        try:
-            self._admit(len(data))
-        except OSError:
-            file.written += data[: self._rng.randint(0, len(data))]  # a part may have been written
-            raise
-        file.written += data
+        with self._lock:
+            file = self._files.setdefault(name, _File())
+            try:
+                self._admit(len(data))
+            except OSError:
+                file.written += data[: self._rng.randint(0, len(data))]  # a part may have been written
+                raise
+            file.written += data
 
     def sync(self, name: str) -> None:
-        self._fail()
-        if not self.lies:
-            file = self._files[name]
-            file.synced = len(file.written)
+        with self._lock:
+            self._fail()
+            if not self.lies:
+                file = self._files[name]
+                file.synced = len(file.written)
 
     def replace(self, name: str, data: bytes) -> None:
-        self._admit(len(data))
-        self._files[name] = _File(bytearray(data), len(data))
+        with self._lock:
+            self._admit(len(data))
+            self._files[name] = _File(bytearray(data), len(data))
 
     def truncate(self, name: str, size: int) -> None:
         file = self._files[name]
@@ -69,7 +74,8 @@ class VirtualDisk:
         file.synced = size
 
     def remove(self, name: str) -> None:
-        self._files.pop(name, None)
+        with self._lock:
+            self._files.pop(name, None)
 
     def free_bytes(self) -> int:
         return max(0, self.capacity_bytes - sum(len(file.written) for file in self._files.values()))
@@ -78,6 +84,13 @@ class VirtualDisk:
         pass
 
     # -- faults
+
+    def copy(self) -> VirtualDisk:
+        """This disk at this moment; what is written to one of both is not on the other."""
+        with self._lock:
+            other = VirtualDisk(self._rng, self.capacity_bytes)
+            other._files = {name: _File(bytearray(file.written), file.synced) for name, file in self._files.items()}
+            return other
 
     def crash(self) -> None:
         """Power is lost: of what was not synced some blocks are there, in any order, others are zeros or missing."""

@@ -178,7 +178,7 @@ class Controller:
         self._reported = asyncio.Event()
         self._is_recovering = is_recovering or is_cold_start
         self._is_cold_start = is_cold_start
-        self._cannot_recover: PartitionLostError | None = None
+        self._cannot_recover = ""
         self._recovered = asyncio.Event()
         self._joining = Joining(self._state, settings)
         self._rebalancer = Rebalancer(self._state, self._joining, self._state.events, is_on=settings.rebalancing)
@@ -283,8 +283,8 @@ class Controller:
 
     async def _handle_later(self, request: Request[Any]) -> Any:
         await self._recovered.wait()
-        if self._cannot_recover is not None:
-            raise self._cannot_recover
+        if self._cannot_recover:
+            raise PartitionLostError(self._cannot_recover)
         answer = self.handlers[request.operation](request)
         return await answer if isinstance(answer, Awaitable) else answer
 
@@ -652,10 +652,9 @@ class Controller:
         catalog = replace(catalog, version=max(catalog.version, views_version) + 1)
         damage = {member_id: report.damage for member_id, report in self._reports.items() if report.damage}
         if damage and (lost := _without_copies(catalog, found, damage)):
-            self._cannot_recover = PartitionLostError(
+            self._cannot_recover = (
                 f"{lost}, and no other member has a copy: restore the directory from a copy of it, or remove it and"
-                f" load what it had again. {' '.join(damage.values())}",
-                members=sorted(damage),
+                f" load what it had again. {' '.join(damage.values())}"
             )
             self._recovered.set()
             return
