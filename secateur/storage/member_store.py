@@ -210,8 +210,7 @@ class MemberStore:
             partition.adopt(layout)
         table.layout, table.partitions = layout, kept
         table.changes.total += 1
-        if self._journal is not None:
-            self._journal.append(partial(_ranges_body, tdef, tuple(kept)))
+        self._record_partitions(table)
 
     def begin_copy(self, table_id: int, partition: int) -> TableLayout:
         """Host a partition whose rows are on their way from another member; it is empty until :meth:`install_copy`.
@@ -221,6 +220,7 @@ class MemberStore:
         """
         table = self._tables.table(table_id)
         table.partitions[partition] = Partition(table.layout, partition, table.changes)
+        self._record_partitions(table)
         return table.layout
 
     def install_copy(self, table_id: int, partition: int, rows: SortedRows) -> None:
@@ -231,12 +231,15 @@ class MemberStore:
             TopologyChangedError: The partition is not here any more.
         """
         self.partition(table_id, partition).install(rows)
+        if self._journal is not None:
+            self._journal.append(partial(_copied_body, table_id, partition, rows.table))
 
     def drop_partition(self, table_id: int, partition: int) -> None:
         """Forget a partition and its rows; nothing happens when it is not here."""
         table = self._tables.get(table_id)
         if table is not None and table.partitions.pop(partition, None) is not None:
             table.changes.total += 1
+            self._record_partitions(table)
 
     def drop_table(self, table_id: int) -> None:
         """Forget a table, its rows and the loads into it; nothing happens when it is not there."""
@@ -244,6 +247,10 @@ class MemberStore:
             self.loads.forget_table(table_id)
             if self._journal is not None:
                 self._journal.append(partial(body_of, LoggedDrop(table_id)))
+
+    def _record_partitions(self, table: HostedTable) -> None:
+        if self._journal is not None:
+            self._journal.append(partial(_ranges_body, table.layout.tdef, tuple(table.partitions)))
 
     def table(self, table_id: int) -> TableDef:
         """The description of a table.

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 
 from secateur.cluster.member.change_registry import ChangeRegistry
+from secateur.cluster.member.member_log import MemberLog
 from secateur.cluster.member.received_rows import received_rows
 from secateur.cluster.member.replication import Replication
 from secateur.cluster.peers import Peers
@@ -75,6 +76,7 @@ class BuiltCopies:
         replication: Keeps copies equal.
         change_registry: The recent changes.
         executor: Threads for sorting and for making bytes.
+        log: The log; None for a member without a data directory.
     """
 
     def __init__(
@@ -85,7 +87,9 @@ class BuiltCopies:
         replication: Replication,
         change_registry: ChangeRegistry,
         executor: Executor,
+        log: MemberLog | None = None,
     ) -> None:
+        self._log = log
         self._member_id = member_id
         self._store = store
         self._peers = peers
@@ -186,6 +190,8 @@ class BuiltCopies:
         asked = request.message
         for table_id in asked.tables:
             await self._build(table_id, asked)
+        if self._log is not None:  # nobody counts on a copy that a restart would not find
+            await self._log.flushed()
         return Reply(Acknowledged())
 
     async def _build(self, table_id: int, asked: BuildCopies) -> None:

@@ -201,7 +201,7 @@ class Member:
             self._log,
         )
         self._built_copies = BuiltCopies(
-            member_id, self._store, self._peers, self._replication, change_registry, self._changing
+            member_id, self._store, self._peers, self._replication, change_registry, self._changing, self._log
         )
         self._memory_limit = memory_limit_of(settings)
         self._admission = MemoryAdmission(

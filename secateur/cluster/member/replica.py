@@ -155,19 +155,6 @@ class Replica:
         replica._have = dict.fromkeys(others, 0)
         return replica
 
-    @classmethod
-    def recovered(cls, term: int, last: int, settled: int, kept: Iterable[ReplicatedChange]) -> Replica:
-        """Return a copy as it was when it was written to disk: a backup, until a topology makes it a primary."""
-        replica = cls()
-        replica.term, replica.last, replica.settled = term, last, settled
-        replica._kept.extend(kept)
-        return replica
-
-    @property
-    def kept(self) -> tuple[ReplicatedChange, ...]:
-        """The changes that some other copy may still need."""
-        return tuple(self._kept)
-
     @property
     def is_open(self) -> bool:
         """Whether it is the primary, and knows the state of all other copies."""

@@ -372,6 +372,9 @@ class Replication:
         self._replicas[key] = Replica.built(copy.term, copy.settled, copy.last, kept)
         for change_id, rows, sequence in copy.changes:
             self._change_registry.note((*key, change_id), RecordedChange(rows, sequence))
+        if self._log is not None:
+            state = LoggedCopy(*key, copy.term, copy.last, copy.settled)
+            self._log.append(partial(body_of, state))
 
     def arrived(self, table_id: int, partition: int) -> None:
         """The rows are here: make the changes that came meanwhile.
@@ -412,7 +415,7 @@ class Replication:
                 ReplicatedChange(change.sequence, change.change_id, change.operation, rows)
                 for change, rows in copy.kept
             ]
-            self._replicas[key] = Replica.recovered(copy.term, copy.last, copy.settled, kept)
+            self._replicas[key] = Replica.built(copy.term, copy.settled, copy.last, kept)
 
     def records(self) -> list[MakeBody]:
         """The records of all copies and of the recent changes, for a checkpoint."""
