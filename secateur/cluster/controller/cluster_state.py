@@ -70,6 +70,7 @@ class ClusterState:
         last_member: The newest number of a member.
         joining: The members that are about to join.
         events: What has happened to the cluster.
+        draining: Members that are to own nothing, so that they can leave.
         changing: The lock for a change of the catalog, or of the topology for any other reason than a loss. It is held
             from the first read of the old state to the end of the change.
     """
@@ -107,6 +108,7 @@ class ClusterState:
         self._done: tuple[str, ...] = ()
         self._request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
         self.events = EventLog()
+        self.draining: frozenset[str] = frozenset()
         self.changing = asyncio.Lock()
 
     @property
@@ -188,7 +190,7 @@ class ClusterState:
 
     def apply(self, event: Event, first: Collection[str] = ()) -> None:
         """Take over the next topology, and begin to take it to the members, to some of them first."""
-        before, self._topology = self._topology, advance(self._topology, event)
+        before, self._topology = self._topology, advance(self._topology, event, self.draining)
         if self._topology is before:
             return
         gone = {member.id: member for member in before.members if member.id not in self._topology.member_ids}

@@ -707,9 +707,17 @@ class Controller:
                 for member_id in missing(self._reports)
                 if await self._peers.is_gone(member_id, times.interval_s)
             }
-            found = recovered(self._reports, gone, is_late=loop.time() >= late_s)
+            is_late = loop.time() >= late_s
+            found = recovered(self._reports, gone, is_late=is_late)
             if found is not None:
                 return found
+            if is_late and self._reports and gone and gone == set(missing(self._reports)):
+                self._cannot_recover = (
+                    "the controller cannot go on: every member that could say which copies are up to date has ended,"
+                    f" and {' and '.join(self._reports)} may have outdated rows. Start another cluster and load its"
+                    " tables"
+                )
+                self._recovered.set()  # whoever waits learns of it
             self._reported.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(times.interval_s):

@@ -12,7 +12,7 @@ primary, so statements on it get an error that names it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, assert_never
 
@@ -180,8 +180,13 @@ Event = (
 )
 
 
-def advance(topology: Topology, event: Event) -> Topology:
+def advance(topology: Topology, event: Event, draining: Collection[str] = ()) -> Topology:
     """The topology after an event, with the next version; the same one if the event changes nothing.
+
+    Args:
+        topology: The topology before.
+        event: What has happened.
+        draining: Members that get nothing new, unless there are no others.
 
     Raises:
         ProgrammingError: A member joins under an id that is taken.
@@ -218,9 +223,9 @@ def advance(topology: Topology, event: Event) -> Topology:
         case CopiesWanted(group, copies):
             return _with_more_copies(topology, group, copies)
         case TableCreated(table):
-            return _with_table(topology, table)
+            return _with_table(topology, table, draining)
         case RangesChanged(before, after):
-            return _with_ranges(topology, before, after)
+            return _with_ranges(topology, before, after, draining)
         case OwnersForgotten(group):
             owners = {name: ownership for name, ownership in topology.owners.items() if name != group}
             return (
@@ -285,17 +290,20 @@ def _all_live(topology: Topology, ownership: Ownership, partitions: npt.NDArray[
     return ownership.partitions > int(partitions.max(initial=-1)) and bool(lives[ownership.owners[0][partitions]].all())
 
 
-def _with_ranges(topology: Topology, before: PartitionScheme, after: PartitionScheme) -> Topology:
+def _with_ranges(
+    topology: Topology, before: PartitionScheme, after: PartitionScheme, draining: Collection[str]
+) -> Topology:
     topology.check_any()
     group = after.affinity_group()
     if group in topology.owners:
         return topology
+    staying = _staying(topology, draining)
     owners = grow(
         topology.ownership(before.affinity_group()),
         after.partition_count,
-        topology.member_ids,
+        [member.id for member in staying],
         after.live_partitions(),
-        nodes=topology.nodes,
+        nodes=[member.node for member in staying],
     )
     return Topology(topology.version + 1, topology.members, {**topology.owners, group: owners})
 
@@ -395,15 +403,26 @@ def _free_places(taken: Collection[str], count: int) -> list[str]:
     return list(itertools.islice((name for name in names if name not in taken), count))
 
 
-def _with_table(topology: Topology, table: TableDef) -> Topology:
+def _staying(topology: Topology, draining: Collection[str]) -> Sequence[MemberAddress]:
+    """The members that own what is new."""
+    return [member for member in topology.members if member.id not in draining] or topology.members
+
+
+def _with_table(topology: Topology, table: TableDef, draining: Collection[str]) -> Topology:
     topology.check_any()
     if table.replicated:
         return topology
     group = table.scheme.affinity_group()
     known = topology.owners.get(group)
-    copies = min(1 + table.backups, len(topology.members))
+    staying = _staying(topology, draining)
+    copies = min(1 + table.backups, len(staying))
     if known is None:
-        assigned = assign(table.partition_count, topology.member_ids, copies, nodes=topology.nodes)
+        assigned = assign(
+            table.partition_count,
+            [member.id for member in staying],
+            copies,
+            nodes=[member.node for member in staying],
+        )
         return Topology(topology.version + 1, topology.members, {**topology.owners, group: assigned})
     if copies > known.replicas:
         raise NotSupportedError(

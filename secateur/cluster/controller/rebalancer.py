@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from contextlib import AsyncExitStack
 from typing import Final
 
 from secateur.cluster.background_tasks import BackgroundTasks
@@ -40,6 +41,7 @@ _log = logging.getLogger(__name__)
 
 _LOOK_S: Final = 0.1
 _EPOCH_BITS: Final = 32
+_FAILURES_MAX: Final = 3
 _PAUSE_MIN_S: Final = 0.1
 _PAUSE_MAX_S: Final = 2.0
 
@@ -65,6 +67,7 @@ class Rebalancer:
         self._moves_left: int | None = None
         self._error: str | None = None
         self._attempts = 0
+        self._failures = 0
         self._background = BackgroundTasks()
 
     def start(self) -> None:
@@ -82,7 +85,7 @@ class Rebalancer:
 
     def drain(self, request: Request[DrainMembers]) -> Reply[Acknowledged]:
         """Answer ``drain_members``."""
-        self._draining = frozenset(request.message.members)
+        self._draining = self._state.draining = frozenset(request.message.members)
         self._settled_at, self._moves_left = None, None
         return Reply(Acknowledged())
 
@@ -109,6 +112,7 @@ class Rebalancer:
                 self._error, pause_s = None, _PAUSE_MIN_S
             except Error as error:
                 _log.info("copies could not be moved now: %s", error)
+                self._failures += 1
                 self._error = str(error)
                 await asyncio.sleep(pause_s)
                 pause_s = min(pause_s * 2, _PAUSE_MAX_S)
@@ -129,11 +133,12 @@ class Rebalancer:
             self._events.add("rebalancing_finished", None, "")
         self._settled_at, self._moves_left = looked_at, len(moves)
         for left, move in zip(range(len(moves), 0, -1), moves, strict=True):
-            if self._looked_at() != self._settled_at:
-                return
+            if left < len(moves) and self._looked_at() != self._settled_at:
+                return  # the first move is made in any case: it is checked, and somebody may change tables all the time
             self._moves_left = left
             await self._carry_out(move)
             self._settled_at = self._looked_at()
+            self._failures = 0
         if moves:
             self._settled_at = None  # look again: a move may have made another one possible
 
@@ -171,20 +176,22 @@ class Rebalancer:
         """Build copies on a member, and make it their owner."""
         partitions = move.partitions
         attempt = self._next_attempt()
-        async with self._joining.loads.alone():
+        async with self._joining.loads.alone(), AsyncExitStack() as held:
+            if self._failures >= _FAILURES_MAX:  # tables come and go all the time: they wait for this batch
+                await held.enter_async_context(self._state.changing)
             tables = self._tables(move.group)
             self._lost_copies.clear()
             try:
                 await self._state.call(move.target, BuildCopies(tables, partitions, move.source, attempt))
                 await self._state.call(move.source, CountCopies(tables, partitions, move.target, attempt))
-                async with self._state.changing:
-                    self._check(move.group, partitions, tables)
-                    topology = self._state.topology
-                    self._check_still(move, topology)
-                    await self._state.advance(
-                        CopiesMoved(move.group, move.target, move.moves),
-                        first={move.source} if any(replaced == move.source for _, replaced in move.moves) else (),
-                    )
+                if self._failures < _FAILURES_MAX:
+                    await held.enter_async_context(self._state.changing)
+                self._check(move.group, partitions, tables)
+                self._check_still(move, self._state.topology)
+                await self._state.advance(
+                    CopiesMoved(move.group, move.target, move.moves),
+                    first={move.source} if any(replaced == move.source for _, replaced in move.moves) else (),
+                )
             except Exception:
                 await self._tell(move.source, ForgetCopies(tables, partitions, move.target, attempt))
                 await self._tell(move.target, DropCopies(tables, partitions, attempt))

@@ -51,7 +51,7 @@ class TopologyDelivery:
         self._kept: dict[str, bytes] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._moved = asyncio.Event()
-        self._first: frozenset[str] = frozenset()
+        self._first: list[tuple[int, frozenset[str]]] = []  # who acts first on a version, and on those behind it
 
     def send(self, topology: Topology, rest: RestOfRecord | None = None, first: Collection[str] = ()) -> None:
         """Take this topology to its members from now on.
@@ -62,7 +62,9 @@ class TopologyDelivery:
             first: Members that others wait for: the others act on it only when these do, or have left.
         """
         self._version += 1
-        self._topology, self._rest, self._first = topology, rest, frozenset(first)
+        self._topology, self._rest = topology, rest
+        if first:
+            self._first.append((self._version, frozenset(first)))
         members = frozenset(topology.member_ids)
         self._reached = {member: version for member, version in self._reached.items() if member in members}
         self._kept = {member: rest for member, rest in self._kept.items() if member in members}
@@ -79,8 +81,7 @@ class TopologyDelivery:
     async def reached(self, members: Iterable[str] | None = None) -> None:
         """Wait until all members, or the named ones, have the current topology and record or later ones, or left."""
         version = self._version
-        wanted = set(self._topology.member_ids if members is None else members)
-        while any(self._reached.get(member, 0) < version for member in wanted.intersection(self._topology.member_ids)):
+        while self._lacks(version, self._topology.member_ids if members is None else members):
             await self._moved.wait()
 
     async def close(self) -> None:
@@ -90,11 +91,26 @@ class TopologyDelivery:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def _lacks(self, version: int, members: Iterable[str]) -> bool:
+        """Whether one of these members has not left, and does not have a version yet."""
+        return any(
+            self._reached.get(member, 0) < version for member in set(members).intersection(self._topology.member_ids)
+        )
+
+    async def _turn_of(self, member: str) -> None:
+        """Wait for those who have to act on a version before this member does."""
+        while True:
+            self._first = [(version, first) for version, first in self._first if self._lacks(version, first)]
+            if not any(
+                member not in first and self._reached.get(member, 0) < version for version, first in self._first
+            ):
+                return
+            await self._moved.wait()
+
     async def _take(self, member: str) -> None:
         while (version := self._version) > self._reached.get(member, 0):
-            if member not in self._first:
-                await self.reached(self._first)
-                version = self._version
+            await self._turn_of(member)
+            version = self._version
             topology, rest = self._topology, self._rest
             try:
                 state = None if rest is None else await rest()

@@ -425,9 +425,10 @@ class RayRuntime:
     def stop_member(self, member_id: str) -> None:
         if member_id not in self._members:
             self._name_members_again()
-        actor = self._members.pop(member_id)
-        ray.wait([actor.stop.remote()], timeout=_STOP_S)
-        ray.kill(actor)
+        actor = self._members.pop(member_id, None)
+        if actor is not None:
+            ray.wait([actor.stop.remote()], timeout=_STOP_S)
+            ray.kill(actor)
 
     def stop(self) -> None:
         if not self._entered:
