@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import random
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 BLOCK_BYTES = 64
@@ -31,13 +31,15 @@ class VirtualDisk:
         capacity_bytes: May be changed at any time.
     """
 
-    def __init__(self, rng: random.Random, capacity_bytes: int = 1 << 40) -> None:
+    def __init__(
+        self, rng: random.Random, capacity_bytes: int = 1 << 40, files: Mapping[str, _File] | None = None
+    ) -> None:
         self.path = "virtual disk"
         self.lies = False
         self.fails = 0
         self.capacity_bytes = capacity_bytes
         self._rng = rng
-        self._files: dict[str, _File] = {}
+        self._files = dict(files or {})
         self._lock = threading.RLock()
 
     def list(self) -> Sequence[str]:
@@ -88,9 +90,8 @@ class VirtualDisk:
     def copy(self) -> VirtualDisk:
         """This disk at this moment; what is written to one of both is not on the other."""
         with self._lock:
-            other = VirtualDisk(self._rng, self.capacity_bytes)
-            other._files = {name: _File(bytearray(file.written), file.synced) for name, file in self._files.items()}
-            return other
+            files = {name: _File(bytearray(file.written), file.synced) for name, file in self._files.items()}
+            return VirtualDisk(self._rng, self.capacity_bytes, files)
 
     def crash(self) -> None:
         """Power is lost: of what was not synced some blocks are there, in any order, others are zeros or missing."""

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+import weakref
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -105,7 +106,10 @@ class StatementLog:
             self._append((number, plan_id, pruning, started_s, time.perf_counter() - begun, None, failure))
             raise
         if not isinstance(reply, Reply):
-            return self._awaited(number, plan_id, started_s, reply, request.peer, pruning=pruning)
+            logged = self._awaited(number, plan_id, started_s, reply, request.peer, pruning=pruning)
+            if isinstance(reply, Coroutine):  # one that is cancelled before it begins would never await this
+                weakref.finalize(logged, reply.close).atexit = False
+            return logged
         self._append((number, plan_id, pruning, started_s, time.perf_counter() - begun, reply.message, None))
         return reply
 
