@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 import pytest
+from eventually import eventually
 
 import secateur
 from secateur.cluster import Cluster
@@ -74,6 +75,24 @@ def test_a_member_that_is_lost_after_a_restart_is_replaced_by_its_backups(tmp_pa
         expected = rows_of(cluster, "t")
         cluster.kill_member("m2")
         assert rows_of(cluster, "t") == expected
+
+
+def test_copies_that_were_built_are_there_after_a_restart(tmp_path: Path) -> None:
+    """Each copy alone answers: the other one is lost after the restart."""
+    with start(tmp_path) as cluster, cluster.connect() as conn:
+        fill(cluster, "t", 1)
+        cluster.kill_member("m2")
+        missing = "SELECT max(copies_missing) FROM secateur.partitions"
+        eventually(lambda: conn.execute(missing).fetchall() == [(0,)], "the copies were not built again")
+        conn.execute("UPDATE t SET v = v + 100")
+        expected = rows_of(cluster, "t")
+    for turn in range(2):
+        with start(tmp_path) as cluster, cluster.connect() as conn:
+            assert rows_of(cluster, "t") == expected
+            living = [member.id for member in cluster.members() if member.state == "active"]
+            cluster.kill_member(living[turn])
+            assert rows_of(cluster, "t") == expected
+            eventually(lambda conn=conn: conn.execute(missing).fetchall() == [(0,)])  # type: ignore[misc]
 
 
 def _log_of(directory: Path) -> Path:

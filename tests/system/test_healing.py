@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import threading
@@ -17,7 +18,9 @@ from together import together
 
 import secateur
 from secateur.cluster import Cluster
+from secateur.cluster.peers import Peers
 from secateur.errors import Error, PartitionLostError
+from secateur.protocol import OpenCopies
 
 KEYS = 60
 ROWS = 400
@@ -142,6 +145,36 @@ def test_a_repeated_write_is_known_to_an_owner_that_came_later(mortal: Cluster) 
 def mortal_holders(conn: secateur.Connection) -> list[str]:
     ((holders,),) = conn.execute("SELECT [primary_member] || backup_members FROM secateur.partitions").fetchall()
     return list(holders)
+
+
+def test_a_change_that_comes_before_the_copy_knows_where_it_begins(
+    mortal: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row is written between the moment whose rows are copied and the arrival of that message."""
+    fixed, written = threading.Event(), threading.Event()
+    call = Peers.call
+
+    async def late(self: Peers, member_id: str, message: Any, payload: Any = b"") -> Any:
+        answer = await call(self, member_id, message, payload)
+        if isinstance(message, OpenCopies):
+            fixed.set()
+            await asyncio.to_thread(written.wait, 20)
+        return answer
+
+    with mortal.connect() as conn:
+        create(conn, "t", partitions=1)
+        monkeypatch.setattr(Peers, "call", late)
+        mortal.kill_member(mortal_holders(conn)[1])
+        assert fixed.wait(20)
+        conn.execute("INSERT INTO t VALUES (1, 7)")
+        written.set()
+        healed(conn)
+        mortal.kill_member(mortal_holders(conn)[0])
+        assert conn.execute("SELECT * FROM t").fetchall() == [(1, 7)]
+        conn.execute("INSERT INTO t VALUES (2, 8)")
+        healed(conn)
+        (copies,) = copies_of(mortal, "t").values()
+        assert copies == [{"id": [1, 2], "v": [7, 8]}] * 2
 
 
 def test_losing_every_copy_is_an_error_that_says_so(mortal: Cluster) -> None:

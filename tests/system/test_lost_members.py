@@ -181,7 +181,7 @@ def test_what_is_missing_is_shown_and_what_is_lost_can_be_made_again(mortal: Clu
         conn.table("t").load(ROWS)
         copies = (
             "SELECT primary_member, backup_members, copies_missing FROM secateur.partitions WHERE table_name = 't'"
-            " ORDER BY partition_id"
+            " ORDER BY partition"
         )
         whole = conn.execute(copies).fetchall()
         assert {missing for _, _, missing in whole} == {0}

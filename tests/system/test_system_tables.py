@@ -64,7 +64,7 @@ def test_they_join_with_tables(running: Cluster, table: str) -> None:
     sql = f"SELECT m.state, count(*) FROM {table} t, secateur.members m WHERE t.k < 10 GROUP BY ALL"
     assert rows(running, sql) == [("active", 10 * len(running.members()))]
     partitions = (
-        f"SELECT t.k FROM {table} t LEFT JOIN secateur.partitions p ON p.partition_id = t.k AND p.table_name ="
+        f"SELECT t.k FROM {table} t LEFT JOIN secateur.partitions p ON p.partition = t.k AND p.table_name ="
         f" '{table}' WHERE p.rows IS NULL"
     )
     assert len(rows(running, partitions)) == 93

@@ -21,7 +21,7 @@ __all__ = ["Relation", "ranges_of", "relations_of", "tables_of"]
 
 _RELATIONS: Final = "SELECT table_name, table_type, sql, partitioning FROM secateur.tables ORDER BY table_id"
 _RANGES: Final = (
-    "SELECT table_name, partition_id, range FROM secateur.partitions WHERE range IS NOT NULL ORDER BY partition_id"
+    "SELECT table_name, partition, range FROM secateur.partitions WHERE range IS NOT NULL ORDER BY partition"
 )
 _TABLE: Final = "BASE TABLE"
 _VIEW: Final = "VIEW"

@@ -167,7 +167,7 @@ class SystemTables:
             if table.replicated:
                 row = {
                     "table_name": table.name,
-                    "partition_id": 0,
+                    "partition": 0,
                     "backup_members": list(topology.member_ids),
                     "copies_missing": 0,
                 }
@@ -180,7 +180,7 @@ class SystemTables:
                 rows.append(
                     {
                         "table_name": table.name,
-                        "partition_id": partition,
+                        "partition": partition,
                         "range": ranges.get(partition),
                         "primary_member": holders[0] if holders else None,
                         "backup_members": holders[1:],

@@ -70,7 +70,7 @@ _TABLES: Final = (
     ),
     _table(
         "partitions",
-        {"table_name": _TEXT, "partition_id": _NUMBER},
+        {"table_name": _TEXT, "partition": _NUMBER},
         range=_TEXT,
         primary_member=_TEXT,
         backup_members=_TEXTS,
