@@ -72,8 +72,7 @@ def main() -> int:
         sick, process = "m1", _process_of(cluster, "m1")
         holders = dict(
             connection.execute(
-                "SELECT partition, [primary_member] || backup_members FROM secateur.partitions"
-                " WHERE table_name = 't'"
+                "SELECT partition, [primary_member] || backup_members FROM secateur.partitions WHERE table_name = 't'"
             ).fetchall()
         )
         table = connection.table("t")

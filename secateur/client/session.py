@@ -423,7 +423,10 @@ class Session:
         Raises:
             Error: It answers with an error, or cannot be reached.
         """
-        member = self.topology.member(member_id)
+        topology = self.topology
+        if not topology.has_member(member_id):
+            topology = self.refresh_topology()  # it has joined since
+        member = topology.member(member_id)
         with self._channel_alone(member.host, member.port) as channel:
             return channel.request(message, payload)
 

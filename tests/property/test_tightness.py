@@ -347,6 +347,8 @@ def excuse(forms: Forms, where: str) -> str | None:
         return "what is said about a column that is no key contradicts itself"
     if "column = column" in forms.used:
         return "a = z AND a IN (...) keeps every pair of the list"
+    if "BETWEEN parameters" in forms.used and "b BETWEEN" in where and " OR " in where:
+        return "beside an OR that prunes, a range of texts that holds one text is not that text"
     return None
 
 

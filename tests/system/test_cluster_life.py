@@ -92,7 +92,7 @@ def test_a_token_is_asked_of_everybody() -> None:
 
 
 def test_a_dead_member_is_succeeded_by_its_backups() -> None:
-    with secateur.start(members=3, runtime="embedded") as cluster, cluster.connect() as conn:
+    with secateur.start(members=3, runtime="embedded", replace_members=False) as cluster, cluster.connect() as conn:
         conn.execute(DDL)
         conn.table("t").load(ROWS)
         cluster.kill_member("m2")

@@ -206,7 +206,7 @@ def test_a_scan_whose_owner_is_killed_reads_the_copies(runtime: str, tmp_path: P
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     signal = tmp_path / "go"
     try:
-        with secateur.start(members=3, runtime=runtime) as cluster, cluster.connect() as conn:  # type: ignore[arg-type]
+        with secateur.start(members=3, runtime=runtime, replace_members=False) as cluster, cluster.connect() as conn:  # type: ignore[arg-type]
             create(conn, "t")
             dag = secateur.DAG()
             dag.new_vertex("read", table_source("t"))
@@ -232,7 +232,7 @@ def test_a_process_killed_in_the_middle_of_a_job(runtime: str, tmp_path: Path) -
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     signal = tmp_path / "go"
     try:
-        with secateur.start(members=3, runtime=runtime) as cluster, cluster.connect() as conn:  # type: ignore[arg-type]
+        with secateur.start(members=3, runtime=runtime, replace_members=False) as cluster, cluster.connect() as conn:  # type: ignore[arg-type]
             job = conn.submit(dag_of(lambda: WaitsForFile(str(signal))), secateur.JobConfig(name="survivor"))
             fragile = conn.submit(dag_of(lambda: WaitsForFile(str(signal))), secateur.JobConfig(on_member_lost="fail"))
             running(job)

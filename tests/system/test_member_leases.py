@@ -215,7 +215,7 @@ def test_without_a_controller_a_member_gets_the_plan_of_a_text_from_one_that_has
             assert time.monotonic() - started_s < 5
 
 
-def test_without_a_controller_a_text_that_no_member_has_run_fails_at_once(mortal: Cluster) -> None:
+def test_without_a_controller_a_text_that_no_member_has_run_waits_for_it(mortal: Cluster) -> None:
     runtime: Any = mortal._runtime
     with mortal.connect() as conn:
         conn.execute(DDL)
@@ -224,8 +224,8 @@ def test_without_a_controller_a_text_that_no_member_has_run_fails_at_once(mortal
         started_s = time.monotonic()
         with pytest.raises(UnreachableError, match="no other member that does has run this statement") as caught:
             conn.execute(READ, [1])
-        assert not caught.value.retry_safe
-        assert time.monotonic() - started_s < 5
+        assert caught.value.retry_safe, "it may come back"
+        assert time.monotonic() - started_s < 20
 
 
 def test_a_lease_lasts_through_long_work_on_the_event_loop_of_a_member() -> None:

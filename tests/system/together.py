@@ -24,4 +24,5 @@ def together(*works: Callable[[], Any]) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert failures == []
+    if failures:
+        raise failures[0]

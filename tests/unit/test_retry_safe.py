@@ -22,6 +22,7 @@ DOCUMENTED = (ROOT.parent / "docs" / "errors.md").read_text()
 SAFE_CLASSES = {
     "UnreachableError",
     "TopologyChangedError",
+    "UnknownOwnersError",
     "UnknownRangesError",
     "DataChangedError",
     "KeysChangedError",

@@ -7,6 +7,7 @@ copies there. While it catches up no load is published and no table changed.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 from secateur.cluster.controller.cluster_state import ClusterState
@@ -14,11 +15,12 @@ from secateur.cluster.controller.membership import MemberJoined
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.shared_lock import SharedLock
 from secateur.cluster.sockets import peer_at
-from secateur.errors import ProgrammingError
+from secateur.errors import Error, ProgrammingError
 from secateur.partitioning.tables.table import TableDefinition
 from secateur.partitioning.topology.topology import MemberAddress
 from secateur.protocol.catalog import CatchUp, TakeTopology
 from secateur.protocol.message import Role
+from secateur.wire import Peer
 
 __all__ = ["Joining"]
 
@@ -76,7 +78,28 @@ class Joining:
         try:
             await newcomer.request(TakeTopology(self._state.topology))
             for table in self._state.catalog.tables():
-                members = self._state.topology.member_ids
-                await newcomer.request(CatchUp(TableDefinition.of(table), members[0] if members else None))
+                await self._copy(newcomer, TableDefinition.of(table))
         finally:
             await newcomer.close()
+
+    async def _copy(self, newcomer: Peer, table: TableDefinition) -> None:
+        """Have the newcomer copy a table from a member; from another one when that is lost meanwhile.
+
+        Raises:
+            Error: As the newcomer's answer, with a source that lives.
+        """
+        while True:
+            members = self._state.topology.member_ids
+            source = members[0] if members else None
+            copying = asyncio.ensure_future(newcomer.request(CatchUp(table, source)))
+            try:
+                while not copying.done() and (source is None or source in self._state.topology.member_ids):
+                    await asyncio.wait([copying], timeout=self._settings.lease_times.interval_s)
+                if copying.done():
+                    await copying
+                    return
+            except Error:
+                if source is None or await self._state.still_there(source):
+                    raise
+            finally:
+                copying.cancel()
