@@ -12,9 +12,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, NoReturn, ParamSpec, Self
+from typing import Any, Final, Literal, NoReturn, ParamSpec, Self, TypeVar
 
 from secateur.client import Connection, connect
+from secateur.client.execution.retry_policy import CONTROLLER_WAIT_S
 from secateur.client.own_clusters import forget_token, remember_token
 from secateur.cluster.data_directory import claimed, members_to_start
 from secateur.cluster.fsync import Fsync
@@ -22,17 +23,25 @@ from secateur.cluster.runtimes.embedded import EmbeddedRuntime
 from secateur.cluster.runtimes.runtime import Runtime
 from secateur.cluster.settings import DEFAULTS, ClusterSettings
 from secateur.engine_limits import EngineLimits
-from secateur.errors import InterfaceError, OperationalError, ProgrammingError, SerializationError
+from secateur.errors import (
+    InterfaceError,
+    MemberLostError,
+    OperationalError,
+    ProgrammingError,
+    SerializationError,
+    UnreachableError,
+)
 from secateur.planner.cost_model import CostModel
 from secateur.protocol.copies import DrainMembers, GetRebalancing
 from secateur.protocol.membership import GetMembers, MemberInfo, NameMember, ReportMemberLost
-from secateur.protocol.message import Role
+from secateur.protocol.message import Message, Role
 from secateur.protocol.pruning import Pruning
 from secateur.wire import Channel, Limits
 
 __all__ = ["Cluster", "MemberInfo", "attach", "start"]
 
 P = ParamSpec("P")
+R = TypeVar("R")
 
 _TOKEN_BYTES: Final = 32
 _BALANCE_LOOK_S: Final = 0.02
@@ -100,7 +109,7 @@ class Cluster:
     def members(self) -> list[MemberInfo]:
         """Ask for the state of all members. Costs one round trip to each; not counted in ``frames_received``."""
         self._check_running()
-        return self._channel.request(GetMembers()).message.members
+        return self._ask(GetMembers()).members
 
     def scale(self, members: int) -> None:
         """Change the number of members while serving; returns when all partitions are where they belong.
@@ -127,25 +136,37 @@ class Cluster:
                     " with rebalancing=False"
                 )
             if excess:
-                self._channel.request(DrainMembers(excess))
+                self._ask(DrainMembers(excess))
             elif members > len(there):
-                named = [
-                    self._channel.request(NameMember(self._settings.cluster_id)).message.member
-                    for _ in range(members - len(there))
-                ]
+                named = [self._ask(NameMember(self._settings.cluster_id)).member for _ in range(members - len(there))]
                 self._runtime.start_members(named)
             self._await_balance()
             for member_id in excess:
                 self._runtime.stop_member(member_id)
-                self._channel.request(ReportMemberLost(member_id, is_expected=True))
+                self._ask(ReportMemberLost(member_id, is_expected=True))
         finally:
             if excess:
-                self._channel.request(DrainMembers([]))
+                self._ask(DrainMembers([]))
         self._settings = checked
+
+    def _ask(self, message: Message[R]) -> R:
+        """Ask the controller what may be asked again, also while it is started anew.
+
+        Raises:
+            Error: It answers with an error, or is away for too long.
+        """
+        deadline_s = time.monotonic() + CONTROLLER_WAIT_S
+        while True:
+            try:
+                return self._channel.request(message).message
+            except (MemberLostError, UnreachableError):
+                if time.monotonic() >= deadline_s:
+                    raise
+                time.sleep(_BALANCE_LOOK_S)
 
     def _await_balance(self) -> None:
         failing_since_s: float | None = None
-        while (state := self._channel.request(GetRebalancing()).message).moves != 0:
+        while (state := self._ask(GetRebalancing())).moves != 0:
             now_s = time.monotonic()
             failing_since_s = None if state.error is None else failing_since_s or now_s
             if failing_since_s is not None and now_s > failing_since_s + self._settings.start_timeout_s:
@@ -170,7 +191,7 @@ class Cluster:
         if member_id not in alive:
             raise ProgrammingError(f"there is no live member {member_id!r}; there is {', '.join(alive)}")
         self._runtime.kill_member(member_id)
-        self._channel.request(ReportMemberLost(member_id))
+        self._ask(ReportMemberLost(member_id))
 
     def kill_controller(self) -> None:
         """End the controller as a crash would, for tests of what happens then; another one starts at its address.
