@@ -98,7 +98,8 @@ class LoopThread:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(STOP_S)
         if not self._thread.is_alive():
-            self._loop.close()
+            with suppress(OSError):  # uvloop closes no loop in which a connection is just being made
+                self._loop.close()
 
 
 async def _cancel_others() -> None:

@@ -73,6 +73,7 @@ class LeaseKeeper:
         self._controller = self._peer(host, int(port))
         self._peers: dict[str, Peer] = {}
         self._asking: asyncio.Task[None] | None = None
+        self._keeping: asyncio.Task[None] | None = None
         self._is_over = False
 
     async def start(self) -> None:
@@ -111,6 +112,7 @@ class LeaseKeeper:
                 )
 
     async def _keep(self) -> None:
+        self._keeping = asyncio.current_task()
         while not self._is_over:
             await asyncio.sleep(self._times.interval_s)
             try:
@@ -120,8 +122,11 @@ class LeaseKeeper:
 
     async def _close(self) -> None:
         self._is_over = True
-        if self._asking is not None:
-            self._asking.cancel()
+        # They end before the connections are closed, so that none is made behind that.
+        ending = [task for task in (self._keeping, self._asking) if task is not None]
+        for task in ending:
+            task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
         await asyncio.gather(self._controller.close(), *(peer.close() for peer in self._peers.values()))
 
     async def _renew(self) -> None:
