@@ -316,7 +316,7 @@ def test_scaling_costs_no_row_and_no_long_pause(mortal: Cluster) -> None:
     assert len(load.acknowledged) > KEYS // 2
 
 
-@pytest.mark.parametrize("seed", range(SEED, SEED + 3))
+@pytest.mark.parametrize("seed", [SEED, *(pytest.param(SEED + more, marks=pytest.mark.slow) for more in range(1, 8))])
 def test_members_that_die_one_after_the_other_cost_no_row(mortal: Cluster, seed: int) -> None:
     rng = random.Random(seed)
 
