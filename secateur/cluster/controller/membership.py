@@ -41,6 +41,7 @@ __all__ = [
     "advance",
     "group_after",
     "group_of_new",
+    "staying",
 ]
 
 
@@ -297,13 +298,13 @@ def _with_ranges(
     group = after.affinity_group()
     if group in topology.owners:
         return topology
-    staying = _staying(topology, draining)
+    owning = staying(topology, draining)
     owners = grow(
         topology.ownership(before.affinity_group()),
         after.partition_count,
-        [member.id for member in staying],
+        [member.id for member in owning],
         after.live_partitions(),
-        nodes=[member.node for member in staying],
+        nodes=[member.node for member in owning],
     )
     return Topology(topology.version + 1, topology.members, {**topology.owners, group: owners})
 
@@ -403,8 +404,8 @@ def _free_places(taken: Collection[str], count: int) -> list[str]:
     return list(itertools.islice((name for name in names if name not in taken), count))
 
 
-def _staying(topology: Topology, draining: Collection[str]) -> Sequence[MemberAddress]:
-    """The members that own what is new."""
+def staying(topology: Topology, draining: Collection[str]) -> Sequence[MemberAddress]:
+    """The members that partitions are assigned to: all but those that are to leave, if there are others."""
     return [member for member in topology.members if member.id not in draining] or topology.members
 
 
@@ -414,14 +415,14 @@ def _with_table(topology: Topology, table: TableDef, draining: Collection[str]) 
         return topology
     group = table.scheme.affinity_group()
     known = topology.owners.get(group)
-    staying = _staying(topology, draining)
-    copies = min(1 + table.backups, len(staying))
+    owning = staying(topology, draining)
+    copies = min(1 + table.backups, len(owning))
     if known is None:
         assigned = assign(
             table.partition_count,
-            [member.id for member in staying],
+            [member.id for member in owning],
             copies,
-            nodes=[member.node for member in staying],
+            nodes=[member.node for member in owning],
         )
         return Topology(topology.version + 1, topology.members, {**topology.owners, group: assigned})
     if copies > known.replicas:

@@ -61,7 +61,6 @@ class Rebalancer:
         self._joining = joining
         self._events = events
         self._is_on = is_on
-        self._draining: frozenset[str] = frozenset()
         self._lost_copies: set[tuple[str, int, str]] = set()
         self._settled_at: object = None
         self._moves_left: int | None = None
@@ -85,7 +84,7 @@ class Rebalancer:
 
     def drain(self, request: Request[DrainMembers]) -> Reply[Acknowledged]:
         """Answer ``drain_members``."""
-        self._draining = self._state.draining = frozenset(request.message.members)
+        self._state.draining = frozenset(request.message.members)
         self._settled_at, self._moves_left = None, None
         return Reply(Acknowledged())
 
@@ -99,7 +98,7 @@ class Rebalancer:
 
     def _looked_at(self) -> object:
         """Is equal as long as nothing has changed that copies depend on."""
-        return self._state.topology.version, self._state.catalog.version, self._draining
+        return self._state.topology.version, self._state.catalog.version, self._state.draining
 
     async def _run(self) -> None:
         pause_s = _PAUSE_MIN_S
@@ -125,7 +124,7 @@ class Rebalancer:
         """Carry out the moves that are needed, until the members or tables change for another reason."""
         looked_at = self._looked_at()
         moves = await asyncio.get_running_loop().run_in_executor(
-            None, moves_of, self._state.topology, self._wanted(), self._draining
+            None, moves_of, self._state.topology, self._wanted(), self._state.draining
         )
         if self._moves_left in (None, 0) and moves:
             self._events.add("rebalancing_started", None, f"{len(moves)} moves")

@@ -19,13 +19,13 @@ from typing import Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from secateur.cluster.controller.membership import CopiesDropped, CopiesWanted, PrimariesMoved
+from secateur.cluster.controller.membership import CopiesDropped, CopiesWanted, PrimariesMoved, staying
 from secateur.partitioning.topology.affinity import assign
 from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
 
-__all__ = ["BATCH_PARTITIONS_MIN", "CopiesOfGroup", "CopyMove", "Move", "moves_of"]
+__all__ = ["CopiesOfGroup", "CopyMove", "Move", "moves_of"]
 
-BATCH_PARTITIONS_MIN: Final = 32
+_BATCH_PARTITIONS_MIN: Final = 32
 """Partitions that move together, where there are so many."""
 _BATCHES_MAX: Final = 64
 
@@ -83,7 +83,7 @@ def moves_of(topology: Topology, wanted: Mapping[str, CopiesOfGroup], draining: 
         wanted: What is wanted, by affinity group.
         draining: Members that are to own nothing.
     """
-    members = [member for member in topology.members if member.id not in draining] or list(topology.members)
+    members = staying(topology, draining)
     if not members:
         return []
     found: list[tuple[int, Move]] = []
@@ -159,7 +159,7 @@ def _of_group(topology: Topology, group: str, live: Sequence[int], target: Owner
             primaries[len(now) + len(living)].append((partition, then[0]))
         elif old and now[0] not in old:
             drops[len(now) + len(living), old[0]].append(partition)
-    size = max(BATCH_PARTITIONS_MIN, len(live) // _BATCHES_MAX)
+    size = max(_BATCH_PARTITIONS_MIN, len(live) // _BATCHES_MAX)
     for (urgency, source, member), moves in copies.items():
         yield from ((urgency, CopyMove(group, source, member, batch)) for batch in _batches(moves, size))
     for urgency, changes in primaries.items():
