@@ -1,0 +1,96 @@
+"""Writes the pictures of docs/dashboard.md: `make pictures`. It needs a Chromium (`make browser`)."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from pathlib import Path
+
+import duckdb
+from playwright.sync_api import sync_playwright
+
+import secateur
+from secateur.server import HttpServer
+
+HERE = Path(__file__).parent
+JOIN = (
+    "SELECT c.region, count(*) AS orders FROM orders o JOIN customers c USING (customer)"
+    " WHERE o.customer IN ('C1', 'C2', 'C9') GROUP BY ALL ORDER BY ALL"
+)
+
+
+def main() -> None:
+    """Start a cluster, put it under load, and take a picture of some pages."""
+    is_over = threading.Event()
+    with secateur.start(members=5, runtime="embedded") as cluster, cluster.connect() as conn:
+        for table, columns in (
+            ("orders", "customer VARCHAR, id BIGINT, amount DOUBLE"),
+            ("customers", "customer VARCHAR, region VARCHAR"),
+        ):
+            key = "customer, id" if table == "orders" else "customer"
+            conn.execute(
+                f"CREATE TABLE {table} ({columns}, PRIMARY KEY ({key})) PARTITION BY HASH (customer) PARTITIONS 271"
+            )
+        conn.table("customers").load(
+            duckdb.sql("SELECT 'C' || range AS customer, 'R' || range % 7 AS region FROM range(5000)").to_arrow_table()
+        )
+        conn.table("orders").load(
+            duckdb.sql(
+                "SELECT 'C' || (hash(range) % 70 * (hash(range + 1) % 70)) AS customer, range AS id,"
+                " range % 97 / 2 AS amount FROM range(200000)"
+            ).to_arrow_table()
+        )
+
+        def load() -> None:
+            with cluster.connect() as other:
+                number = 0
+                while not is_over.wait(0.004):
+                    number += 1
+                    other.execute("SELECT sum(amount) FROM orders WHERE customer = ?", [f"C{number % 900}"]).fetchall()
+                    if number % 50 == 0:
+                        other.execute("SELECT count(*) FROM orders WHERE lower(customer) = 'c7'").fetchall()
+                    if number % 80 == 0:
+                        other.execute(
+                            "SELECT region, count(*) FROM customers WHERE region = 'R1' GROUP BY ALL"
+                        ).fetchall()
+                    if number % 60 == 0:
+                        other.execute(JOIN).fetchall()
+
+        thread = threading.Thread(target=load)
+        thread.start()
+        try:
+            _take(cluster.address, cluster.token or "")
+        finally:
+            is_over.set()
+            thread.join()
+
+
+def _take(address: str, token: str) -> None:
+    with HttpServer(address, token) as server, sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        for scheme, names in (("light", ("partitions", "plan", "pruning")), ("dark", ("statements",))):
+            context = browser.new_context(
+                base_url=server.url,
+                http_credentials={"username": "any", "password": token},
+                color_scheme=scheme,
+                viewport={"width": 1120, "height": 560},
+            )
+            page = context.new_page()
+            for name in names:
+                page.goto("/sql" if name == "plan" else f"/{name}?table=orders")
+                page.locator("#line-rate:not(:text-is('-'))").wait_for()
+                if name == "plan":
+                    page.set_viewport_size({"width": 1120, "height": 900})
+                    page.fill("#sql", JOIN.replace("'C1', 'C2', 'C9'", "'C1', 'C2'"))
+                    page.click("text=EXPLAIN ANALYZE")
+                    page.locator("svg.dag").wait_for()
+                    page.evaluate("scrollTo(0, 0)")
+                page.wait_for_timeout(3000)  # the line covers some seconds of load
+                page.screenshot(path=HERE / f"dashboard-{name}.png")
+                page.set_viewport_size({"width": 1120, "height": 560})
+            context.close()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
